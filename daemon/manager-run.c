@@ -262,6 +262,7 @@ static void run_on_released(struct claim *c, _unused_ void *userdata) {
     }
     if (r->host_claim.state != CLAIM_STATE_NONE || r->cluster_claim.state != CLAIM_STATE_NONE)
         return;
+    state_remove_run(&manager_of(r)->state, r);
     /* A grant may come after the run was withdrawn. */
     if (r->granted || (r->cluster_claim.released > 0 && r->cluster_claim.token > 0))
         log_released(r);
@@ -295,8 +296,10 @@ void manager_run_started(struct run *r, pid_t pid, usec_t started) {
 static void release(struct store *s, struct claim *c) {
     if (!s || c->state == CLAIM_STATE_NONE)
         return;
-    if (c->turn && c->owner->job.is_given_back)
-        store_give_back(s, c, c->turn->attempt, 0);
+    if (c->turn && c->owner->job.next_attempt > 0)
+        store_give_back(s, c, c->owner->job.next_attempt, c->owner->job.next_delay_usec);
+    else if (c->turn && c->owner->job.is_given_back)
+        store_give_back(s, c, c->owner->job.origin.attempt, 0);
     else
         store_release(s, c);
 }
@@ -315,7 +318,8 @@ void manager_run_end(struct run *r, enum run_result result) {
     if (r->end.boottime == 0)
         r->end.boottime = clock_boottime();
     scheduler_run_ends(m->scheduler, r, manager_now());
-    state_remove_run(&manager_of(r)->state, r);
+    if (r->job.next_attempt == 0) /* else until the turn is given back */
+        state_remove_run(&m->state, r);
     adhoc_release_hold(r);
     release(m->cluster_store, &r->cluster_claim);
     release(m->host_store, &r->host_claim);
@@ -391,4 +395,5 @@ const struct store_listener manager_listener = {
     .on_turn_refused = manager_turn_refused,
     .on_committed = manager_turn_committed,
     .on_turn_open = manager_turn_open,
+    .on_turn_superseded = manager_turn_superseded,
 };

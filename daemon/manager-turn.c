@@ -92,6 +92,10 @@ bool manager_turn_is_ours(struct run *r) {
     scheduler_turn_taken(m->scheduler, r, manager_now());
     if (r->job.turn->is_committed)
         return true;
+    if (!scheduler_turn_may_begin(m->scheduler, r, manager_now())) {
+        manager_run_withdraw(r, RUN_RESULT_NOT_STARTED, "within");
+        return false;
+    }
     state_save_run(&m->state, r); /* with its ticket: the next berthd finds the grant and the turn */
     FAILPOINT("turn-granted");
     store_commit(m->cluster_store, &r->cluster_claim);
@@ -115,6 +119,12 @@ void manager_turn_open(_unused_ struct store *s, const struct store_open_turn *t
 
     if (m->scheduler)
         scheduler_turn_opened(m->scheduler, turn, manager_now());
+}
+
+void manager_turn_superseded(struct claim *c, int64_t due, uint32_t attempt, const char *chain, void *userdata) {
+    struct manager *m = userdata;
+
+    scheduler_turn_superseded(m->scheduler, c->owner, due, attempt, chain);
 }
 
 void manager_turn_give_back(struct run *r) {

@@ -74,6 +74,18 @@ static bool recover_failed(struct manager *m, const char *what, int error) {
     return true;
 }
 
+/* A run that is over, and whose turn goes to another host: an earlier berthd was killed before Redis had it. */
+static int give_back(struct manager *m, struct run *r) {
+    const struct job *job = scheduler_find_job(m->scheduler, r->name);
+    int k;
+
+    r->granted = true;
+    k = adopt_run(m, r, RUN_STATE_STARTING);
+    if (k == 0)
+        manager_run_end(r, job ? job->last_result : RUN_RESULT_FAILURE);
+    return k;
+}
+
 static void waiting_on_record(const struct message *record, void *userdata) {
     struct manager *m = userdata;
     const char *kind = message_get(record, "kind");
@@ -83,7 +95,7 @@ static void waiting_on_record(const struct message *record, void *userdata) {
 
     if (message_get_id(record, "run", id) == 0 && (r = manager_find_run(m, id))) {
         r->has_waiting_record = true;
-        if (r->state > RUN_STATE_PENDING) /* granted after this record was written: a guard, a report or a
+        if (r->state > RUN_STATE_PENDING && r->job.next_attempt == 0) /* granted after this record was written: a guard, a report or a
                                               hold has it */
             state_remove_run(&manager_of(r)->state, r);
         return;
@@ -92,6 +104,12 @@ static void waiting_on_record(const struct message *record, void *userdata) {
                         m->settings, &r);
     if (k == 0) {
         r->has_waiting_record = true;
+        if (r->job.next_attempt > 0) {
+            k = give_back(m, r);
+            if (k < 0)
+                (void) recover_failed(m, id, k);
+            return;
+        }
         if (r->kind == RUN_KIND_JOB && scheduler_is_end_logged(m->scheduler, r)) { /* killed before it removed the record */
             state_remove_run(&m->state, r);
             run_free(r);
@@ -222,7 +240,7 @@ int manager_recover_job_run(const struct message *state, const char *id, struct 
     k = m->phase == MANAGER_PHASE_RECOVERING ? adopt_run(m, r, RUN_STATE_STARTING) : add_ended(m, r);
     if (k < 0)
         return k;
-    if (state_has_run(&m->state, r))
+    if (state_has_run(&m->state, r) && r->job.next_attempt == 0)
         r->started.realtime = 0; /* its start may not be logged */
     *ret = r;
     return 0;

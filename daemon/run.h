@@ -96,6 +96,8 @@ struct job_run {                    /* a run of a job, executed by berth-runner 
     struct claim_turn *turn;        /* of its due time, if hosts share the job (R18); owned, NULL: none */
     bool is_turn_noted;             /* scheduler_turn_taken() was called */
     bool is_given_back;             /* its turn is open again: the release gives it back */
+    uint32_t next_attempt;          /* over, and its turn is open as this attempt: the release gives it back; 0: it is not */
+    usec_t next_delay_usec;         /* until that attempt may begin */
     usec_t begin_due, begin_realtime; /* retrying: when it is begun */
     char next_run[ID_TEXT_SIZE];    /* over: the run of the next attempt; "": none */
     usec_t due_realtime;            /* of a due time, splay included; 0: none, or not known any more */

@@ -130,9 +130,12 @@ static void exit_loop(struct manager *m) {
         (void) sd_event_exit(m->event, 0);
 }
 
-static void store_on_stopped(_unused_ int r, void *userdata) {
+static void store_on_stopped(int r, void *userdata) {
     struct manager *m = userdata;
 
+    if (r == 0) /* the session is over: no turn of it is to be given back */
+        run_table_foreach (run, &m->runs, RUN_STATE_DONE, RUN_STATE_DONE)
+            state_remove_run(&m->state, run);
     if (--m->n_stores_stopping == 0)
         exit_loop(m);
 }

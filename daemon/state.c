@@ -134,6 +134,10 @@ void state_put_run(struct message_writer *w, const struct run *run) {
         message_put_u64(w, "first-queued", run->job.origin.first_queued_realtime);
     if (run->started.boottime > 0)
         message_put_u64(w, "started", run->started.boottime);
+    if (run->job.next_attempt > 0) {
+        message_put_u64(w, "next-attempt", run->job.next_attempt);
+        message_put_u64(w, "next-delay", run->job.next_delay_usec);
+    }
 }
 
 static void read_claim(const struct message *record, const char *prefix, struct claim *c) {
@@ -161,6 +165,15 @@ static void read_times(const struct message *record, struct run *run) {
     (void) message_get_u64(record, "queue-timeout", &run->terms.queue_timeout_usec);
     (void) message_get_u64(record, "head-start", &run->terms.head_start_usec);
     (void) message_get_u64(record, "stop-timeout", &run->terms.stop_timeout_usec);
+}
+
+static void read_next_attempt(const struct message *record, struct run *run) {
+    uint64_t attempt;
+
+    if (message_get_u64(record, "next-attempt", &attempt) < 0 || attempt > UINT32_MAX ||
+        message_get_u64(record, "next-delay", &run->job.next_delay_usec) < 0)
+        return;
+    run->job.next_attempt = (uint32_t) attempt;
 }
 
 int state_parse_run(const struct message *record, enum run_kind kind, const struct settings *settings,
@@ -192,6 +205,7 @@ int state_parse_run(const struct message *record, enum run_kind kind, const stru
     if (r < 0)
         return r;
     read_times(record, run);
+    read_next_attempt(record, run);
     read_claim(record, "", &run->cluster_claim);
     read_claim(record, "host-", &run->host_claim);
     /* A guard's state and report name the one token and ticket that the command has: without cluster
@@ -232,9 +246,12 @@ void state_remove_run(const struct state *state, struct run *run) {
 
 bool state_has_run(const struct state *state, struct run *run) {
     char path[STATE_PATH_SIZE];
+    struct message record;
 
     run->has_waiting_record =
         run->has_waiting_record || access(state_record_path(state, WAITING, run->id, path), F_OK) == 0;
+    if (run->has_waiting_record && state_record_read(state, WAITING, run->id, &record) == 0)
+        read_next_attempt(&record, run);
     return run->has_waiting_record;
 }
 

@@ -31,12 +31,12 @@ struct claim_turn {
     const char *pool;            /* of the job, "@report"; the claim demands it */
     int64_t due;                 /* seconds since 1970 */
     enum turn_overlap overlap;
-    usec_t again_usec;           /* from the loss of this host to the next attempt; USEC_INFINITY: there is none */
+    usec_t again_usec;           /* from the loss of this host to the next attempt; USEC_INFINITY: there is none. Set before store_commit() */
 
-    /* the store's, but for a recovered claim */
+    /* the store's, but for a recovered claim. The owner sets chain before store_commit() and store_give_back(), too */
     bool is_committed;           /* its command may have begun */
     uint32_t attempt;            /* from 1; 0: not known yet */
-    char chain[TURN_CHAIN_SIZE]; /* what the host of the attempt before gave back with it; "-": nothing */
+    char chain[TURN_CHAIN_SIZE]; /* a word of the host of the attempt before; "" or "-": none */
 };
 
 struct claim {

@@ -58,6 +58,7 @@ struct store_open_turn {
     int64_t due;
     uint32_t attempt;
     usec_t after_usec; /* when it may be taken */
+    const char *why;   /* "host-lost", "given-back", "retry" */
 };
 
 struct store_listener {
@@ -81,6 +82,9 @@ struct store_listener {
     void (*on_committed)(struct claim *c, bool is_ours, void *userdata);
     /* The turn is anybody's. May come again for the same turn. */
     void (*on_turn_open)(struct store *s, const struct store_open_turn *turn, void *userdata);
+    /* The turn of this claim, which is this host's, takes the place of one that was in its delay. Once: if Redis's answer is
+     * lost, nobody knows of it. chain: as in struct claim_turn; valid during the call. */
+    void (*on_turn_superseded)(struct claim *c, int64_t due, uint32_t attempt, const char *chain, void *userdata);
     void *userdata;
 };
 
@@ -198,7 +202,7 @@ static inline void store_release(struct store *s, struct claim *c) {
 static inline void store_commit(struct store *s, struct claim *c) {
     s->ops->commit(s, c);
 }
-/* Releases a claim, and opens its turn: as this attempt (with turn->chain), to be taken after the delay. on_released
+/* Releases a claim, and opens its turn: as this attempt, with turn->chain, to be taken after the delay. on_released
  * follows. store_release() ends the turn. */
 static inline void store_give_back(struct store *s, struct claim *c, uint32_t attempt, usec_t delay_usec) {
     s->ops->give_back(s, c, attempt, delay_usec);

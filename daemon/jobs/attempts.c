@@ -19,7 +19,7 @@ void attempts_make_id(const char *what, const char *run, const char *which, char
              schedule_spread(UINT64_MAX, (const char *[]){"low", what, run, which, NULL}));
 }
 
-static void get_chain(const struct job *job, const struct run *run, struct chain *ret) {
+void attempts_get_chain(const struct job *job, const struct run *run, struct chain *ret) {
     const struct job_attempts *attempts = &job->attempts;
 
     *ret = (struct chain){.queued_realtime = run->job.origin.first_queued_realtime,
@@ -33,18 +33,19 @@ static void get_chain(const struct job *job, const struct run *run, struct chain
 
 /* --- events --- */
 
-static void log_retry(const struct job *job, const struct run *run, const struct run *next, usec_t delay) {
+static void log_retry(const struct job *job, const struct run *run, usec_t delay) {
     char pools[DEMANDS_TEXT_SIZE], text[DURATION_TEXT_SIZE];
     struct event e = run_event(run, EVENT_RETRY, pools);
 
-    e.origin.attempt = next->job.origin.attempt;
+    e.origin.attempt = run->job.origin.attempt + 1;
     e.origin.attempts = job->settings->retry.retries + 1;
-    e.origin.first_run = next->job.origin.first_run;
+    e.origin.first_run = run->job.origin.first_run;
     e.delay_usec = delay;
     e.result = run_result_name(run->end.result);
     e.reason = NULL;
-    run_log(run, &e, "%s is tried again in %s: attempt %" PRIu32 " of %" PRIu32, job->name,
-            duration_format(delay / USEC_PER_MSEC * USEC_PER_MSEC, text), e.origin.attempt, e.origin.attempts);
+    run_log(run, &e, "%s is tried again in %s%s: attempt %" PRIu32 " of %" PRIu32, job->name,
+            duration_format(delay / USEC_PER_MSEC * USEC_PER_MSEC, text), run->job.turn ? " on any host" : "",
+            e.origin.attempt, e.origin.attempts);
 }
 
 /* Attempts of the chain so far; one that was withdrawn while it waited was not made. */
@@ -104,7 +105,7 @@ static bool retry(struct scheduler *scheduler, struct job *job, struct run *run,
     if (origin.first_queued_realtime == 0) {
         struct chain chain;
 
-        get_chain(job, run, &chain);
+        attempts_get_chain(job, run, &chain);
         origin.first_queued_realtime = chain.queued_realtime;
     }
     snprintf(number, sizeof(number), "%" PRIu32, origin.attempt);
@@ -113,7 +114,7 @@ static bool retry(struct scheduler *scheduler, struct job *job, struct run *run,
     if (!next)
         return false;
     memcpy(run->job.next_run, id, sizeof(id));
-    log_retry(job, run, next, delay);
+    log_retry(job, run, delay);
     return true;
 }
 
@@ -166,21 +167,40 @@ static void give_up_next(const struct job *job, const struct run *run) {
                     is_superseded ? CHAIN_REASON_SUPERSEDED : CHAIN_REASON_STOPPED);
 }
 
+/* is_lost: the run lost its host or its lease, and Redis opens its turn by what was committed. */
+static bool retry_anywhere(struct scheduler *scheduler, const struct job *job, struct run *run, usec_t delay,
+                           bool is_lost) {
+    if (!is_lost)
+        turn_attempts_give_back(scheduler, run, delay);
+    log_retry(job, run, delay);
+    return true;
+}
+
 /* Whether the run is the last one of its chain. */
 static bool is_last(struct scheduler *scheduler, struct job *job, struct run *run, struct run_time now) {
     struct run_end end = run->end;
     struct chain chain;
     struct chain_decision decision;
 
+    if (run->job.is_given_back)
+        return false;
+    if (has_reason(run, "within")) {
+        log_gave_up(job, run, run->job.origin.attempt - 1, CHAIN_REASON_WITHIN);
+        return true;
+    }
+    if (run->job.turn && end.result == RUN_RESULT_LEASE_LOST)
+        end.result = RUN_RESULT_HOST_LOST; /* Redis cannot tell one from the other */
     if (was_to_stop(run) && chain_judge(end.result) == CHAIN_END_BAD)
         end.result = RUN_RESULT_STOPPED; /* for what follows: a stop ends the chain */
-    get_chain(job, run, &chain);
+    attempts_get_chain(job, run, &chain);
     decision = chain_decide(&job->settings->retry, &chain, &end, now.realtime);
     switch (decision.next) {
     case CHAIN_NEXT_NOTHING:
         break;
     case CHAIN_NEXT_RETRY:
-        return !retry(scheduler, job, run, now, decision.delay_usec);
+        return !(run->job.turn ? retry_anywhere(scheduler, job, run, decision.delay_usec,
+                                                end.result == RUN_RESULT_HOST_LOST)
+                               : retry(scheduler, job, run, now, decision.delay_usec));
     case CHAIN_NEXT_GIVE_UP:
         log_gave_up(job, run, count_made(run), decision.reason);
         break;
@@ -246,7 +266,7 @@ void scheduler_begin_attempt(struct scheduler *scheduler, struct run *run, struc
                            job ? "its job is not restarted any more" : "its job is not defined any more");
         return;
     }
-    get_chain(job, run, &chain);
+    attempts_get_chain(job, run, &chain);
     if (run->job.origin.trigger == RUN_TRIGGER_RETRY &&
         chain_is_late(&job->settings->retry, &chain, now.realtime)) {
         give_up_late(scheduler, job, run, now);

@@ -126,6 +126,13 @@ usec_t chain_delay(const struct job_retry *retry, const char *first_run, uint32_
                       USEC_PER_MSEC;
 }
 
+usec_t chain_again(const struct job_retry *retry, const struct chain *chain, usec_t now_realtime) {
+    const struct run_end lost = {.result = RUN_RESULT_HOST_LOST, .exit_code = -1, .signal = -1};
+    struct chain_decision decision = chain_decide(retry, chain, &lost, now_realtime);
+
+    return decision.next == CHAIN_NEXT_RETRY ? decision.delay_usec : USEC_INFINITY;
+}
+
 /* --- restarts --- */
 
 bool chain_restarts(const struct job_retry *retry, enum run_result result) {

@@ -51,6 +51,9 @@ struct chain_decision chain_decide(const struct job_retry *retry, const struct c
 /* Whether an attempt that begins at this time is beyond retry-within. */
 bool chain_is_late(const struct job_retry *retry, const struct chain *chain, usec_t begin_realtime);
 
+/* From the loss of the host that makes this attempt to the begin of the next one. USEC_INFINITY: none follows. */
+usec_t chain_again(const struct job_retry *retry, const struct chain *chain, usec_t now_realtime);
+
 /* The delay after attempt k, from 1: half to all of retry-delay * 2^(k-1), or of retry-delay-max if that is
  * less. The same for each call with the same first run and k. */
 usec_t chain_delay(const struct job_retry *retry, const char *first_run, uint32_t k);

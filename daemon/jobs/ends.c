@@ -33,6 +33,7 @@ void scheduler_run_over(struct scheduler *scheduler, struct run *run, struct run
     }
     if (run->job.begin_due == 0) /* else it was retrying, and never begun */
         ends_note(job, run);
+    turn_attempts_ask_later(scheduler, job, run, now);
     if (run->job.next_run[0] || !chain_over(scheduler, job, now))
         scheduler_save(scheduler, job);
 }

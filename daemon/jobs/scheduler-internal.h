@@ -11,6 +11,7 @@
  *     due-begin.c   a noted due time begins a run, queues one, or is skipped
  *     due-zones.c   schedules and zones of jobs, and when these change
  *     turns.c       due times that hosts share: when this host asks for them, and what is answered
+ *     turn-attempts.c  their attempts, on whichever host
  *     due-missed.c  logs and counts due times that are not begun
  *     due-marks.c   what is remembered of due times, in both directories
  *     ends.c        the end of a run: what is remembered, and the queued run that begins next
@@ -107,6 +108,8 @@ void ends_note(struct job *job, const struct run *run);
 /* --- attempts.c --- */
 /* An id that follows from what is being made, and for which run. */
 void attempts_make_id(const char *what, const char *run, const char *which, char ret[static ID_TEXT_SIZE]);
+struct chain;
+void attempts_get_chain(const struct job *job, const struct run *run, struct chain *ret);
 void attempts_start_job(struct scheduler *scheduler, struct job *job, struct run_time now);
 /* Gives up what is retrying, but for attempts of hooks. */
 void attempts_supersede(struct scheduler *scheduler, struct job *job);
@@ -168,7 +171,19 @@ usec_t turns_next(const struct scheduler *scheduler, const struct job *job, stru
 int turns_note_missed(struct scheduler *scheduler, struct job *job, const struct due_missed *missed, const char *reason);
 void turns_note_known(struct scheduler *scheduler, const struct job *job, int64_t due);
 /* Makes the claim of a run ask for the turn of its due time, if the job is shared. */
-void turns_attach(struct job *job, struct run *run);
+void turns_attach(struct job *job, struct run *run, struct run_time now);
+/* A turn that this host may ask for from then on (CLOCK_REALTIME); nothing of it is recorded. */
+void turns_add_open(struct scheduler *scheduler, struct job *job, int64_t due, usec_t not_before);
+
+/* --- turn-attempts.c --- */
+/* Redis has answered which attempt the run is. */
+void turn_attempts_take(struct run *run);
+/* Sets what its claim tells Redis about the next attempt. */
+void turn_attempts_set_terms(const struct job *job, struct run *run, struct run_time now);
+/* The run ended, and another attempt follows on any host. Recorded until Redis has answered. */
+void turn_attempts_give_back(struct scheduler *scheduler, struct run *run, usec_t delay);
+/* It has ended: this host asks for that attempt, too, after the others. */
+void turn_attempts_ask_later(struct scheduler *scheduler, struct job *job, const struct run *run, struct run_time now);
 
 /* --- due-missed.c --- */
 /* A queued run ended before its turn came. */

@@ -172,7 +172,7 @@ void scheduler_adopt(struct scheduler *scheduler, struct run *run) {
     if (job && !list_is_linked(&run->job.of_job))
         list_append(&job->runs, &run->job.of_job);
     if (job)
-        turns_attach(job, run);
+        turns_attach(job, run, scheduler->handler.now());
 }
 
 /* Jobs that are defined no more go; the others get their new settings. */

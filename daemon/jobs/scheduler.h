@@ -96,6 +96,11 @@ void scheduler_turn_opened(struct scheduler *scheduler, const struct store_open_
 /* The turn of the run is not this host's: the caller drops the run. */
 void scheduler_turn_refused(struct scheduler *scheduler, struct run *run, const struct store_turn_answer *answer,
                             struct run_time now);
+/* The run, which has its turn, is granted. False: it would begin later than retry-within allows. */
+bool scheduler_turn_may_begin(struct scheduler *scheduler, struct run *run, struct run_time now);
+/* The turn of the run takes the place of this attempt of an earlier due time. */
+void scheduler_turn_superseded(struct scheduler *scheduler, const struct run *run, int64_t due, uint32_t attempt,
+                               const char *chain);
 /* The turn of the run is this host's; idempotent. */
 void scheduler_turn_taken(struct scheduler *scheduler, struct run *run, struct run_time now);
 

@@ -96,8 +96,7 @@ bool turns_is_asked(const struct job *job, int64_t due) {
     return false;
 }
 
-/* A turn that this host may ask for later; nothing of it is recorded. */
-static void add_open(struct scheduler *scheduler, struct job *job, int64_t due, usec_t not_before) {
+void turns_add_open(struct scheduler *scheduler, struct job *job, int64_t due, usec_t not_before) {
     struct due_entry entry = {.due = due, .is_open = true, .not_before = not_before};
 
     if (turns_is_asked(job, due) || id_make(entry.run) < 0)
@@ -116,20 +115,21 @@ void scheduler_turn_opened(struct scheduler *scheduler, const struct store_open_
                            struct run_time now) {
     struct job *job = find_shared(scheduler, turn->pool);
     char due[SCHEDULE_TEXT_SIZE];
-    struct event e = {.type = EVENT_TURN_OPEN, .origin.due = due, .origin.attempt = turn->attempt};
+    struct event e = {
+        .type = EVENT_TURN_OPEN, .origin.due = due, .origin.attempt = turn->attempt, .reason = turn->why};
 
     if (!job || !shared_zone_get(job->schedule.zone) || turns_is_asked(job, turn->due))
         return;
     e.job = job->name;
     schedule_format(job->schedule.zone->zone, turn->due, due);
     event_emit(scheduler->runs->events, &e,
-               "%s has no host any more for %s: any host may take this due time", job->name, due);
-    add_open(scheduler, job, turn->due, usec_add(now.realtime, turn->after_usec));
+               "any host may take attempt %" PRIu32 " of %s for %s: %s", turn->attempt, job->name, due, turn->why);
+    turns_add_open(scheduler, job, turn->due, usec_add(now.realtime, turn->after_usec));
 }
 
 /* --- asking --- */
 
-void turns_attach(struct job *job, struct run *run) {
+void turns_attach(struct job *job, struct run *run, struct run_time now) {
     static const enum turn_overlap overlaps[] = {
         [JOB_OVERLAP_SKIP] = TURN_OVERLAP_SKIP,
         [JOB_OVERLAP_QUEUE] = TURN_OVERLAP_QUEUE,
@@ -139,7 +139,8 @@ void turns_attach(struct job *job, struct run *run) {
     struct claim_turn *turn;
     int64_t due;
 
-    if (!turns_is_shared(job) || run->job.turn || run->job.origin.trigger != RUN_TRIGGER_SCHEDULE ||
+    if (!turns_is_shared(job) || run->job.turn ||
+        (run->job.origin.trigger != RUN_TRIGGER_SCHEDULE && run->job.origin.trigger != RUN_TRIGGER_RETRY) ||
         schedule_parse_time(run->job.origin.due, &due) < 0)
         return;
     turn = calloc(1, sizeof(*turn));
@@ -158,6 +159,10 @@ void turns_attach(struct job *job, struct run *run) {
         return;
     }
     run->job.turn = run->cluster_claim.turn = turn;
+    if (turn->is_committed)
+        turn->attempt = run->job.origin.attempt;
+    if (run->job.is_turn_noted)
+        turn_attempts_set_terms(job, run, now);
 }
 
 /* The longest time that any host lets others ask first. */
@@ -185,7 +190,7 @@ static bool ask(struct scheduler *scheduler, struct job *job, struct due_entry *
 
     if (!due_begin_make_run(scheduler, job, entry, now, &run))
         return false;
-    turns_attach(job, run);
+    turns_attach(job, run, now);
     list_unlink(&entry->link); /* the record stays until the turn is decided */
     free(entry);
     scheduler_begin(scheduler, run);
@@ -332,7 +337,7 @@ static void log_ahead(struct scheduler *scheduler, const struct run *run, usec_t
 static void ask_again(struct scheduler *scheduler, struct job *job, const struct run *run,
                       usec_t not_before) {
     due_marks_put_run(scheduler, job, run->id, NULL);
-    add_open(scheduler, job, run->job.turn->due, not_before);
+    turns_add_open(scheduler, job, run->job.turn->due, not_before);
 }
 
 void scheduler_turn_refused(struct scheduler *scheduler, struct run *run,
@@ -370,6 +375,7 @@ void scheduler_turn_taken(struct scheduler *scheduler, struct run *run, struct r
     run->job.is_turn_noted = true;
     job->last_trigger_realtime = now.realtime;
     note_decided(scheduler, job, run->job.turn->due, run->id);
+    turn_attempts_take(run);
+    turn_attempts_set_terms(job, run, now);
     attempts_supersede(scheduler, job);
-    attempts_note_run(scheduler, job, run);
 }

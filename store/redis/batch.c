@@ -107,6 +107,8 @@ static void batch_on_reply(const struct redisReply *reply, void *userdata) {
         uint64_t more = 0;
         int r = read_line(batch, reply, i, &line);
 
+        if (r >= 0 && !batch->is_release && batch->entries[i]->claim->turn)
+            turns_handle_superseded(batch->entries[i], reply);
         if (r >= 0)
             r = batch->is_release ? handle_release(batch->entries[i], &line, &more)
                                   : handle_claim(batch->entries[i], &line, &more);

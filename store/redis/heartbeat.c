@@ -41,8 +41,8 @@ static void send_pending(struct store_redis *store) {
     store->heartbeat.is_answered = true;
     store->heartbeat.resend_due = false;
     hello_declare_due(store);
+    turns_report(store); /* first: Redis commits no turn of an earlier epoch */
     claims_send_pending(store);
-    turns_report(store);
     admin_send_pending(store);
     inspect_send_pending(store);
 }

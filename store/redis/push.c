@@ -93,7 +93,7 @@ static char *next_word(char **text) {
 }
 
 /* granted|revoked EPOCH BEFORE NUMBER CLAIM ..., parked|queued EPOCH POSITION TICKET CLAIM ...,
- * turn EPOCH BEFORE NUMBER POOL DUE ATTEMPT DELAY-MS */
+ * turn EPOCH BEFORE NUMBER POOL DUE ATTEMPT DELAY-MS WHY */
 enum push_field {
     PUSH_VERB,
     PUSH_EPOCH,
@@ -103,6 +103,7 @@ enum push_field {
     PUSH_TICKET,
     PUSH_SINCE,
     PUSH_DELAY,
+    PUSH_WHY,
     PUSH_FIELDS
 };
 
@@ -111,6 +112,7 @@ struct push {
     uint64_t one, two;      /* before and number; or position and ticket */
     uint64_t ticket, since; /* 0: not known; of a turn: due, attempt */
     uint64_t delay;         /* of a turn, ms */
+    const char *why;        /* of a turn */
 };
 
 /* 0; a positive number: a push of another epoch, which is ignored (R12); -EBADMSG. */
@@ -119,7 +121,7 @@ static int push_parse(struct store_redis *store, char *text, struct push *ret) {
 
     for (size_t i = 0; i < ELEMENTSOF(fields); i++)
         fields[i] = next_word(&text);
-    *ret = (struct push) {.verb = fields[PUSH_VERB], .id = fields[PUSH_CLAIM]};
+    *ret = (struct push) {.verb = fields[PUSH_VERB], .id = fields[PUSH_CLAIM], .why = fields[PUSH_WHY]};
     if (ret->id && !epoch_is(store, fields[PUSH_EPOCH]))
         return 1;
     if (!ret->id || reply_number_parse(fields[PUSH_ONE], &ret->one) < 0 ||
@@ -152,7 +154,7 @@ static void handle_numbered(struct store_redis *store, const struct push *push, 
     else if (entry && strcmp(push->verb, "revoked") == 0)
         claims_handle_revoked(entry, push->two);
     else if (strcmp(push->verb, "turn") == 0)
-        turns_handle_open(store, push->id, push->ticket, push->since, push->delay);
+        turns_handle_open(store, push->id, push->ticket, push->since, push->delay, push->why);
     if (store->pushes.n_gaps > 0) /* the next reply shows whether one is missing */
         heartbeat_send_extra(store);
 }

@@ -17,8 +17,13 @@ void sync_reset(struct store_redis *store) {
     store->sync = (struct sync) {};
 }
 
+/* Its turn is given back, and Redis has not answered: without the claim the sync would end the turn. */
+static bool is_given_back(const struct claim_entry *entry) {
+    return entry->claim->state == CLAIM_STATE_RELEASING && entry->back_attempt > 0 && entry->claim->token > 0;
+}
+
 static bool is_held(const struct claim_entry *entry) {
-    return entry->claim->state == CLAIM_STATE_HELD && !entry->lease_lost;
+    return (entry->claim->state == CLAIM_STATE_HELD || is_given_back(entry)) && !entry->lease_lost;
 }
 
 static int compare(const void *a, const void *b) {
@@ -33,7 +38,7 @@ static int compare(const void *a, const void *b) {
 
 static bool is_part_of_sync(const struct claim_entry *entry) {
     return entry->sent && !entry->lease_lost && !claim_entry_is_finished(entry) &&
-           entry->claim->state != CLAIM_STATE_RELEASING;
+           (entry->claim->state != CLAIM_STATE_RELEASING || is_given_back(entry));
 }
 
 void sync_start(struct store_redis *store) {

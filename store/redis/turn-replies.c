@@ -73,24 +73,51 @@ int pass_reply_parse(const struct redisReply *reply) {
     return strcmp(reply_line_field(&line, 0), "taken") == 0 ? STORE_E_TAKEN : -EAGAIN;
 }
 
-int open_turn_make(const char *pool, uint64_t due, uint64_t attempt, uint64_t delay_ms,
+int superseded_reply_at(const struct redisReply *reply, size_t i, struct superseded_turn *ret) {
+    enum { DUE, ATTEMPT, CHAIN };
+    const struct redisReply *turn = reply_at(reply, i + 1);
+    const char *chain = reply_text(reply_at(turn, CHAIN));
+    uint64_t due, attempt;
+
+    if (!turn)
+        return -ENOENT;
+    if (!chain || strlen(chain) >= TURN_CHAIN_SIZE || reply_u64(reply_at(turn, DUE), &due) < 0 ||
+        due > INT64_MAX / USEC_PER_SEC || reply_u64(reply_at(turn, ATTEMPT), &attempt) < 0 || attempt == 0 ||
+        attempt > UINT32_MAX)
+        return -EBADMSG;
+    *ret = (struct superseded_turn) {.due = (int64_t) due, .attempt = (uint32_t) attempt, .chain = chain};
+    return 0;
+}
+
+static const char *parse_why(const char *text) {
+    static const char *const reasons[] = {"host-lost", "given-back", "retry"};
+
+    for (size_t i = 0; i < ELEMENTSOF(reasons); i++)
+        if (text && strcmp(text, reasons[i]) == 0)
+            return reasons[i];
+    return NULL;
+}
+
+int open_turn_make(const char *pool, uint64_t due, uint64_t attempt, uint64_t delay_ms, const char *why,
                    struct store_open_turn *ret) {
-    if (due > INT64_MAX / USEC_PER_SEC || attempt == 0 || attempt > UINT32_MAX ||
+    why = parse_why(why);
+    if (!why || due > INT64_MAX / USEC_PER_SEC || attempt == 0 || attempt > UINT32_MAX ||
         delay_ms > UINT64_MAX / USEC_PER_MSEC / 2)
         return -EBADMSG;
     *ret = (struct store_open_turn) {.pool = pool,
                                      .due = (int64_t) due,
                                      .attempt = (uint32_t) attempt,
-                                     .after_usec = delay_ms * USEC_PER_MSEC};
+                                     .after_usec = delay_ms * USEC_PER_MSEC,
+                                     .why = why};
     return 0;
 }
 
-/* {'ok', epoch, 0, {job, mark, {due, attempt, ms, chain}, ...}, ...} */
+/* {'ok', epoch, 0, {job, mark, {due, attempt, ms, chain, why}, ...}, ...} */
 enum { FIRST_JOB = 3 };
 enum { JOB, MARK, FIRST_TURN };
 
 int look_reply_at(const struct redisReply *reply, size_t k, size_t i, struct store_open_turn *ret) {
-    enum { DUE, ATTEMPT, DELAY };
+    enum { DUE, ATTEMPT, DELAY, WHY = 4 };
     const struct redisReply *job = reply_at(reply, FIRST_JOB + k), *turn = reply_at(job, FIRST_TURN + i);
     const char *pool = reply_text(reply_at(job, JOB));
     uint64_t due, attempt, delay;
@@ -100,7 +127,7 @@ int look_reply_at(const struct redisReply *reply, size_t k, size_t i, struct sto
     if (!pool || reply_u64(reply_at(turn, DUE), &due) < 0 || reply_u64(reply_at(turn, ATTEMPT), &attempt) < 0 ||
         reply_u64(reply_at(turn, DELAY), &delay) < 0)
         return -EBADMSG;
-    return open_turn_make(pool, due, attempt, delay, ret);
+    return open_turn_make(pool, due, attempt, delay, reply_text(reply_at(turn, WHY)), ret);
 }
 
 size_t look_reply_jobs(const struct redisReply *reply) {

@@ -15,17 +15,26 @@ struct turn_reply {
         TURN_REPLY_OTHER,   /* not about turns: the line is that of `claim` */
     } kind;
     uint32_t attempt;                 /* OURS: from 1 */
-    const char *chain;                /* OURS: the run of the first attempt; "-": this one */
+    const char *chain;                /* OURS: as in struct claim_turn */
     struct store_turn_answer refusal; /* REFUSED */
 };
 /* 0 or -EBADMSG. */
 int turn_reply_parse(const struct reply_line *line, struct turn_reply *ret);
 
+struct superseded_turn {
+    int64_t due;
+    uint32_t attempt;  /* that will not be made */
+    const char *chain; /* as in struct claim_turn */
+};
+/* Number i of the turns that this one supersedes. -ENOENT behind the last, also of a reply that is a line alone; -EBADMSG. */
+int superseded_reply_at(const struct redisReply *reply, size_t i, struct superseded_turn *ret);
+
 /* The answer to `pass`: 0: missed, STORE_E_TAKEN, -EAGAIN: ahead of Redis's clock, or in grace; -EBADMSG. */
 int pass_reply_parse(const struct redisReply *reply);
 
 /* One open turn, as numbers of a push or a reply. 0 or -EBADMSG. */
-int open_turn_make(const char *pool, uint64_t due, uint64_t attempt, uint64_t delay_ms, struct store_open_turn *ret);
+int open_turn_make(const char *pool, uint64_t due, uint64_t attempt, uint64_t delay_ms, const char *why,
+                   struct store_open_turn *ret);
 /* Checks the reply of `look`. 0 or -EBADMSG. */
 int look_reply_parse(const struct redisReply *reply);
 /* The open turn i of job number k in a checked reply. -ENOENT behind the last. */

@@ -20,11 +20,11 @@ static bool is_declared(const struct store_redis *store, size_t i) {
 }
 
 void turns_handle_open(struct store_redis *store, const char *pool, uint64_t due, uint64_t attempt,
-                       uint64_t delay_ms) {
+                       uint64_t delay_ms, const char *why) {
     const struct store_listener *listener = &store->base.listener;
     struct store_open_turn turn;
 
-    if (open_turn_make(pool, due, attempt, delay_ms, &turn) == 0) /* else the next look has it */
+    if (open_turn_make(pool, due, attempt, delay_ms, why, &turn) == 0) /* else the next look has it */
         listener->on_turn_open(&store->base, &turn, listener->userdata);
 }
 
@@ -112,11 +112,7 @@ static void add_turn(struct redis_command *command, const struct claim *claim) {
     command_add(command, turn->pool);
     command_add_u64(command, turns_number(turn->due));
     command_add_u64(command, turn->attempt > 0 ? turn->attempt : 1);
-    if (turn->again_usec == USEC_INFINITY)
-        command_add(command, "-");
-    else
-        command_add_u64(command, turn->again_usec / USEC_PER_MSEC);
-    command_add(command, turn->chain[0] != '\0' ? turn->chain : "-");
+    turns_add_again(command, turn);
 }
 
 static void report_turns(struct store_redis *store) {
@@ -125,7 +121,8 @@ static void report_turns(struct store_redis *store) {
         _cleanup_command_ struct redis_command command = {0};
 
         if (!turn || (turn->attempt == 0 && !turn->is_committed) || entry->lease_lost ||
-            claim_entry_is_finished(entry) || entry->claim->state == CLAIM_STATE_RELEASING)
+            claim_entry_is_finished(entry) ||
+            (entry->claim->state == CLAIM_STATE_RELEASING && entry->back_attempt == 0))
             continue;
         turns_begin_call(store, &command, "report");
         add_turn(&command, entry->claim);

@@ -8,6 +8,14 @@
 #include "store/redis/store-redis.h"
 #include "store/redis/turn-replies.h"
 
+void turns_add_again(struct redis_command *command, const struct claim_turn *turn) {
+    if (turn->again_usec == USEC_INFINITY)
+        command_add(command, "-");
+    else
+        command_add_u64(command, turn->again_usec / USEC_PER_MSEC);
+    command_add(command, turn->chain[0] != '\0' ? turn->chain : "-");
+}
+
 void turns_begin_call(struct store_redis *store, struct redis_command *command, const char *what) {
     call_begin(store, command, REDIS_SCRIPT_TURNED);
     command_add(command, store->epoch.id);
@@ -30,10 +38,6 @@ void turns_add_request(struct store_redis *store, struct redis_command *command,
     command_add(command, details);
     command_add_u64(command, turns_number(claim->turn->due));
     command_add(command, overlaps[claim->turn->overlap]);
-    if (claim->turn->again_usec == USEC_INFINITY)
-        command_add(command, "-");
-    else
-        command_add_u64(command, claim->turn->again_usec / USEC_PER_MSEC);
     for (size_t i = 0; i < claim->n_demands; i++)
         if (strcmp(claim->demands[i].pool, claim->turn->pool) == 0)
             add_pool(store, command, &claim->demands[i]);
@@ -77,6 +81,14 @@ int turns_handle_reply(struct claim_entry *entry, const struct reply_line *line)
     return 0;
 }
 
+void turns_handle_superseded(struct claim_entry *entry, const struct redisReply *reply) {
+    const struct store_listener *listener = &entry->store->base.listener;
+    struct superseded_turn turn;
+
+    for (size_t i = 0; superseded_reply_at(reply, i, &turn) == 0; i++)
+        listener->on_turn_superseded(entry->claim, turn.due, turn.attempt, turn.chain, listener->userdata);
+}
+
 /* --- committed --- */
 
 static void commit_on_reply(const struct redisReply *reply, void *userdata) {
@@ -114,6 +126,7 @@ void turns_send_commit(struct claim_entry *entry) {
         return;
     turns_begin_call(store, &command, "commit");
     command_add(&command, entry->claim->id);
+    turns_add_again(&command, entry->claim->turn);
     if (call_send(store, &command, commit_on_reply, entry) == 0)
         claims_begin_call(entry);
     FAILPOINT("commit-sent");
@@ -174,7 +187,7 @@ void turns_give_back(struct store *base, struct claim *claim, uint32_t attempt, 
 
     if (!entry || claim->state == CLAIM_STATE_RELEASING)
         return;
-    entry->back_attempt = attempt > 0 ? attempt : 1; /* not known of a recovered claim, which is the first attempt */
+    entry->back_attempt = attempt;
     entry->back_usec = delay_usec;
     claims_release(base, claim);
 }

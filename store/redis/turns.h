@@ -40,13 +40,17 @@ void turns_add_request(struct store_redis *store, struct redis_command *command,
 /* Applies a reply of `turn`, but for what it has in common with that of `claim`. 0: the claim is queued or
  * granted; 1: it is not, and the owner has it; -EBADMSG. */
 int turns_handle_reply(struct claim_entry *entry, const struct reply_line *line);
+/* Delivers what the reply has after its line. */
+void turns_handle_superseded(struct claim_entry *entry, const struct redisReply *reply);
 /* Commits, if the owner wants it and Redis has not answered; sends the end of a claim with a turn. */
 void turns_send_commit(struct claim_entry *entry);
 void turns_send_end(struct claim_entry *entry);
 /* A push. Numbers as they are in it. */
 void turns_handle_open(struct store_redis *store, const char *pool, uint64_t due, uint64_t attempt,
-                       uint64_t delay_ms);
+                       uint64_t delay_ms, const char *why);
 
+/* The words AGAIN and CHAIN of a call. */
+void turns_add_again(struct redis_command *command, const struct claim_turn *turn);
 /* Begins a call of `turned`. */
 void turns_begin_call(struct store_redis *store, struct redis_command *command, const char *what);
 /* A due time as a number of a call: 0 if it is before 1970. */

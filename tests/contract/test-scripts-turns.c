@@ -15,12 +15,12 @@ static uint64_t due_in(int64_t after) {
     return (uint64_t) ((int64_t) seconds + after);
 }
 
-static const char *turn_as(const char *session, const char *id, uint64_t due, const char *overlap, const char *again) {
-    return script_sayf("turn %s 1 $ %s 0_7_r-%s_b %" PRIu64 " %s %s @b 1 100", session, id, id, due, overlap, again);
+static const char *turn_as(const char *session, const char *id, uint64_t due, const char *overlap) {
+    return script_sayf("turn %s 1 $ %s 0_7_r-%s_b %" PRIu64 " %s @b 1 100", session, id, id, due, overlap);
 }
 
 static const char *turn(const char *session, const char *id, uint64_t due) {
-    return turn_as(session, id, due, "skip", "-");
+    return turn_as(session, id, due, "skip");
 }
 
 static const char *turned(const char *session, const char *words) {
@@ -56,12 +56,12 @@ static void test_once(void) {
     EXPECT(turn("s2", "c", due - 60), "taken $ 0 * s1"); /* a later one was decided */
     EXPECT(turn("s1", "a", due), TAKEN "1 -");           /* R6 */
     TEST_INT(script_used("@b"), 1);
-    EXPECT(turned("s1", "commit a"), "ok $ 0");
-    EXPECT(turned("s1", "commit a"), "ok $ 0");
-    EXPECT(turned("s2", "commit a"), "lost $ 0");
+    EXPECT(turned("s1", "commit a - -"), "ok $ 0");
+    EXPECT(turned("s1", "commit a - -"), "ok $ 0");
+    EXPECT(turned("s2", "commit a - -"), "lost $ 0");
     EXPECT(turned("s1", "over a"), "ok $ 0 * *");
     EXPECT(turned("s1", "over a"), "ok $ 0");
-    EXPECT(turned("s1", "commit a"), "lost $ 0");
+    EXPECT(turned("s1", "commit a - -"), "lost $ 0");
     TEST_INT(script_used("@b"), 0);
     EXPECT(turn("s2", "b", due), "taken $ 0 * s1");
     EXPECT(turn("s2", "b", due_in(0)), TAKEN "1 -");
@@ -85,15 +85,15 @@ static void test_overlap(void) {
     EXPECT(turn("s1", "a", due_in(-9)), "skipped $ 0 overlap r-x s2");
     EXPECT(turn("s1", "a", due_in(-9)), "skipped $ 0 overlap r-x s2"); /* the answer was lost */
     EXPECT(turn("s2", "b", due_in(-9)), "taken $ 0 * s1");
-    EXPECT(turn_as("s1", "c", due_in(-8), "queue", "-"), "ok $ 0 W * 1 -");
-    EXPECT(turn_as("s2", "d", due_in(-7), "queue", "-"), "skipped $ 0 overlap r-x s2");
-    EXPECT(turned("s1", "commit c"), "waits $ 0");
+    EXPECT(turn_as("s1", "c", due_in(-8), "queue"), "ok $ 0 W * 1 -");
+    EXPECT(turn_as("s2", "d", due_in(-7), "queue"), "skipped $ 0 overlap r-x s2");
+    EXPECT(turned("s1", "commit c - -"), "waits $ 0");
     EXPECT(script_say("release s2 1 $ x"), "ok *");
     TEST_INT(script_state("c"), 'H');
-    EXPECT(turned("s1", "commit c"), "ok $ 0");
+    EXPECT(turned("s1", "commit c - -"), "ok $ 0");
     EXPECT(turned("s1", "over c"), "ok *");
-    EXPECT(script_sayf("turn s1 1 $ e 0_7_r_b %" PRIu64 " allow - @b 1 0", due_in(-6)), TAKEN "1 -");
-    EXPECT(script_sayf("turn s1 1 $ f 0_7_r_b %" PRIu64 " allow - @b 1 0", due_in(-5)), "skipped $ 0 queue-full @b -");
+    EXPECT(script_sayf("turn s1 1 $ e 0_7_r_b %" PRIu64 " allow @b 1 0", due_in(-6)), TAKEN "1 -");
+    EXPECT(script_sayf("turn s1 1 $ f 0_7_r_b %" PRIu64 " allow @b 1 0", due_in(-5)), "skipped $ 0 queue-full @b -");
     EXPECT(turned("s1", "over e"), "ok *");
     end();
 }
@@ -103,16 +103,16 @@ static void test_burial(void) {
     begin();
     EXPECT(turn("s2", "a", due_in(-9)), TAKEN "1 -");
     EXPECT(script_say("bye s2 1"), "ok *");
-    EXPECT(turned("s1", "look @b"), "ok $ 0 [@b * [* 1 0 -]]");
+    EXPECT(turned("s1", "look @b"), "ok $ 0 [@b * [* 1 0 - host-lost]]");
     EXPECT(turn("s1", "b", due_in(-8)), "skipped $ 0 overlap - -"); /* a new due time waits for none that is open */
-    EXPECT(turn_as("s1", "c", due_in(-9), "skip", "0"), TAKEN "1 -");
+    EXPECT(turn_as("s1", "c", due_in(-9), "skip"), TAKEN "1 -");
     EXPECT(turned("s1", "look @b"), "ok $ 0 [@b ??????????]");
-    EXPECT(turned("s1", "commit c"), "ok $ 0");
+    EXPECT(turned("s1", "commit c 0 r-c"), "ok $ 0");
     EXPECT(script_say("bye s1 1"), "ok *");
     EXPECT(script_hello("s3", 1, 1, "@b 1"), "ok *");
     EXPECT(script_say("sync s3 1 $ 0 1 1"), "ok *");
-    EXPECT(turn_as("s3", "d", due_in(-9), "skip", "-"), TAKEN "2 -");
-    EXPECT(turned("s3", "commit d"), "ok $ 0");
+    EXPECT(turn_as("s3", "d", due_in(-9), "skip"), TAKEN "2 r-c");
+    EXPECT(turned("s3", "commit d - -"), "ok $ 0");
     EXPECT(script_say("bye s3 1"), "ok *");
     EXPECT(script_hello("s4", 1, 1, "@b 1"), "ok *");
     EXPECT(turned("s4", "look @b"), "ok $ 0 [@b ??????????]"); /* over */
@@ -124,7 +124,7 @@ static void test_given_back(void) {
     EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
     EXPECT(turned("s1", "back a 1 0 -"), "ok $ 0 * *"); /* drained */
     EXPECT(turn("s2", "b", due_in(-9)), TAKEN "1 -");
-    EXPECT(turned("s2", "commit b"), "ok $ 0");
+    EXPECT(turned("s2", "commit b - -"), "ok $ 0");
     EXPECT(turned("s2", "back b 2 60000 r-b"), "ok $ 0 * *"); /* it failed */
     EXPECT(turned("s2", "back b 2 60000 r-b"), "ok $ 0");
     EXPECT(turn("s1", "c", due_in(-9)), "later $ 0 *");
@@ -147,7 +147,7 @@ static void test_pushes(void) {
         _cleanup_reply_ redisReply *r = redis_command(&script_server, "LRANGE pushes 0 -1");
 
         CU_ASSERT_FATAL(r && r->elements == 1); /* not its own host */
-        EXPECT(r->element[0]->str, "turn $ 0 * @b * 1 500");
+        EXPECT(r->element[0]->str, "turn $ 0 * @b * 1 500 given-back");
     }
     EXPECT(script_beat("s2", 0, 0), "ok $ 0 0 * *");
     CU_ASSERT(script_number(5) > 0); /* the number of that push */
@@ -174,14 +174,14 @@ static void test_epochs(void) {
     begin();
     EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
     script_fail_over();
-    EXPECT(turned("s1", "commit a"), "epoch*");
+    EXPECT(turned("s1", "commit a - -"), "epoch*");
     EXPECT(script_hello("s1", 2, 1, "@b 1"), "ok *");
     script_learn_new_epoch();
     EXPECT(script_sayf("sync s1 2 $ 0 1 1 a H %" PRIu64 " %" PRIu64 " 0 0 7 r-a b @b:1", (uint64_t) 1, (uint64_t) 1), "ok *");
-    EXPECT(script_say("turned s1 2 $ commit a"), "lost $ 0");
+    EXPECT(script_say("turned s1 2 $ commit a - -"), "lost $ 0");
     EXPECT(script_sayf("turned s1 2 $ report a T @b %" PRIu64 " 1 - -", due_in(-9)), "ok $ 0");
-    EXPECT(script_say("turned s1 2 $ commit a"), "ok $ 0"); /* also in grace: it was decided before */
-    EXPECT(script_sayf("turn s1 2 $ b 0_7_r_b %" PRIu64 " skip - @b 1 100", due_in(-5)), "grace $ 0");
+    EXPECT(script_say("turned s1 2 $ commit a - -"), "ok $ 0"); /* also in grace: it was decided before */
+    EXPECT(script_sayf("turn s1 2 $ b 0_7_r_b %" PRIu64 " skip @b 1 100", due_in(-5)), "grace $ 0");
     EXPECT(script_sayf("turned s1 2 $ pass @b %" PRIu64 " m", due_in(-5)), "grace $ 0");
     script_tell("FLUSHALL");
     EXPECT(script_hello("s2", 2, 1, "@b 1"), "ok *");
@@ -191,11 +191,11 @@ static void test_epochs(void) {
     EXPECT(script_sayf("turned s2 2 $ marks @b %" PRIu64, due_in(-99)), "ok $ 0");
     EXPECT(script_sayf("turned s2 2 $ marks @b %" PRIu64, due_in(86400)), "ok $ 0"); /* a wrong clock decided that */
     script_tell("HDEL " META " grace grace_elapsed");
-    EXPECT(script_sayf("turn s2 2 $ c 0_7_r_b %" PRIu64 " skip - @b 1 100", due_in(-9)), "taken $ 0 *");
-    EXPECT(script_sayf("turn s2 2 $ c 0_7_r_b %" PRIu64 " skip - @b 1 100", due_in(-8)), TAKEN "1 -");
+    EXPECT(script_sayf("turn s2 2 $ c 0_7_r_b %" PRIu64 " skip @b 1 100", due_in(-9)), "taken $ 0 *");
+    EXPECT(script_sayf("turn s2 2 $ c 0_7_r_b %" PRIu64 " skip @b 1 100", due_in(-8)), TAKEN "1 -");
     EXPECT(script_say("bye s2 2"), "ok *");
     EXPECT(script_hello("s3", 1, 1, "@b 1"), "ok *");
-    EXPECT(script_sayf("turned s3 1 $ look @b"), "ok $ 0 [@b * [* 1 0 -]]");
+    EXPECT(script_sayf("turned s3 1 $ look @b"), "ok $ 0 [@b * [* 1 0 - host-lost]]");
     script_fail_over();
     EXPECT(script_hello("s3", 2, 1, "@b 1"), "ok *");
     script_learn_new_epoch();
@@ -211,10 +211,15 @@ static void test_forgotten(void) {
     EXPECT(script_say("sync s1 2 $ 0 1 1"), "ok *");
     EXPECT(turn("s2", "b", due_in(-9)), TAKEN "1 -");
     EXPECT(turned("s2", "over b"), "ok *");
+    EXPECT(turn("s2", "c", due_in(-8)), TAKEN "1 -");
+    EXPECT(turned("s2", "commit c 0 r-c"), "ok $ 0");
+    EXPECT(script_hello("s2", 2, 1, "@b 1"), "ok *");
+    EXPECT(script_say("sync s2 2 $ 0 1 1"), "ok *"); /* it has noted the end: no next attempt */
+    EXPECT(script_say("turned s2 2 $ look @b"), "ok $ 0 [@b ??????????]");
     EXPECT(turn("s1", "c", due_in(-1)), "stale");
-    EXPECT(turned("s1", "commit a"), "stale");
+    EXPECT(turned("s1", "commit a - -"), "stale");
     EXPECT(turn("s9", "c", due_in(-1)), "gone");
-    EXPECT(turned("s9", "commit a"), "gone");
+    EXPECT(turned("s9", "commit a - -"), "gone");
     end();
 }
 
@@ -234,7 +239,7 @@ static void test_full(void) {
     EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
     script_tell("CONFIG SET maxmemory 1");
     EXPECT(turn("s2", "b", due_in(-8)), "OOM *");
-    EXPECT(turned("s1", "commit a"), "ok $ 0");
+    EXPECT(turned("s1", "commit a - -"), "ok $ 0");
     EXPECT(turned("s1", "over a"), "ok *");
     script_tell("CONFIG SET maxmemory 0");
     end();

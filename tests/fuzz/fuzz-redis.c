@@ -73,6 +73,13 @@ static void on_committed(struct claim *c, bool is_ours, void *userdata) {
     (void) is_ours;
     (void) userdata;
 }
+static void on_turn_superseded(struct claim *c, int64_t due, uint32_t attempt, const char *chain, void *userdata) {
+    (void) c;
+    (void) due;
+    (void) userdata;
+    FUZZ_ASSERT(attempt > 0 && strlen(chain) < TURN_CHAIN_SIZE);
+}
+
 static void on_turn_open(struct store *s, const struct store_open_turn *turn, void *userdata) {
     (void) s;
     (void) turn;
@@ -359,7 +366,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                                    .on_state = on_state,
                                                    .on_turn_refused = on_turn_refused,
                                                    .on_committed = on_committed,
-                                                   .on_turn_open = on_turn_open};
+                                                   .on_turn_open = on_turn_open,
+                                                   .on_turn_superseded = on_turn_superseded};
     static struct demand db = {.pool = "db", .permits = 1};
     struct redis_settings redis = {.timeout_usec = USEC_PER_SEC, .connect_timeout_usec = USEC_PER_SEC, .username = (char *) "", .password_file = (char *) ""};
     struct store_redis_options options = {.redis = &redis, .host = "host", .namespace = "test", .version = VERSION,

@@ -74,6 +74,13 @@ static void parse_claim_replies(const redisReply *reply) {
     (void) verify_reply_parse(reply, &verify);
 }
 
+static void parse_superseded(const redisReply *reply) {
+    struct superseded_turn turn;
+
+    for (size_t i = 0; superseded_reply_at(reply, i, &turn) == 0; i++)
+        FUZZ_ASSERT(turn.attempt > 0 && strlen(turn.chain) < TURN_CHAIN_SIZE);
+}
+
 static void parse_turn_replies(const redisReply *reply) {
     struct turn_reply turn;
     struct reply_line line;
@@ -81,6 +88,7 @@ static void parse_turn_replies(const redisReply *reply) {
     if (reply_line_read(reply, &line) == 0 && turn_reply_parse(&line, &turn) == 0 && turn.kind == TURN_REPLY_OURS)
         FUZZ_ASSERT(turn.attempt > 0 && strlen(turn.chain) < TURN_CHAIN_SIZE);
     (void) pass_reply_parse(reply);
+    parse_superseded(reply);
     if (look_reply_parse(reply) < 0)
         return;
     for (size_t k = 0; k < look_reply_jobs(reply); k++) {

@@ -72,7 +72,7 @@ static const struct {
     {"clock-set", "step_ms"},
     {"clock-ahead", "job due step_ms"},
     {"turn-taken", "job due"},
-    {"turn-open", "job due"},
+    {"turn-open", "job due attempt reason"},
     {"zone-changed", "reason"},
     {"zone-missing", "job reason"},
     {"stopping-daemon", ""},

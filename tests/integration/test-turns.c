@@ -8,74 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/schedule/schedule.h"
 #include "tests/harness/host-clock.h"
+#include "tests/harness/sharing.h"
 #include "tests/harness/test.h"
 #include "tests/harness/witness.h"
-
-#define HOSTS 3
-#define FIRST INT64_C(1735693200) /* 2025-01-01T01:00:00Z, the first due time */
-#define MINUTE INT64_C(60)
-#define SHARED "schedule = {\"* * * * *\"} zone = \"UTC\" on = \"any\" "
-
-static const char *const names[HOSTS] = {"ant", "bee", "cat"};
-static struct host *hosts[HOSTS];
-
-/* Adds the hosts, 30 s before the first due time, and starts them. */
-static void hosts_up(const char *config) {
-    for (size_t i = 0; i < HOSTS; i++) {
-        hosts[i] = host_add(names[i], "%s", config);
-        host_clock_give(hosts[i]);
-        host_clock_set_realtime(hosts[i], (usec_t) (FIRST - 30) * USEC_PER_SEC);
-        host_start(hosts[i]);
-        if (i == 0)
-            host_open(hosts[i]);
-        else
-            host_await_redis(hosts[i]);
-    }
-}
-
-static void clocks_at(int64_t due, int64_t msec) {
-    for (size_t i = 0; i < HOSTS; i++)
-        host_clock_set_realtime(hosts[i],
-                                (usec_t) due * USEC_PER_SEC + (usec_t) (msec * (int64_t) USEC_PER_MSEC));
-}
-
-static unsigned count(const char *event, const char *fields) {
-    unsigned n = 0;
-
-    for (size_t i = 0; i < HOSTS; i++)
-        n += host_count(hosts[i], event, "%s", fields);
-    return n;
-}
-
-/* The text of a due time, until the next call. */
-static const char *text_of(int64_t due) {
-    static char text[SCHEDULE_TEXT_SIZE];
-    struct zone *utc = NULL;
-
-    TEST_INT(zone_load(ZONE_DIRECTORY, "UTC", &utc), 0);
-    schedule_format(utc, due, text);
-    zone_free(utc);
-    return text;
-}
-
-static void await_count(const char *event, const char *fields, unsigned n) {
-    usec_t until = clock_boottime() + HOST_PATIENCE;
-
-    while (count(event, fields) < n && clock_boottime() < until)
-        child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
-    TEST_INT(count(event, fields), n);
-}
 
 /* Awaits that the due time is begun by one host, and that the others know. */
 static void await_decided(int64_t due) {
     char fields[96];
 
-    snprintf(fields, sizeof(fields), "job=j due=%s", text_of(due));
-    await_count("exited", fields, 1);
-    await_count("turn-taken", fields, HOSTS - 1);
-    TEST_INT(count("started", fields), 1);
+    snprintf(fields, sizeof(fields), "job=j due=%s", sharing_text(due));
+    sharing_await_count("exited", fields, 1);
+    sharing_await_count("turn-taken", fields, SHARING_HOSTS - 1);
+    TEST_INT(sharing_count("started", fields), 1);
 }
 
 #define MINUTES 20
@@ -85,14 +30,14 @@ static void once(void) {
     char config[1024];
 
     snprintf(config, sizeof(config), "job \"j\" { %s " SHARED "}\n", witness_command("--id j"));
-    hosts_up(config);
+    sharing_up(config);
     for (int64_t i = 0; i < MINUTES; i++) {
-        clocks_at(FIRST + i * MINUTE, -20);
-        await_decided(FIRST + i * MINUTE);
+        sharing_clocks_at(SHARING_FIRST + i * SHARING_MINUTE, -20);
+        await_decided(SHARING_FIRST + i * SHARING_MINUTE);
     }
-    TEST_INT(count("started", "job=j"), MINUTES);
-    for (size_t i = 0; i < HOSTS; i++)
-        CU_ASSERT(host_count(hosts[i], "started", "job=j") < MINUTES);
+    TEST_INT(sharing_count("started", "job=j"), MINUTES);
+    for (size_t i = 0; i < SHARING_HOSTS; i++)
+        CU_ASSERT(host_count(sharing_hosts[i], "started", "job=j") < MINUTES);
 }
 
 /* --- a host that has the turn, and waits for a permit --- */
@@ -106,21 +51,21 @@ static void ant_waits(void) {
     snprintf(config, sizeof(config),
              "pool \"db\" { limit = 1 }\njob \"j\" { %s " SHARED "pools = {\"db\"} prefer = {\"ant\"} }\n",
              witness_command("--id j"));
-    hosts_up(config);
-    holder = berth_at_gate(hosts[2], "-p db", "holder", "started");
-    clocks_at(FIRST, -20);
-    host_await(hosts[0], "queued", "job=j");
+    sharing_up(config);
+    holder = berth_at_gate(sharing_hosts[2], "-p db", "holder", "started");
+    sharing_clocks_at(SHARING_FIRST, -20);
+    host_await(sharing_hosts[0], "queued", "job=j");
 }
 
 /* Lets the permit go, and awaits that the due time was begun once. */
 static void await_once(void) {
     char fields[96];
 
-    snprintf(fields, sizeof(fields), "job=j due=%s", text_of(FIRST));
+    snprintf(fields, sizeof(fields), "job=j due=%s", sharing_text(SHARING_FIRST));
     gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
-    await_count("exited", fields, 1);
-    TEST_INT(count("started", fields), 1);
+    sharing_await_count("exited", fields, 1);
+    TEST_INT(sharing_count("started", fields), 1);
 }
 
 /* S16 */
@@ -130,52 +75,52 @@ static void host_dies(void) {
     cluster.lease = "5s"; /* which a busy machine does not lose so soon */
     cluster.heartbeat = "1s";
     ant_waits();
-    host_kill(hosts[0]);
+    host_kill(sharing_hosts[0]);
     killed = clock_boottime();
-    while (host_count(hosts[1], "queued", "job=j") + host_count(hosts[2], "queued", "job=j") == 0 &&
+    while (host_count(sharing_hosts[1], "queued", "job=j") + host_count(sharing_hosts[2], "queued", "job=j") == 0 &&
            clock_boottime() < killed + 2 * HOST_PATIENCE)
         child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
     CU_ASSERT(clock_boottime() - killed <
               2 * HOST_PATIENCE); /* 4/3 lease + 2 s, and 2 s more for `prefer`, on an idle machine */
     await_once();
-    host_start(hosts[0]); /* what it waited for is not its own any more */
-    host_await_redis(hosts[0]);
-    clocks_at(FIRST + MINUTE, -20);
-    await_decided(FIRST + MINUTE);
-    TEST_INT(count("started", "job=j"), 2);
+    host_start(sharing_hosts[0]); /* what it waited for is not its own any more */
+    host_await_redis(sharing_hosts[0]);
+    sharing_clocks_at(SHARING_FIRST + SHARING_MINUTE, -20);
+    await_decided(SHARING_FIRST + SHARING_MINUTE);
+    TEST_INT(sharing_count("started", "job=j"), 2);
 }
 
 static void berthd_restarts(void) {
     ant_waits();
-    host_kill(hosts[0]);
-    host_start(hosts[0]);
-    host_await_redis(hosts[0]);
+    host_kill(sharing_hosts[0]);
+    host_start(sharing_hosts[0]);
+    host_await_redis(sharing_hosts[0]);
     await_once();
-    TEST_INT(host_count(hosts[0], "started", "job=j"), 1);
+    TEST_INT(host_count(sharing_hosts[0], "started", "job=j"), 1);
 }
 
 static void host_is_drained(void) {
     ant_waits();
-    TEST_INT(berth(hosts[0], "drain"), 0);
-    host_await(hosts[0], "withdrawn", "job=j reason=drained");
+    TEST_INT(berth(sharing_hosts[0], "drain"), 0);
+    host_await(sharing_hosts[0], "withdrawn", "job=j reason=drained");
     await_once();
-    TEST_INT(host_count(hosts[0], "started", "job=j"), 0);
-    clocks_at(FIRST + MINUTE, -20);
-    await_count("started", "job=j", 2);
-    TEST_INT(berth(hosts[0], "undrain"), 0);
-    await_count("turn-taken", "job=j",
+    TEST_INT(host_count(sharing_hosts[0], "started", "job=j"), 0);
+    sharing_clocks_at(SHARING_FIRST + SHARING_MINUTE, -20);
+    sharing_await_count("started", "job=j", 2);
+    TEST_INT(berth(sharing_hosts[0], "undrain"), 0);
+    sharing_await_count("turn-taken", "job=j",
                 3); /* of the first due time: bee or cat; of the second: the other of these, and ant */
 }
 
 static void job_is_stopped(void) {
     ant_waits();
-    TEST_INT(berth(hosts[0], "stop j"), 0);
-    host_await(hosts[0], "withdrawn", "job=j reason=stopped");
+    TEST_INT(berth(sharing_hosts[0], "stop j"), 0);
+    host_await(sharing_hosts[0], "withdrawn", "job=j reason=stopped");
     gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
-    clocks_at(FIRST + MINUTE, -20);
-    await_decided(FIRST + MINUTE);
-    TEST_INT(count("started", "job=j"), 1);
+    sharing_clocks_at(SHARING_FIRST + SHARING_MINUTE, -20);
+    await_decided(SHARING_FIRST + SHARING_MINUTE);
+    TEST_INT(sharing_count("started", "job=j"), 1);
 }
 
 /* --- Redis --- */
@@ -184,7 +129,7 @@ static void hosts_up_simple(const char *more) {
     char config[1024];
 
     snprintf(config, sizeof(config), "job \"j\" { %s " SHARED "%s }\n", witness_command("--id j"), more);
-    hosts_up(config);
+    sharing_up(config);
 }
 
 #define FLUSHES 4
@@ -195,15 +140,15 @@ static void redis_loses_data(void) {
 
     hosts_up_simple("");
     for (int64_t i = 0; i < FLUSHES; i++) {
-        int64_t due = FIRST + i * MINUTE;
+        int64_t due = SHARING_FIRST + i * SHARING_MINUTE;
 
-        clocks_at(due, -300);
+        sharing_clocks_at(due, -300);
         child_turn(clock_boottime() + (usec_t) (100 + i * 150) * USEC_PER_MSEC);
         freeReplyObject(redis_command(&cluster.redis, "FLUSHALL"));
-        snprintf(fields, sizeof(fields), "job=j due=%s", text_of(due));
-        await_count("exited", fields, 1);
-        await_count("turn-taken", fields, HOSTS - 1);
-        TEST_INT(count("started", fields), 1);
+        snprintf(fields, sizeof(fields), "job=j due=%s", sharing_text(due));
+        sharing_await_count("exited", fields, 1);
+        sharing_await_count("turn-taken", fields, SHARING_HOSTS - 1);
+        TEST_INT(sharing_count("started", fields), 1);
     }
 }
 
@@ -212,15 +157,15 @@ static void redis_was_away(void) {
 
     hosts_up_simple("catch-up = \"5m\"");
     redis_server_kill(&cluster.redis);
-    for (size_t i = 0; i < HOSTS; i++)
-        host_await(hosts[i], "redis-lost", " ");
-    clocks_at(FIRST, -20);
+    for (size_t i = 0; i < SHARING_HOSTS; i++)
+        host_await(sharing_hosts[i], "redis-lost", " ");
+    sharing_clocks_at(SHARING_FIRST, -20);
     child_turn(clock_boottime() + USEC_PER_SEC / 2);
-    clocks_at(FIRST + 4 * MINUTE, 2000);
+    sharing_clocks_at(SHARING_FIRST + 4 * SHARING_MINUTE, 2000);
     TEST_INT(redis_server_resume(&cluster.redis), 0);
-    snprintf(fields, sizeof(fields), "job=j due=%s", text_of(FIRST + 4 * MINUTE));
-    await_count("exited", fields, 1);
-    TEST_INT(count("started", "job=j"), 1);
+    snprintf(fields, sizeof(fields), "job=j due=%s", sharing_text(SHARING_FIRST + 4 * SHARING_MINUTE));
+    sharing_await_count("exited", fields, 1);
+    TEST_INT(sharing_count("started", "job=j"), 1);
 }
 
 /* S8 for a cluster: one host logs what all of them missed. */
@@ -228,22 +173,22 @@ static void all_were_away(void) {
     char fields[96];
 
     hosts_up_simple("catch-up = \"5m\"");
-    for (size_t i = 0; i < HOSTS; i++)
-        host_kill(hosts[i]);
-    clocks_at(FIRST + 30 * MINUTE, 2000);
-    for (size_t i = 0; i < HOSTS; i++)
-        host_start(hosts[i]);
-    snprintf(fields, sizeof(fields), "job=j due=%s", text_of(FIRST + 30 * MINUTE));
-    await_count("exited", fields, 1);
-    await_count("turn-taken", fields, HOSTS - 1);
-    await_count("missed", "job=j reason=late", 1);
-    await_count("missed", "job=j reason=backlog", 1);
-    TEST_INT(count("started", "job=j"), 1);
+    for (size_t i = 0; i < SHARING_HOSTS; i++)
+        host_kill(sharing_hosts[i]);
+    sharing_clocks_at(SHARING_FIRST + 30 * SHARING_MINUTE, 2000);
+    for (size_t i = 0; i < SHARING_HOSTS; i++)
+        host_start(sharing_hosts[i]);
+    snprintf(fields, sizeof(fields), "job=j due=%s", sharing_text(SHARING_FIRST + 30 * SHARING_MINUTE));
+    sharing_await_count("exited", fields, 1);
+    sharing_await_count("turn-taken", fields, SHARING_HOSTS - 1);
+    sharing_await_count("missed", "job=j reason=late", 1);
+    sharing_await_count("missed", "job=j reason=backlog", 1);
+    TEST_INT(sharing_count("started", "job=j"), 1);
 }
 
 /* S19: the host begins nothing early. */
 static void clock_ahead(void) {
-    struct host *ant = hosts[0] = host_add("ant", "job \"j\" { %s " SHARED "}\n", witness_command("--id j"));
+    struct host *ant = sharing_hosts[0] = host_add("ant", "job \"j\" { %s " SHARED "}\n", witness_command("--id j"));
 
     host_clock_give(ant);
     host_clock_set_realtime(ant, clock_realtime() + 86400 * USEC_PER_SEC);
@@ -275,18 +220,18 @@ static void await_witness(size_t n) {
  * lives. */
 static void killed(void) {
     _cleanup_(witness_done) struct witness w = {};
-    struct host *ant = hosts[0] = host_add("ant", "job \"j\" { %s " SHARED "}\n", witness_command("--id j"));
+    struct host *ant = sharing_hosts[0] = host_add("ant", "job \"j\" { %s " SHARED "}\n", witness_command("--id j"));
     unsigned n_deaths = 0;
 
     host_clock_give(ant);
-    host_clock_set_realtime(ant, (usec_t) (FIRST - 30) * USEC_PER_SEC);
+    host_clock_set_realtime(ant, (usec_t) (SHARING_FIRST - 30) * USEC_PER_SEC);
     host_start(ant);
     host_open(ant);
     for (unsigned i = 0; i < DEATHS; i++) {
-        const char *due = text_of(FIRST + i * MINUTE);
+        const char *due = sharing_text(SHARING_FIRST + i * SHARING_MINUTE);
 
         host_clock_end_berthd(ant, i + 1);
-        host_clock_set_realtime(ant, (usec_t) (FIRST + i * MINUTE) * USEC_PER_SEC - 20 * USEC_PER_MSEC);
+        host_clock_set_realtime(ant, (usec_t) (SHARING_FIRST + i * SHARING_MINUTE) * USEC_PER_SEC - 20 * USEC_PER_MSEC);
         while (!child_await(ant->berthd, 5 * USEC_PER_MSEC) &&
                host_count(ant, "released", "job=j due=%s", due) == 0)
             continue;
@@ -317,7 +262,7 @@ static struct tally {
 static void count_job(const char *line, void *userdata) {
     unsigned *n = userdata, job = (unsigned) strtoul(event_get(line, "job") + 1, NULL, 10);
 
-    if (job < JOBS && strcmp(event_get(line, "due"), text_of(FIRST + tally.n_due / JOBS * MINUTE)) == 0)
+    if (job < JOBS && strcmp(event_get(line, "due"), sharing_text(SHARING_FIRST + tally.n_due / JOBS * SHARING_MINUTE)) == 0)
         n[job]++;
 }
 
@@ -325,24 +270,24 @@ static unsigned count_jobs(const char *event, unsigned n[static JOBS]) {
     unsigned sum = 0;
 
     memset(n, 0, JOBS * sizeof(*n));
-    for (size_t i = 0; i < HOSTS; i++)
-        host_each(hosts[i], event, count_job, n);
+    for (size_t i = 0; i < SHARING_HOSTS; i++)
+        host_each(sharing_hosts[i], event, count_job, n);
     for (size_t i = 0; i < JOBS; i++)
         sum += n[i] > 0;
     return sum;
 }
 
-/* Breaks something about the due time. Returns the host whose berthd was killed, or HOSTS. */
+/* Breaks something about the due time. Returns the host whose berthd was killed, or SHARING_HOSTS. */
 static size_t break_something(unsigned what) {
-    size_t host = what / 7 % HOSTS;
+    size_t host = what / 7 % SHARING_HOSTS;
 
     child_turn(clock_boottime() + what / 31 % 1200 * USEC_PER_MSEC);
     switch (what % 7) {
     case 0:
     case 1:
-        host_kill(hosts[host]);
+        host_kill(sharing_hosts[host]);
         child_turn(clock_boottime() + what / 11 % 300 * USEC_PER_MSEC);
-        host_launch(hosts[host]);
+        host_launch(sharing_hosts[host]);
         return host;
     case 2:
         freeReplyObject(redis_command(&cluster.redis, "FLUSHALL"));
@@ -351,24 +296,24 @@ static size_t break_something(unsigned what) {
         TEST_INT(redis_server_restart(&cluster.redis, what / 5 % 2), 0);
         break;
     case 4:
-        TEST_INT(berth(hosts[host], "drain"), 0);
-        TEST_INT(berth(hosts[host], "undrain"), 0);
+        TEST_INT(berth(sharing_hosts[host], "drain"), 0);
+        TEST_INT(berth(sharing_hosts[host], "undrain"), 0);
         break;
     default:
         break;
     }
-    return HOSTS;
+    return SHARING_HOSTS;
 }
 
 static void show_job(size_t job) {
     char search[16];
 
     snprintf(search, sizeof(search), "job=j%zu ", job);
-    for (size_t i = 0; i < HOSTS; i++)
-        for (const char *line = host_log(hosts[i]), *end; line && *line; line = *end ? end + 1 : end) {
+    for (size_t i = 0; i < SHARING_HOSTS; i++)
+        for (const char *line = host_log(sharing_hosts[i]), *end; line && *line; line = *end ? end + 1 : end) {
             end = strchrnul(line, '\n');
             if (memmem(line, (size_t) (end - line), search, strlen(search)))
-                printf("%s: %.*s\n", names[i], (int) (end - line), line);
+                printf("%s: %.*s\n", sharing_hosts[i]->name, (int) (end - line), line);
         }
 }
 
@@ -392,12 +337,12 @@ static void judge_step(void) {
 
 /* berthd has the ends of all runs. */
 static void settle(void) {
-    for (size_t i = 0; i < HOSTS; i++) {
+    for (size_t i = 0; i < SHARING_HOSTS; i++) {
         usec_t until = clock_boottime() + HOST_PATIENCE;
 
-        while (berth_count_runs(hosts[i]) > 0 && clock_boottime() < until)
+        while (berth_count_runs(sharing_hosts[i]) > 0 && clock_boottime() < until)
             child_turn(clock_boottime() + 20 * USEC_PER_MSEC);
-        TEST_INT(berth_count_runs(hosts[i]), 0);
+        TEST_INT(berth_count_runs(sharing_hosts[i]), 0);
     }
 }
 
@@ -414,11 +359,11 @@ static void many(void) {
         size +=
             (size_t) snprintf(config + size, sizeof(config) - size,
                               "job \"j%zu\" { command = {\"/bin/true\"} output = \"null\" " SHARED "}\n", i);
-    hosts_up(config);
+    sharing_up(config);
     while (tally.n_due < n) {
-        for (size_t i = 0; i < HOSTS; i++)
-            host_mark(hosts[i]);
-        clocks_at(FIRST + tally.n_due / JOBS * MINUTE, -20);
+        for (size_t i = 0; i < SHARING_HOSTS; i++)
+            host_mark(sharing_hosts[i]);
+        sharing_clocks_at(SHARING_FIRST + tally.n_due / JOBS * SHARING_MINUTE, -20);
         (void) break_something((unsigned) random());
         judge_step();
     }

@@ -137,13 +137,12 @@ static void check_granted_claim(struct effect *e) {
 
 static void give_back(struct effect *e, const char *id, const redisReply *line);
 
-/* session connection epoch claim details due overlap again, then its pools. */
+/* session connection epoch claim details due overlap, then its pools. */
 void rules_granted_turn(struct effect *e) {
     char *args[16] = {e->args[0], e->args[1], e->args[2], e->args[3], e->args[4], (char *) "0", (char *) "0"};
     struct effect claim = *e;
 
-    claim.n_args = e->n_args - 1;
-    memcpy(args + 7, e->args + 8, (e->n_args - 8) * sizeof(*args));
+    memcpy(args + 7, e->args + 7, (e->n_args - 7) * sizeof(*args));
     claim.script = REDIS_SCRIPT_CLAIM;
     claim.args = args;
     check_granted_claim(&claim);

@@ -122,7 +122,6 @@ void vturn_ask(struct world *w, struct run *r) {
     command_add(&words, name);
     command_add_u64(&words, vturn_due(w, r->turn.due));
     command_add(&words, w->overlap);
-    command_add(&words, w->again);
     for (unsigned p = 0; p < POOLS_MAX; p++) {
         if (r->permits[p] == 0)
             continue;
@@ -142,6 +141,10 @@ static void send_turned(struct world *w, struct run *r, enum turn_call turn, con
     begin(h, &words);
     command_add(&words, what);
     command_add(&words, vclaim_id(r, id));
+    if (turn == TURN_COMMIT) {
+        command_add(&words, w->again);
+        command_add(&words, id);
+    }
     if (strcmp(what, "back") == 0) {
         command_add_u64(&words, r->turn.back);
         command_add_u64(&words, r->turn.delay_ms);

@@ -8,19 +8,18 @@
 --       details  "head-start-µs pid run name", as in its record
 --       due      in seconds since 1970
 --       overlap  skip | queue | allow
---       again    ms from the loss of this host to the next attempt, "-": the turn is over then
 --       then for each pool, the job's own one first: pool permits queue-limit
 -- Reply, one line: ok epoch more state ticket token last-token-before position time-µs attempt chain    as of claim; chain: "-", or
---         of a further attempt the word that its host gave back; or {that line, {due, attempt, chain}, ...}: open turns that this
---         one supersedes
+--         of a further attempt the word of the host that made the one before; or {that line, {due, attempt, chain}, ...}: open turns
+--         that this one supersedes
 --       taken epoch 0 mark host: decided before;  skipped epoch 0 overlap run host, or skipped epoch 0 queue-full pool -
 --       later epoch 0 ms: open, but not yet;  early epoch 0 ms: more than 60 s ahead of Redis's clock;  grace epoch 0
 --       {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  about 20 calls
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
-local FIRST_POOL = 9
-local s, own_connection, own_epoch, c, details, due, overlap, again, job = unpack(ARGV)
+local FIRST_POOL = 8
+local s, own_connection, own_epoch, c, details, due, overlap, job = unpack(ARGV)
 --#include core
 if epoch ~= own_epoch then return {'epoch', epoch or ''} end
 local connection, last = string.match(call('HGET', meta, 'c:' .. s) or '', '^(%d+) (%d+)$')
@@ -111,7 +110,7 @@ end
 decide(job, due, c, 'T', host)
 call('HDEL', open_of(job), due)
 for _, o in ipairs(superseded) do call('HDEL', open_of(job), o[1]) end
-write_turn(s, c, {state = 'T', job = job, due = due, attempt = turn and turn.attempt or '1', again = again, epoch = epoch,
+write_turn(s, c, {state = 'T', job = job, due = due, attempt = turn and turn.attempt or '1', again = '-', epoch = epoch,
     chain = turn and turn.chain or '-'})
 save_clock()
 line = line_of(line, turn and turn.attempt or '1', turn and turn.chain or '-')

@@ -4,15 +4,16 @@
 --
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection epoch, then one of:
---       commit CLAIM             before anything is started. Reply: ok epoch 0;  lost epoch 0: another host may have the turn, or nobody;
---                                waits epoch 0: the claim is not granted
+--       commit CLAIM AGAIN CHAIN    before anything is started. AGAIN: ms from the loss of this host to the next attempt, "-": the turn
+--                                is over then; CHAIN: a word for the host that makes it. Reply: ok epoch 0;  lost epoch 0: another
+--                                host may have the turn, or nobody;  waits epoch 0: the claim is not granted
 --       over CLAIM               the run is over, or nothing of it will begin: its claim is released. Reply: that of release
 --       back CLAIM ATTEMPT DELAY-MS CHAIN    the same, and the turn is open as this attempt after the delay. Reply: that of release
 --       pass JOB DUE CLAIM       all due times up to this one are missed, if they were not decided before. CLAIM: an id that makes
 --                                the call unique. Reply: missed epoch 0 MARK: told by this host; MARK: the latest due time decided
 --                                before, 0: none;  taken epoch 0 MARK HOST, early epoch 0 MS, grace epoch 0: as of turn
---       look JOB...              Reply: {'ok', epoch, 0, {job, mark, {due, attempt, ms, chain}, ...}, ...}: open turns of these jobs, and the
---                                marks. Once a lease, because a host may not take the turns of which it was notified
+--       look JOB...              Reply: {'ok', epoch, 0, {job, mark, {due, attempt, ms, chain, why}, ...}, ...}: open turns of these jobs, and
+--                                the marks. Once a lease, because a host may not take the turns of which it was notified
 --       report CLAIM STATE JOB DUE ATTEMPT AGAIN CHAIN ...    after a sync: turns of this session, 100 at most. Reply: ok epoch 0
 --       marks JOB DUE ...        after a sync: the latest due times that this host knows to be decided, 200 at most. Reply: ok epoch 0
 --       {'epoch', epoch}, {'gone'}, {'stale'} as in claim
@@ -41,7 +42,7 @@ function verbs.commit()
     if not t or t.epoch ~= epoch or not r or r.session ~= s or r.reason ~= '' then return line_of('lost') end
     if r.state ~= 'H' then return line_of('waits') end
     if t.state == 'T' then
-        t.state = 'C'
+        t.state, t.again, t.chain = 'C', ARGV[6], ARGV[7]
         write_turn(s, c, t)
     end
     return line_of('ok')
@@ -74,7 +75,7 @@ function verbs.back()
     call('HDEL', turns_of(s), c)
     local reply = release()
     if t and t.epoch == epoch then
-        open_turn(t.job, t.due, ARGV[6], ARGV[7], ARGV[8], s)
+        open_turn(t.job, t.due, ARGV[6], ARGV[7], ARGV[8], t.attempt == ARGV[6] and 'given-back' or 'retry', s)
         save_clock()
     end
     return epoch and reply or {'epoch', ''}
@@ -101,7 +102,7 @@ function verbs.look()
     for i = 5, #ARGV do
         local of_job = {ARGV[i], fmt(mark_of(ARGV[i]))}
         for due, o in pairs(read_open(ARGV[i])) do
-            of_job[#of_job + 1] = {due, o.attempt, fmt(math.max(0, math.ceil((tonumber(o.not_before) - now()) / 1000))), o.chain}
+            of_job[#of_job + 1] = {due, o.attempt, fmt(math.max(0, math.ceil((tonumber(o.not_before) - now()) / 1000))), o.chain, o.why}
         end
         list[#list + 1] = of_job
     end

@@ -3,7 +3,7 @@
 --
 -- marks            zset  job -> the latest due time that was decided, in seconds since 1970
 -- pool:P:turns     hash  of the job with pool P. last: "due claim how host" of its latest decision; how: T(aken), S(kipped), M(issed);
---                  DUE: "attempt not-before-µs epoch chain" of each open turn
+--                  DUE: "attempt not-before-µs epoch chain why" of each open turn; why: host-lost, given-back, retry
 -- session:S:turns  hash  claim -> "state job due attempt again epoch chain" of each turn of session S. state: T(aken), C(ommitted);
 --                  again: ms from the loss of its host to the next attempt, "-": no further attempt; chain: a word of the hosts
 --
@@ -59,13 +59,13 @@ local function decide(job, due, c, how, host)
     call('HSET', open_of(job), 'last', table.concat({due, c, how, host}, ' '))
 end
 
--- Returns the open turns of a job as {due = {attempt, not_before, chain}}; deletes those of earlier epochs.
+-- Returns the open turns of a job as {due = {attempt, not_before, chain, why}}; deletes those of earlier epochs.
 local function read_open(job)
     local list, fields = {}, call('HGETALL', open_of(job))
     for i = 1, #fields, 2 do
         if fields[i] ~= 'last' then
             local o, own = {}, nil
-            o.attempt, o.not_before, own, o.chain = string.match(fields[i + 1], '^(%d+) (%d+) (%S+) (%S+)$')
+            o.attempt, o.not_before, own, o.chain, o.why = string.match(fields[i + 1], '^(%d+) (%d+) (%S+) (%S+) (%S+)$')
             if own == epoch then
                 list[fields[i]] = o
             else
@@ -78,17 +78,17 @@ end
 
 -- Opens a turn, and notifies the sessions that define the job but `but`. The push has a number of the clock and names its
 -- predecessor, so that a host detects its loss (R12).
-local function open_turn(job, due, attempt, delay_ms, chain, but)
+local function open_turn(job, due, attempt, delay_ms, chain, why, but)
     if not in_epoch() then return end -- this Redis may have older data
     local not_before = fmt(now() + tonumber(delay_ms) * 1000)
-    call('HSET', open_of(job), due, table.concat({attempt, not_before, epoch, chain}, ' '))
+    call('HSET', open_of(job), due, table.concat({attempt, not_before, epoch, chain, why}, ' '))
     for _, s in ipairs(call('ZRANGE', at .. 'pool:' .. job .. ':limits', 0, 127)) do
         local connection, last = string.match(call('HGET', meta, 'c:' .. s) or '', '^(%d+) (%d+)$')
         if connection and s ~= but and tells > 0 then
             local number = fmt(tick())
             tells = tells - 1
             call('HSET', meta, 'c:' .. s, connection .. ' ' .. number)
-            push(s, 'turn', epoch, last, number, job, due, attempt, delay_ms)
+            push(s, 'turn', epoch, last, number, job, due, attempt, delay_ms, why)
         end
     end
 end
@@ -97,17 +97,18 @@ end
 local function lose_turn(t, but)
     if t.epoch ~= epoch or (t.state == 'C' and t.again == '-') then return end
     local committed = t.state == 'C'
-    open_turn(t.job, t.due, fmt(tonumber(t.attempt) + (committed and 1 or 0)), committed and t.again or '0', t.chain, but)
+    open_turn(t.job, t.due, fmt(tonumber(t.attempt) + (committed and 1 or 0)), committed and t.again or '0', t.chain, 'host-lost', but)
 end
 
--- Opens what it must of the turns of a session that ends, or of those whose claims the session has no more.
+-- Opens what it must of the turns of a session that ends, or of those whose claims the session has no more: such a turn is over if it
+-- was committed, because its host lives and has noted the end of the run.
 local function lose_turns(session, ends)
     local fields = call('HGETALL', turns_of(session))
     for i = 1, #fields, 2 do
         local t, r = parse_turn(fields[i + 1]), not ends and read_claim(fields[i])
         if not (r and r.session == session) then
             call('HDEL', turns_of(session), fields[i])
-            if t then lose_turn(t, session) end
+            if t and (ends or t.state == 'T') then lose_turn(t, session) end
         end
     end
 end

@@ -107,8 +107,8 @@ static void test_passes(void) {
 #define HEAD "$2\r\nok\r\n$1\r\ne\r\n:0\r\n"
 
 static void test_look(void) {
-    redisReply *reply = parse("*5\r\n" HEAD "*4\r\n$2\r\n@a\r\n:17\r\n*4\r\n:60\r\n:1\r\n:0\r\n$1\r\n-\r\n"
-                              "*4\r\n:120\r\n:2\r\n:500\r\n$1\r\n-\r\n*2\r\n$2\r\n@b\r\n:0\r\n");
+    redisReply *reply = parse("*5\r\n" HEAD "*4\r\n$2\r\n@a\r\n:17\r\n*5\r\n:60\r\n:1\r\n:0\r\n$1\r\n-\r\n$9\r\nhost-lost\r\n"
+                              "*5\r\n:120\r\n:2\r\n:500\r\n$1\r\n-\r\n$5\r\nretry\r\n*2\r\n$2\r\n@b\r\n:0\r\n");
     struct store_open_turn turn = {0};
 
     TEST_INT(look_reply_parse(reply), 0);
@@ -118,6 +118,7 @@ static void test_look(void) {
     TEST_INT(turn.due, 120);
     TEST_INT(turn.attempt, 2);
     TEST_INT(turn.after_usec, 500000);
+    TEST_STRING(turn.why, "retry");
     TEST_INT(look_reply_at(reply, 0, 2, &turn), -ENOENT);
     TEST_INT(look_reply_at(reply, 1, 0, &turn), -ENOENT);
     TEST_INT(look_reply_at(reply, 2, 0, &turn), -ENOENT);
@@ -131,9 +132,10 @@ static void test_forged_look(void) {
         "*4\r\n" HEAD "*0\r\n",
         "*4\r\n" HEAD "*2\r\n:1\r\n:0\r\n",
         "*4\r\n" HEAD "*3\r\n$2\r\n@a\r\n:0\r\n:5\r\n",
-        "*4\r\n" HEAD "*3\r\n$2\r\n@a\r\n:0\r\n*3\r\n:60\r\n:0\r\n:0\r\n",
-        "*4\r\n" HEAD "*3\r\n$2\r\n@a\r\n:0\r\n*3\r\n:-60\r\n:1\r\n:0\r\n",
-        "*4\r\n" HEAD "*3\r\n$2\r\n@a\r\n:0\r\n*3\r\n:60\r\n:4294967296\r\n:0\r\n",
+        "*4\r\n" HEAD "*3\r\n$2\r\n@a\r\n:0\r\n*5\r\n:60\r\n:0\r\n:0\r\n$1\r\n-\r\n$5\r\nretry\r\n",
+        "*4\r\n" HEAD "*3\r\n$2\r\n@a\r\n:0\r\n*5\r\n:-60\r\n:1\r\n:0\r\n$1\r\n-\r\n$5\r\nretry\r\n",
+        "*4\r\n" HEAD "*3\r\n$2\r\n@a\r\n:0\r\n*5\r\n:60\r\n:4294967296\r\n:0\r\n$1\r\n-\r\n$5\r\nretry\r\n",
+        "*4\r\n" HEAD "*3\r\n$2\r\n@a\r\n:0\r\n*5\r\n:60\r\n:1\r\n:0\r\n$1\r\n-\r\n$3\r\nwhy\r\n",
         "*4\r\n" HEAD "*3\r\n$2\r\n@a\r\n:0\r\n*2\r\n:60\r\n:1\r\n",
     };
 
@@ -145,11 +147,30 @@ static void test_forged_look(void) {
     }
 }
 
+static void test_superseded(void) {
+    redisReply *reply = parse("*4\r\n$2\r\nok\r\n*3\r\n$2\r\n60\r\n$1\r\n2\r\n$3\r\na:7\r\n"
+                              "*3\r\n$2\r\n60\r\n$1\r\n0\r\n$3\r\na:7\r\n*2\r\n$2\r\n60\r\n$1\r\n2\r\n");
+    struct superseded_turn turn;
+
+    TEST_INT(superseded_reply_at(reply, 0, &turn), 0);
+    TEST_INT(turn.due, 60);
+    TEST_INT(turn.attempt, 2);
+    TEST_STRING(turn.chain, "a:7");
+    TEST_INT(superseded_reply_at(reply, 1, &turn), -EBADMSG); /* no attempt has this number */
+    TEST_INT(superseded_reply_at(reply, 2, &turn), -EBADMSG);
+    TEST_INT(superseded_reply_at(reply, 3, &turn), -ENOENT);
+    freeReplyObject(reply);
+    reply = parse("$2\r\nok\r\n");
+    TEST_INT(superseded_reply_at(reply, 0, &turn), -ENOENT);
+    freeReplyObject(reply);
+}
+
 static CU_TestInfo tests[] = {
     {"turns", test_turns},
     {"passes", test_passes},
     {"look", test_look},
     {"forged look", test_forged_look},
+    {"superseded", test_superseded},
     CU_TEST_INFO_NULL,
 };
 

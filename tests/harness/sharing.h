@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Hosts that share a job (`on = "any"`): ant, bee and cat. Their clocks are in the test's hands, at times that
+ * are past for Redis. The job is due each minute, from SHARING_FIRST on. */
+
+#include <stdint.h>
+
+#include "tests/harness/host.h"
+
+#define SHARING_HOSTS 3
+#define SHARING_FIRST INT64_C(1735693200) /* 2025-01-01T01:00:00Z */
+#define SHARING_MINUTE INT64_C(60)
+/* The options of such a job. */
+#define SHARED "schedule = {\"* * * * *\"} zone = \"UTC\" on = \"any\" "
+
+extern struct host *sharing_hosts[SHARING_HOSTS];
+
+/* Adds the hosts, 30 s before the first due time, and starts them. */
+void sharing_up(const char *config);
+/* Sets all clocks to so many ms after this due time. */
+void sharing_clocks_at(int64_t due, int64_t msec);
+/* The text of a due time, until the next call. */
+const char *sharing_text(int64_t due);
+/* How many of these events there are on all hosts; awaits this number of them. */
+unsigned sharing_count(const char *event, const char *fields);
+void sharing_await_count(const char *event, const char *fields, unsigned n);
+/* Awaits the event on any host. Returns that host; fatal if none comes. */
+struct host *sharing_await(const char *event, const char *fields);

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Attempts of jobs with `on = "any"`: each is made once, on any host, whatever happens to the host of the one
+ * before. */
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/harness/sharing.h"
+#include "tests/harness/test.h"
+#include "tests/harness/witness.h"
+
+#define SHELL(text) "command = {\"/bin/sh\", \"-c\", '" text "'} output = \"null\" "
+#define SOON "retry-delay = \"10ms\" "
+
+static void up(const char *options) {
+    char config[1024];
+
+    snprintf(config, sizeof(config), "job \"j\" { " SHARED "%s }\n", options);
+    sharing_up(config);
+    sharing_clocks_at(SHARING_FIRST, -20);
+}
+
+/* Of one due time, by one chain. */
+static void check_chain(struct host *first, struct host *second) {
+    char run[64], fields[128];
+
+    snprintf(run, sizeof(run), "%s", event_get(host_await(first, "started", "job=j"), "run"));
+    snprintf(fields, sizeof(fields), "job=j trigger=retry attempt=2 first_run=%s due=%s", run,
+             sharing_text(SHARING_FIRST));
+    host_await(second, "started", "%s", fields);
+}
+
+/* The host that failed asks 2 s after the others. */
+static void retried_elsewhere(void) {
+    struct host *first, *second;
+
+    up(SHELL("test $BERTH_ATTEMPT = 2") "retry = 2 " SOON);
+    first = sharing_await("exited", "job=j result=failure");
+    second = sharing_await("exited", "job=j result=success");
+    CU_ASSERT(first != second);
+    check_chain(first, second);
+    host_await(first, "retry", "job=j attempt=2 attempts=3 result=failure");
+    TEST_INT(sharing_count("started", "job=j"), 2);
+    TEST_INT(sharing_count("gave-up", "job=j"), 0);
+}
+
+static void given_up(void) {
+    up(SHELL("exit 3") "retry = 2 " SOON);
+    sharing_await_count("exited", "job=j result=failure exit_code=3", 3);
+    sharing_await_count("gave-up", "job=j reason=attempts attempt=3 attempts=3", 1);
+    TEST_INT(sharing_count("retry", "job=j"), 2);
+    for (unsigned i = 2; i <= 3; i++) {
+        char fields[32];
+
+        snprintf(fields, sizeof(fields), "job=j attempt=%u", i);
+        TEST_INT(sharing_count("started", fields), 1);
+    }
+}
+
+/* A host that is drained makes no further attempt, and no host need live for the turn. */
+static void failed_host_is_drained(void) {
+    struct host *first;
+
+    up(SHELL("test $BERTH_ATTEMPT = 2") "retry = 1 prefer = {\"ant\"} retry-delay = \"1s\" ");
+    first = sharing_await("retry", "job=j");
+    TEST_INT(berth(first, "drain"), 0);
+    sharing_await_count("exited", "job=j result=success", 1);
+    TEST_INT(host_count(first, "started", "job=j"), 1);
+}
+
+static void superseded(void) {
+    char options[512];
+
+    snprintf(options, sizeof(options), "%s retry = 1 retry-delay = \"10m\" ", witness_at_gate("j", 3));
+    up(options);
+    sharing_await_count("turn-taken", "job=j", SHARING_HOSTS - 1);
+    gate_open(&cluster.gate);
+    sharing_await_count("turn-open", "job=j attempt=2 reason=retry", SHARING_HOSTS - 1);
+    sharing_clocks_at(SHARING_FIRST + SHARING_MINUTE, -20);
+    sharing_await_count("exited", "job=j result=failure", 2);
+    sharing_await_count("gave-up", "job=j reason=superseded attempt=1 attempts=2", 1);
+}
+
+/* S17: the second attempt begins when the processes of the first are gone. */
+static void host_is_lost(void) {
+    _cleanup_(witness_done) struct witness w = {};
+    char options[512];
+    struct host *first, *second;
+
+    snprintf(options, sizeof(options), "%s retry = 1 " SOON, witness_at_gate("j", 0));
+    up(options);
+    first = sharing_await("started", "job=j");
+    host_kill(first);
+    second = sharing_await("started", "job=j attempt=2");
+    CU_ASSERT(first != second);
+    CU_ASSERT(host_count(second, "turn-open", "job=j attempt=2 reason=host-lost") >= 1);
+    gate_open(&cluster.gate);
+    sharing_await("exited", "job=j attempt=2 result=success");
+    host_start(first);
+    host_await(first, "exited", "job=j result=lease-lost");
+    TEST_INT(host_count(first, "gave-up", "job=j"), 0); /* its chain went on */
+    witness_read(&w, cluster.witness);
+    TEST_INT(w.n, 2);
+    TEST_INT(witness_max(&w, "@j"), 1);
+    CU_ASSERT(w.n == 2 && w.runs[0].end > 0 && w.runs[0].end <= w.runs[1].start);
+}
+
+/* Without host-lost in retry-on the run is over, and the next due time is begun. */
+static void lost_for_good(void) {
+    char options[512];
+    struct host *first;
+
+    snprintf(options, sizeof(options), "%s retry = 1 retry-on = {\"failure\"} " SOON, witness_at_gate("j", 0));
+    up(options);
+    first = sharing_await("started", "job=j");
+    host_kill(first);
+    while (sharing_count("reclaimed", "job=j") == 0)
+        child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
+    gate_open(&cluster.gate);
+    sharing_clocks_at(SHARING_FIRST + SHARING_MINUTE, -20);
+    sharing_await("exited", "job=j result=success");
+    TEST_INT(sharing_count("started", "job=j attempt=2"), 0);
+    host_start(first);
+    host_await(first, "gave-up", "job=j reason=not-retried attempt=1");
+}
+
+/* Redis does not answer when the run ends, and berthd is killed: the next berthd gives the turn back. */
+static void killed_before_given_back(void) {
+    char options[512];
+    struct host *first;
+
+    cluster.lease = "30s";
+    cluster.heartbeat = "1s";
+    snprintf(options, sizeof(options), "%s retry = 1 retry-on = {\"failure\"} " SOON, witness_at_gate("j", 3));
+    up(options);
+    first = sharing_await("started", "job=j");
+    TEST_INT(kill(cluster.redis.pid, SIGSTOP), 0);
+    gate_open(&cluster.gate);
+    host_await(first, "retry", "job=j attempt=2");
+    host_kill(first);
+    host_start(first);
+    TEST_INT(kill(cluster.redis.pid, SIGCONT), 0);
+    sharing_await_count("exited", "job=j attempt=2 result=failure", 1);
+    sharing_await_count("gave-up", "job=j reason=attempts", 1);
+    TEST_INT(sharing_count("started", "job=j attempt=2"), 1);
+    sharing_await_count("released", "job=j", 2);
+}
+
+/* The attempt comes too late for retry-within, because no host could begin it earlier. */
+static void too_late(void) {
+    char options[512];
+    struct host *first;
+
+    snprintf(options, sizeof(options), "%s retry = 1 retry-within = \"1m\" " SOON, witness_at_gate("j", 0));
+    up(options);
+    first = sharing_await("started", "job=j");
+    host_kill(first);
+    sharing_clocks_at(SHARING_FIRST, 59000);
+    child_turn(clock_boottime() + USEC_PER_SEC / 10);
+    sharing_await_count("gave-up", "job=j reason=within attempt=1", 1);
+    TEST_INT(sharing_count("started", "job=j attempt=2"), 0);
+    gate_open(&cluster.gate);
+    host_start(first);
+    sharing_await("exited", "job=j result=lease-lost");
+}
+
+static CU_TestInfo tests[] = {
+    {"elsewhere", retried_elsewhere},
+    {"given-up", given_up},
+    {"drained", failed_host_is_drained},
+    {"superseded", superseded},
+    {"host-lost", host_is_lost},
+    {"lost-for-good", lost_for_good},
+    {"killed-before-back", killed_before_given_back},
+    {"within", too_late},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "turn-attempts", .pSetUpFunc = cluster_up, .pTearDownFunc = cluster_down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}
