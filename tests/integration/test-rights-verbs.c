@@ -227,6 +227,27 @@ static void pools(void) {
     TEST_INT(berth_end(start_as(OPERATOR, "run -p narrow -- true")), 0);
 }
 
+/* The options of a pattern are those of its keys, but not of one that the config has in full. */
+static void patterns(void) {
+    NEEDS_OTHERS;
+    host_set_config(ant, TOP "pool \"team/*\" { limit = 4 scope = \"host\" users = {\"@" USERS
+                             "\"} head-start-max = \"1m\" }\n"
+                             "pool \"team/all\" { limit = 4 scope = \"host\" }\n");
+    TEST_INT(berth(ant, "reload"), 0);
+    refused(RUNNER, "run -p team/a -- true",
+            "berth: run: you need the right to run on pool team/*; root, members of group " OPERATORS
+            " and members of group " USERS " have it\n");
+    refused(RUNNER, "run -p team/all -p team/b -- true",
+            "berth: run: you need the right to run on pool team/*; root, members of group " OPERATORS
+            " and members of group " USERS " have it\n");
+    refused(POOL_USER, "run --head-start 61s -p team/a -- true",
+            "berth: run: pool team/* allows a head start of at most 1m (head-start-max); for more you need "
+            "the right to operate; " HAVE_OPERATE);
+    TEST_INT(berth_end(start_as(POOL_USER, "run --head-start 1m -p team/a -- true")), 0);
+    TEST_INT(berth_end(start_as(RUNNER, "run --head-start 61s -p team/all -- true")), 0);
+    TEST_INT(berth_end(start_as(OPERATOR, "run --head-start 61s -p team/a -- true")), 0);
+}
+
 static void head_start(void) {
     NEEDS_OTHERS;
     refused(RUNNER, "run --head-start 300d -p open -- true",
@@ -353,6 +374,7 @@ static CU_TestInfo tests[] = {
     {"matrix is whole", matrix_is_whole},
     {"words", words},
     {"pools", pools},
+    {"patterns", patterns},
     {"head start", head_start},
     {"own runs", own_runs},
     {"right lost", right_lost},
