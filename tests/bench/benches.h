@@ -13,4 +13,5 @@ void bench_waiting(struct report *r);  /* what waiting costs: calls, memory */
 void bench_hosts(struct report *r);    /* thousands of hosts: load, lateness, recovery */
 void bench_commands(struct report *r); /* whole commands beside flock, sem, etcdctl */
 void bench_daemon(struct report *r);   /* real daemons: hand-over, trigger to exec */
+void bench_look(struct report *r);     /* what looking costs Redis */
 void bench_memory(struct report *r);   /* of berthd with waiting claims, of a guard */
