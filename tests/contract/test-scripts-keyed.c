@@ -167,6 +167,25 @@ static void test_many_waiting(void) {
     script_end();
 }
 
+/* R15: calls go on until they have visited all keys, though the first ones find nothing to grant. */
+static void test_many_held(void) {
+    unsigned n = 600;
+    char version[32];
+
+    begin("t/* 1", 1);
+    for (unsigned i = 0; i < n; i++)
+        EXPECT(script_sayf("claim s1 1 $ h%u 0_7_r_name 0 0 t/k%u 1 100000", i, i), "ok $ 0 H *");
+    EXPECT(script_say("override s1 1 $ t/* 0 ! set 0 0 ~"), "ok $ *");
+    snprintf(version, sizeof(version), "%" PRIu64, script_number(3));
+    fill_paused(n);
+    EXPECT(script_sayf("override s1 1 $ t/* %s ! clear 0 0 ~", version), "ok $ 1 *");
+    CU_ASSERT(redis_number(&script_server, "SCARD berth:{t}:unsettled") > 256);
+    CU_ASSERT(beat_until_settled() > 1);
+    TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:unsettled"), 0);
+    TEST_INT(redis_number(&script_server, "HEXISTS " META " unsettled"), 0);
+    script_end();
+}
+
 /* The set of a key's holders was deleted: all is dropped, the key too, and reported again. */
 static void test_deleted(void) {
     static const char *const deleted[] = {"pool:t/x:held", "pool:t/x:queue", "claims"};
@@ -254,6 +273,7 @@ static CU_TestInfo tests[] = {
     {"every way out", test_every_way_out},
     {"a release waits for parked claims", test_release_waits_for_parked},
     {"claims of many keys wait", test_many_waiting},
+    {"many keys are held", test_many_held},
     {"deleted keys", test_deleted},
     {"many keys deleted", test_many_deleted},
     {"the set of keys deleted", test_keys_deleted},
