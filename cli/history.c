@@ -94,8 +94,14 @@ static size_t make_pasts(struct entry **entries, size_t n, struct past *pasts) {
 
     for (size_t i = 0; i < n; i++) {
         if (i == 0 || strcmp(entries[i]->run, entries[i - 1]->run) != 0)
-            pasts[n_pasts++] = (struct past) {
-                .run = entries[i]->run, .name = "", .host = "", .pools = "", .wait_ms = -1, .run_ms = -1, .exit_code = -1, .signal = -1};
+            pasts[n_pasts++] = (struct past){.run = entries[i]->run,
+                                             .name = "",
+                                             .host = "",
+                                             .pools = "",
+                                             .wait_ms = -1,
+                                             .run_ms = -1,
+                                             .exit_code = -1,
+                                             .signal = -1};
         past_add_entry(&pasts[n_pasts - 1], entries[i]);
     }
     qsort(pasts, n_pasts, sizeof(*pasts), compare_pasts);
@@ -115,8 +121,8 @@ static bool past_uses(const struct past *p, const char *pool) {
 
 /* Whether the run existed at some time between since and until. */
 static bool past_is_wanted(const struct past *p, const struct filter *f) {
-    return choice_has(&f->runs, p->run, p->name) && (!f->pool || past_uses(p, f->pool)) && p->first < f->until &&
-           (p->ended == 0 || p->ended >= f->since);
+    return choice_has(&f->runs, p->run, p->name) && (!f->pool || past_uses(p, f->pool)) &&
+           p->first < f->until && (p->ended == 0 || p->ended >= f->since);
 }
 
 /* --- as JSON --- */
@@ -142,16 +148,16 @@ static json_t *json_pools(const char *text) {
 }
 
 static json_t *json_past(const struct past *p) {
-    return json_pack(
-        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o, s:s?, s:s?}",
-        "run", p->run, "name", p->name, "host", p->host, "pools", json_pools(p->pools), "token",
-        json_number(p->token > 0 ? (int64_t) p->token : -1), "queued", json_when(p->queued), "granted",
-        json_when(p->granted), "started", json_when(p->started), "ended", json_when(p->ended), "wait_ms",
-        json_number(p->wait_ms), "run_ms", json_number(p->run_ms), "result",
-        p->result ? json_string(p->result) : json_null(), "exit_code", json_number(p->exit_code), "signal",
-        json_number(p->signal), "trigger", p->trigger, "due", p->due, "attempt",
-        json_number(p->attempt > 0 ? p->attempt : -1), "first_run", p->first_run, "instance",
-        job_name_instance(p->name));
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, "
+                     "s:o, s:s?, s:s?}",
+                     "run", p->run, "name", p->name, "host", p->host, "pools", json_pools(p->pools), "token",
+                     json_number(p->token > 0 ? (int64_t) p->token : -1), "queued", json_when(p->queued),
+                     "granted", json_when(p->granted), "started", json_when(p->started), "ended",
+                     json_when(p->ended), "wait_ms", json_number(p->wait_ms), "run_ms",
+                     json_number(p->run_ms), "result", p->result ? json_string(p->result) : json_null(),
+                     "exit_code", json_number(p->exit_code), "signal", json_number(p->signal), "trigger",
+                     p->trigger, "due", p->due, "attempt", json_number(p->attempt > 0 ? p->attempt : -1),
+                     "first_run", p->first_run, "instance", job_name_instance(p->name));
 }
 
 static int show_json(const struct past *pasts, size_t n) {
@@ -216,10 +222,17 @@ static void add_past(struct table *t, const struct past *p, bool utc) {
 
 static int show_table(const struct past *pasts, size_t n, bool utc) {
     static const struct table_column columns[] = {
-        {.name = "STARTED"}, {.name = "RUN", .digits = 8}, {.name = "NAME"},
-        {.name = "HOST", .drop = 5}, {.name = "POOLS", .drop = 3}, {.name = "TRIGGER", .drop = 2},
-        {.name = "DUE", .drop = 1}, {.name = "TRY", .right = true, .drop = 4},
-        {.name = "WAITED", .right = true}, {.name = "RAN", .right = true}, {.name = "RESULT"},
+        {.name = "STARTED"},
+        {.name = "RUN", .digits = 8},
+        {.name = "NAME"},
+        {.name = "HOST", .drop = 5},
+        {.name = "POOLS", .drop = 3},
+        {.name = "TRIGGER", .drop = 2},
+        {.name = "DUE", .drop = 1},
+        {.name = "TRY", .right = true, .drop = 4},
+        {.name = "WAITED", .right = true},
+        {.name = "RAN", .right = true},
+        {.name = "RESULT"},
     };
     _cleanup_(table_freep) struct table *t = NULL;
     int k = table_new(&t, columns, ELEMENTSOF(columns));

@@ -130,6 +130,7 @@ static int compile(const char *regex, regex_t *ret, char error[static PARAMETER_
 }
 
 static int check_regex(const char *regex, char error[static PARAMETER_ERROR_SIZE]) {
+    struct regex_cost cost;
     regex_t compiled;
     int r;
 
@@ -146,9 +147,11 @@ static int check_regex(const char *regex, char error[static PARAMETER_ERROR_SIZE
         if (p[1] == '\0')
             break;
     }
-    if (regex_cost(regex).length > REGEX_LENGTH_MAX)
-        return fail(error, "is longer than %d characters with its repeats written out; write * or smaller numbers", REGEX_LENGTH_MAX);
-    if (regex_cost(regex).depth > REGEX_DEPTH_MAX)
+    cost = regex_cost(regex);
+    if (cost.length > REGEX_LENGTH_MAX)
+        return fail(error, "is longer than %d characters with its repeats written out; write * or smaller numbers",
+                    REGEX_LENGTH_MAX);
+    if (cost.depth > REGEX_DEPTH_MAX)
         return fail(error, "repeats what repeats a repeat, which may take for ever; repeat less");
     r = compile(regex, &compiled, error);
     if (r == 0)
