@@ -248,12 +248,12 @@ static void tell_damage(const struct record_file *file, bool is_known, size_t lo
     if (is_known)
         (void) snprintf(
             text, sizeof(text),
-            "%s: %zu bytes are no records; all others are kept, the file as it was is %s" DAMAGED,
+            "%s: skipped %zu bytes that are no records; the file as it was is %s" DAMAGED,
             file->path, lost, file->path);
     else
         (void) snprintf(
             text, sizeof(text),
-            "%s: not a record file of this version; nothing of it is kept, the file as it was is %s" DAMAGED,
+            "%s: not a record file of this version, starting empty; the file as it was is %s" DAMAGED,
             file->path, file->path);
     if (file->handler.on_damage)
         file->handler.on_damage(text, file->handler.userdata);

@@ -79,10 +79,10 @@ void output_caveats(const json_t *answer) {
     if (json_is_true(json_object_get(answer, "recovering")))
         fputs("berth: berthd is recovering: not all runs of this host are known yet\n", stderr);
     if (*format_get_text(answer, "state_error"))
-        fprintf(
-            stderr,
-            "berth: the state directory cannot be used (%s): a reboot forgets what was begun, and which jobs are broken\n",
-            format_get_text(answer, "state_error"));
+        fprintf(stderr,
+                "berth: cannot use the state directory (%s): after a reboot berthd does not know what it began "
+                "and which jobs are broken\n",
+                format_get_text(answer, "state_error"));
     if (json_is_true(json_object_get(answer, "stale"))) {
         const char *since = format_when(redis, "since", clock_realtime(), text),
                    *error = format_get_text(redis, "error");

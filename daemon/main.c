@@ -175,8 +175,8 @@ static int receive_socket(struct journal *journal, int *ret_fd) {
 
     if (r >= 0)
         return 0;
-    journal_log(journal, LOG_ERR, "what the service manager passed is not the one listening stream socket with "
-                                  "FileDescriptorName=" SOCKET_NAME " that berthd.socket makes: %s", strerror(-r));
+    journal_log(journal, LOG_ERR, "the service manager must pass one listening stream socket, that of "
+                                  "berthd.socket, with FileDescriptorName=" SOCKET_NAME ": %s", strerror(-r));
     return EX_CONFIG;
 }
 
@@ -190,8 +190,10 @@ static int check_socket(struct journal *journal, int listen_fd, const char *path
 }
 
 static void main_on_abuse(uid_t uid, pid_t pid, void *userdata) {
-    journal_log(userdata, LOG_WARNING, "process %d of user %u passed a descriptor to " PROTOCOL_CONTROL_SOCKET ", where none is taken: no "
-                                       "process of that user is heard for a minute", (int) pid, (unsigned) uid);
+    journal_log(userdata, LOG_WARNING,
+                "process %d of user %u passed a descriptor to " PROTOCOL_CONTROL_SOCKET
+                ", which accepts none: connections of that user are refused for a minute",
+                (int) pid, (unsigned) uid);
 }
 
 /* --- signals --- */

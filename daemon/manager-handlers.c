@@ -32,7 +32,7 @@ static void log_job_end(const struct run *r, const struct executor_end *end) {
     struct event e = run_event(r, EVENT_GUARD_DIED, pools);
 
     if (end->result == RUN_RESULT_GUARD_DIED)
-        run_log(r, &e, "the guard of %s died; the runner ended what was left of it", r->name);
+        run_log(r, &e, "the guard of %s died; berth-runner killed the rest of its processes", r->name);
     if (end->is_fenced)
         run_log_fenced(r, end->spare_usec);
     run_log_exited(r, end->result);

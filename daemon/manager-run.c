@@ -163,7 +163,7 @@ static void run_on_waiting(struct claim *c, _unused_ void *userdata) {
     state_save_run(&manager_of(r)->state,
                    r); /* before it is logged: a run that clients know of survives a restart */
     if (parked)
-        run_log(r, &e, "%s asks for more than a limit in force; it waits aside until that rises", r->name);
+        run_log(r, &e, "%s needs more than a limit in force; it is parked until that limit rises", r->name);
     else if (!r->queued_logged)
         run_log(r, &e, "%s waits for its permits", r->name);
     r->queued_logged = true;

@@ -63,6 +63,6 @@ void state_set_resumed(const struct state *state) {
     r = file_write_atomic(format_path(state, BOOT, path), boot, strlen(boot), 0600);
     if (r < 0)
         journal_log(state->journal, LOG_WARNING,
-                    "%s cannot be written: %s; the next berthd takes what runs now for lost", path,
+                    "%s: cannot write: %s; the next berthd takes the present runs for lost", path,
                     strerror(-r));
 }

@@ -24,7 +24,7 @@ void state_record_write(const struct state *state, const char *folder, const cha
     if (r == 0)
         r = file_write_atomic(path, w->text, w->size, 0600);
     if (r < 0)
-        journal_log(state->journal, LOG_WARNING, "%s cannot be written: %s", path, strerror(-r));
+        journal_log(state->journal, LOG_WARNING, "%s: cannot write: %s", path, strerror(-r));
 }
 
 int state_record_read(const struct state *state, const char *folder, const char *name, struct message *ret) {
@@ -42,6 +42,6 @@ int state_record_read(const struct state *state, const char *folder, const char 
         return -ENOENT;
     }
     if (r < 0 && r != -ENOENT) /* out of descriptors, say: the next berthd may want it */
-        journal_log(state->journal, LOG_WARNING, "%s cannot be read: %s", path, strerror(-r));
+        journal_log(state->journal, LOG_WARNING, "%s: cannot read: %s", path, strerror(-r));
     return r;
 }

@@ -22,7 +22,7 @@ static int make_directory(struct journal *j, const char *path, mode_t mode, bool
     if (k == 0 && lstat(path, &st) < 0)
         k = -errno;
     if (k < 0) {
-        journal_log(j, LOG_ERR, "%s cannot be made: %s", path, strerror(-k));
+        journal_log(j, LOG_ERR, "%s: cannot create: %s", path, strerror(-k));
         return k;
     }
     if (!S_ISDIR(st.st_mode) || (must_own && (st.st_uid != geteuid() || (st.st_mode & 022)))) {
@@ -45,7 +45,7 @@ static int take_lock(struct journal *j, const char *path, unsigned patience_s, i
     if (k == -EBUSY)
         journal_log(j, LOG_ERR, "another berth-runner has %s", path);
     else if (k < 0)
-        journal_log(j, LOG_ERR, "%s cannot be locked: %s", path, strerror(-k));
+        journal_log(j, LOG_ERR, "%s: cannot lock: %s", path, strerror(-k));
     if (k == 0)
         *ret_fd = steal_fd(&fd);
     return k;

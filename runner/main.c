@@ -98,7 +98,7 @@ static int load(struct journal *journal, struct settings **ret) {
     for (size_t i = 0; i < errors.n; i++)
         journal_log(journal, LOG_ERR, "%s", errors.lines[i]);
     if (r < 0)
-        journal_log(journal, LOG_ERR, "%s cannot be read: %s", arg_config, strerror(-r));
+        journal_log(journal, LOG_ERR, "%s: cannot read: %s", arg_config, strerror(-r));
     settings_errors_done(&errors);
     return r;
 }
@@ -153,8 +153,8 @@ static int receive_socket(struct journal *journal, int *ret_fd) {
 
     if (r >= 0)
         return 0;
-    journal_log(journal, LOG_ERR, "what the service manager passed is not the one listening packet socket with "
-                                  "FileDescriptorName=" SOCKET_NAME " that berth-runner.socket makes: %s", strerror(-r));
+    journal_log(journal, LOG_ERR, "the service manager must pass one listening packet socket, that of "
+                                  "berth-runner.socket, with FileDescriptorName=" SOCKET_NAME ": %s", strerror(-r));
     return EXIT_CONFIG;
 }
 

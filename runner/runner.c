@@ -49,7 +49,7 @@ static int runner_load_report(struct runner *runner, const char *run) {
     if (r == 0)
         berthd_link_send(runner->berthd, &w);
     else if (r != -ENOENT)
-        journal_log(runner->journal, LOG_ERR, "the report of run %s cannot be read: %s", run, strerror(-r));
+        journal_log(runner->journal, LOG_ERR, "run %s: cannot read its report: %s", run, strerror(-r));
     if (r == -EBADMSG || r == -EFBIG)
         answer_lost(runner->berthd, run, NULL); /* a run with a report has no process left */
     else if (r < 0 && r != -ENOENT)
@@ -100,7 +100,7 @@ static void runner_reload(struct runner *runner) {
         journal_log(runner->journal, LOG_ERR, "%s", errors.lines[i]);
     settings_errors_done(&errors);
     if (r != 0) {
-        journal_log(runner->journal, LOG_ERR, "%s is not taken, the config read before stays in force",
+        journal_log(runner->journal, LOG_ERR, "%s: not used because of these errors; the last good config stays in force",
                     runner->config);
         return;
     }
@@ -192,7 +192,7 @@ static void runner_start(struct runner *runner, struct guard_file *record) {
         return;
     if (job->on_lease_lost == ON_LEASE_LOST_STOP && clock_boottime() >= record->deadline) {
         answer_refused(runner->berthd, record->run, "late",
-                       "its deadline had passed when this runner read of it");
+                       "its deadline had passed before berth-runner read the request");
         return;
     }
     runner_warn_of_missing(runner, record, runs_prepare(runner->runs, job));
@@ -251,7 +251,7 @@ static void runner_on_bad(void *userdata) {
     const struct runner *runner = userdata;
 
     journal_log(runner->journal, LOG_WARNING,
-                "a connection was closed: what came is not a message of berthd");
+                "closed a connection: it sent something other than a message of berthd");
 }
 
 static void runner_on_gone(bool is_berthd, void *userdata) {
@@ -310,7 +310,7 @@ static int runner_recover(struct runner *runner) {
     r = cgroup_find_own(&cgroup);
     if (r < 0)
         journal_log(runner->journal, LOG_INFO,
-                    "no cgroup may be made here (%s): processes are found by descent", strerror(-r));
+                    "cannot make cgroups here (%s): processes of a run are found by descent", strerror(-r));
     snprintf(path, sizeof(path), "%s/%s", runner->settings->runtime_directory, PROTOCOL_RUNS);
     r = runs_new(&runner->runs, runner->event, path, cgroup, &runner->access, &handler);
     if (r == 0)

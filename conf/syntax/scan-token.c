@@ -178,7 +178,7 @@ void scanner_next(struct scanner *s) {
         } else if (s->text[s->at + n] == '$' && s->text[s->at + n + 1] == '{') {
             syntax_error(s, s->line, "\"${\" without quotes: variables are not replaced; write '${' in single quotes");
         } else if (n == 0 && c == '+') {
-            syntax_error(s, s->line, "there is no \"+=\"; write the whole list with =");
+            syntax_error(s, s->line, "\"+=\" is not supported; write the whole list with =");
         } else if (c > ' ' && c < 0x7f) {
             syntax_error(s, s->line, "unexpected '%c'; a value with it must stand in quotes", c);
         } else {

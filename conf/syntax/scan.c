@@ -252,7 +252,7 @@ static bool scan_statement(struct scanner *s, struct frame *top) {
     if (!scan_name(s, "", name))
         return false;
     if (strcmp(name, "include") == 0) {
-        syntax_error(s, line, "there is no \"include\"; put files into %s.d/, named *.conf", s->file);
+        syntax_error(s, line, "\"include\" is not supported; put files into %s.d/, named *.conf", s->file);
         return false;
     }
     scanner_next(s);

@@ -125,7 +125,7 @@ void adhoc_write_record(struct adhoc *adhoc, struct run *run) {
     put_hold(&w, adhoc, run);
     r = hold_write_record(run->adhoc.hold, &w);
     if (r < 0)
-        journal_log(adhoc->journal, LOG_WARNING, "the record of hold %s cannot be written: %s", run->id,
+        journal_log(adhoc->journal, LOG_WARNING, "hold %s: cannot write its record: %s", run->id,
                     strerror(-r));
 }
 
@@ -241,7 +241,7 @@ int adhoc_recover(struct adhoc *adhoc, const struct settings *settings) {
     open_report_window(adhoc);
     r = hold_recover(state_holds_path(adhoc->state, path), hold_on_found, &recovery);
     if (r < 0)
-        journal_log(adhoc->journal, LOG_ERR, "%s cannot be read: %s", path, strerror(-r));
+        journal_log(adhoc->journal, LOG_ERR, "%s: cannot read: %s", path, strerror(-r));
     return r;
 }
 

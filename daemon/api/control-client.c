@@ -107,7 +107,7 @@ static bool client_reserve(struct control_client *c) {
 
 static void client_abused(struct control_client *c) {
     account_refuse(c->control, c->account, c->peer.pid);
-    client_refuse(c, "a descriptor came along; berthd takes none");
+    client_refuse(c, "the call has a descriptor attached; berthd accepts none");
 }
 
 static void client_read(struct control_client *c) {

@@ -11,7 +11,7 @@
 #define SERVICE "org.varlink.service"
 
 static const char service_description[] =
-    "# What every Varlink service tells of itself.\n"
+    "# How every Varlink service describes itself.\n"
     "interface org.varlink.service\n"
     "\n"
     "method GetInfo() -> (vendor: string, product: string, version: string, url: string, interfaces: []string)\n"

@@ -202,8 +202,8 @@ static void control_on_connection(int fd, void *userdata) {
         return;
     }
     if (account_is_refused(account))
-        why = "your user passed a descriptor to berthd, which takes none; its connections are refused for a "
-              "minute";
+        why = "your user passed a descriptor to berthd, which accepts none; berthd refuses its connections for "
+              "a minute";
     else
         why = account_connection(c, account, client_right(c, fd), text, sizeof(text));
     if (why)

@@ -212,7 +212,7 @@ int verbs_end_grace(struct control_call *call, json_t *params, void *userdata) {
     if (k != 0)
         return k;
     if (!s)
-        return verbs_bad_request(call, "there is no grace without Redis: the config has no redis section");
+        return verbs_bad_request(call, "no grace period without Redis: the config has no redis section");
     k = act_new(&act, call, m, false, "");
     return k < 0 ? k : act_begin(act, store_end_grace(s, act_on_reply, act));
 }

@@ -131,7 +131,7 @@ int params_check_reason(struct control_call *call, const char *text) {
         return 0;
     for (const unsigned char *c = (const unsigned char *) text; *c; c++)
         if (*c < ' ' || *c == 0x7f) {
-            (void) verbs_bad_request(call, "the reason has a control character; it is one line of text");
+            (void) verbs_bad_request(call, "the reason has a control character; write one line of text");
             return VERBS_ANSWERED;
         }
     if (strlen(text) > VERBS_TEXT_MAX) {

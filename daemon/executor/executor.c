@@ -268,7 +268,7 @@ static void runner_on_lost(void *userdata) {
     struct executor *executor = userdata;
 
     journal_log(executor->journal, LOG_WARNING,
-                "berth-runner is not there; running jobs go on, new ones wait for it");
+                "berth-runner is not reachable; running jobs go on, new ones wait for it");
 }
 
 /* --- made and freed --- */

@@ -64,7 +64,7 @@ static void resume(struct scheduler *scheduler, struct job *job, struct run *run
     run->queued.boottime = usec_sub(now.boottime, usec_sub(now.realtime, run->queued.realtime));
     if (run_table_add(scheduler->runs, run, is_retrying ? RUN_STATE_RETRYING : RUN_STATE_STARTING) < 0) {
         journal_log(scheduler->journal, LOG_ERR,
-                    "job %s: out of memory, run %s of before the reboot is forgotten", job->name, run->id);
+                    "job %s: out of memory, run %s from before the reboot is forgotten", job->name, run->id);
         run_free(run);
         return;
     }

@@ -51,6 +51,6 @@ void due_runs_log_clock_set(struct scheduler *scheduler, const struct job *job, 
         return;
     scheduler->due_runs.is_clock_told = true;
     event_emit(scheduler->runs->events, &e,
-               "the clock is %llu s behind what was due: due times come again as it says",
+               "the clock is %llu s behind due times that were begun: they come again",
                (unsigned long long) (e.step_usec / USEC_PER_SEC));
 }

@@ -273,7 +273,7 @@ static void prepare(struct scheduler *scheduler) {
         return;
     if (wall_timer_init(&due_runs->clock, scheduler->event, due_runs_on_clock, scheduler) < 0)
         journal_log(scheduler->journal, LOG_ERR,
-                    "no timer tells when the clock is set: due times, and max-silence, may come late then");
+                    "cannot watch for changes of the clock: after one, due times and max-silence may come late");
 }
 
 void due_runs_use_settings(struct scheduler *scheduler, struct run_time now) {

@@ -23,11 +23,11 @@ struct lasting {
 static void report(struct lasting *lasting, const char *problem) {
     if (lasting->error[0] == '\0' && problem[0] != '\0')
         journal_log(lasting->journal, LOG_ERR,
-                    "%s: cannot be written: %s; a reboot may forget what was begun, and which jobs are "
+                    "%s: cannot write: %s; after a reboot berthd may not know what it began and which jobs are "
                     "broken",
                     lasting->path, problem);
     if (lasting->error[0] != '\0' && problem[0] == '\0')
-        journal_log(lasting->journal, LOG_NOTICE, "%s: can be written again", lasting->path);
+        journal_log(lasting->journal, LOG_NOTICE, "%s: writable again", lasting->path);
     (void) snprintf(lasting->error, sizeof(lasting->error), "%s", problem);
 }
 
@@ -103,7 +103,8 @@ int lasting_open(struct lasting **ret, sd_event *event, const char *directory, s
         r = record_file_open(&lasting->file, event, lasting->path, &file_handler);
     if (r < 0) {
         journal_log(journal, LOG_ERR,
-                    "%s: cannot be used: %s; a reboot forgets what was begun, and which jobs are broken",
+                    "%s: cannot use it: %s; after a reboot berthd does not know what it began and which jobs "
+                    "are broken",
                     directory, strerror(-r));
         return r;
     }

@@ -17,7 +17,7 @@ void call_begin(struct store_redis *store, struct redis_command *command, enum r
 void call_note_no_memory(struct store_redis *store) {
     heartbeat_request_resend(store);
     journal_log(store_redis_journal(store), LOG_ERR,
-                "no memory for a call to Redis, it is sent again after a heartbeat");
+                "out of memory for a call to Redis, resending it after a heartbeat");
 }
 
 int call_send(struct store_redis *store, const struct redis_command *command, redis_reply_fn fn,

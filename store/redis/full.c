@@ -23,7 +23,7 @@ void full_log_waiting(struct store_redis *store) {
         return;
     store->full.logged = now;
     journal_log(store_redis_journal(store), LOG_WARNING,
-                "the memory of Redis is full: waiting claims are requested again until it is not");
+                "the memory of Redis is full: waiting claims are requested again until it has room");
 }
 
 void full_end(struct store_redis *store) {

@@ -50,7 +50,7 @@ static void log_refusal(struct store_redis *store, const struct refusal_reply *r
 
     if (lease_differs)
         (void) snprintf(why, sizeof(why),
-                        "the namespace lives by a lease of %" PRIu64 " ms, this host's config names %" PRIu64
+                        "the namespace has a lease of %" PRIu64 " ms, this host's config names %" PRIu64
                         " ms: all must name the same",
                         refusal->lease_usec / USEC_PER_MSEC, store->env.lease_usec / USEC_PER_MSEC);
     else

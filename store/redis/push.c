@@ -141,7 +141,7 @@ static int push_parse(struct store_redis *store, char *text, struct push *ret) {
 static void handle_malformed(struct store_redis *store) {
     if (!store->pushes.malformed_logged)
         journal_log(store_redis_journal(store), LOG_WARNING,
-                    "a message on this host's channel makes no sense and is ignored");
+                    "ignoring a malformed message on the channel of this host");
     store->pushes.malformed_logged = true;
     heartbeat_send_extra(store);
 }

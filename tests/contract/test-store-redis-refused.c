@@ -103,7 +103,7 @@ static void test_failed_snapshot(void) {
  * neither remembered nor applied to a claim: otherwise all later tokens would follow it, and hosts would
  * report it to a Redis that was wiped. */
 static void test_forged_push(void) {
-    static const char nonsense[] = "a message on this host's channel makes no sense";
+    static const char nonsense[] = "ignoring a malformed message on the channel of this host";
     static const char *const numbers[] = {"9000000000000000000", "9223372036854775807", "9007199254740992", "18446744073709551615",
                                           "4102444800000000", /* 2100 */ "-1", "x"};
     static const struct {

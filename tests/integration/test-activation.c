@@ -151,7 +151,7 @@ static void test_bad_config_while_waiting(void) {
 }
 
 static void test_something_else(void) {
-    static const char not_ours[] = "berthd.socket makes";
+    static const char not_ours[] = "that of berthd.socket";
     _cleanup_close_ int fd = listen_at(ant->socket, SOCK_STREAM), packets = -1, elsewhere = -1;
     char path[100], fds[40], others[4][40];
     const char *names[] = {"contrl", "control", "control:control", "control"};
@@ -260,7 +260,7 @@ static void test_runner_bad_config(void) {
     (void) unlink(path);
     stream = listen_at(path, SOCK_STREAM);
     runner = runner_refuses(stream);
-    CU_ASSERT(strstr(child_text(runner, 2), "berth-runner.socket makes") != NULL);
+    CU_ASSERT(strstr(child_text(runner, 2), "that of berth-runner.socket") != NULL);
     child_free(runner);
     (void) unlink(path);
 }

@@ -262,7 +262,7 @@ static void no_state_directory(void) {
 
     HOST_AT("2027-05-01T11:59:59Z", "state-directory = \"/proc/none/at/all\"\njob \"h\" { " QUICK HOURLY "}\n" MARKER);
     host_await(ant, "exited", "job=h due=2027-05-01T12:00:00+00:00");
-    CU_ASSERT(strstr(host_log(ant), "a reboot forgets what was begun") != NULL);
+    CU_ASSERT(strstr(host_log(ant), "after a reboot berthd does not know what it began") != NULL);
     jobs = berth_json(ant, "jobs");
     AT_STRING(jobs, "state_error", "No such file or directory");
     json_decref(jobs);

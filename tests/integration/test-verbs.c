@@ -98,7 +98,7 @@ static void test_limits(void) {
     TEST_INT(berth(ant, "pause nope"), 65);
     TEST_INT(berth(ant, "resume nope"), 65);
     TEST_INT(berth(ant, "limit db 5 --reason 'a\nb'"), 64);
-    TEST_STRING(berth_err, "berth: the reason has a control character; it is one line of text\n");
+    TEST_STRING(berth_err, "berth: the reason has a control character; write one line of text\n");
 }
 
 static void revokes(const char *pool) {

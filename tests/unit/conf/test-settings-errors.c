@@ -36,15 +36,15 @@ static void test_syntax(void) {
         {"host = (", "c:1: unexpected '('; a value with it must stand in quotes"},
         {"host = x;", "c:1: unexpected ';'; a value with it must stand in quotes"},
         {"host = f\303\274r", "c:1: unexpected character 0xc3; a value with it must stand in quotes"},
-        {"job j { pools += {x} }", "c:1: there is no \"+=\"; write the whole list with ="},
+        {"job j { pools += {x} }", "c:1: \"+=\" is not supported; write the whole list with ="},
         {"job j { pools = {a b} }", "c:1: ',' is missing in the list \"pools\"; put one between two values"},
         {"job j { pools = {a,,b} }", "c:1: unexpected ',' in the list \"pools\"; a value must stand before it"},
         {"job j {\npools = {a,\n{b} }", "c:3: unexpected '{' in the list \"pools\", which began in line 2; is a } missing?"},
         {"job j {\npools = {a,\nuser = x\n}", "c:3: unexpected '=' in the list \"pools\", which began in line 2; is a } missing?"},
         {"host = \"\\8\"", "c:1: bad escape sequence '\\8'; correct the syntax"},
         {"host = \"\\777\"", "c:1: invalid octal number '\\777'; correct the syntax"},
-        {"include(\"x\")", "c:1: there is no \"include\"; put files into c.d/, named *.conf"},
-        {"\ninclude = x", "c:2: there is no \"include\"; put files into c.d/, named *.conf"},
+        {"include(\"x\")", "c:1: \"include\" is not supported; put files into c.d/, named *.conf"},
+        {"\ninclude = x", "c:2: \"include\" is not supported; put files into c.d/, named *.conf"},
     };
 
     config_refuse_all(wrong, ELEMENTSOF(wrong));

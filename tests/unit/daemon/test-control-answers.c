@@ -164,7 +164,7 @@ static void test_unasked_fd(void) {
     TEST_INT(linger_send(fd, ECHO, sizeof(ECHO), pipe_fds[1], 0), sizeof(ECHO));
     close(pipe_fds[1]);
     TEST_STRING(peer_answer(fd),
-                "{\"error\":\"io.berth.BadRequest\",\"parameters\":{\"text\":\"a descriptor came along; berthd takes none\"}}");
+                "{\"error\":\"io.berth.BadRequest\",\"parameters\":{\"text\":\"the call has a descriptor attached; berthd accepts none\"}}");
     TEST_STRING(peer_answer(fd), "");
     while (n < 0 && clock_boottime() < until) {
         (void) sd_event_run(server.event, 10 * USEC_PER_MSEC);

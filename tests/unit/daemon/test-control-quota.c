@@ -220,14 +220,14 @@ static void test_abuse(void) {
     TEST_INT(pipe2(pipe_fds, O_CLOEXEC), 0);
     fd = client_of(NOBODY);
     TEST_INT(linger_send(fd, ECHO, sizeof(ECHO), pipe_fds[0], 0), sizeof(ECHO));
-    expect_refused(fd, "a descriptor came along; berthd takes none");
-    expect_refused(client_of(NOBODY), "your user passed a descriptor to berthd, which takes none; its connections are refused for a minute");
+    expect_refused(fd, "the call has a descriptor attached; berthd accepts none");
+    expect_refused(client_of(NOBODY), "your user passed a descriptor to berthd, which accepts none; berthd refuses its connections for a minute");
     fd = client_of(NOBODY - 1);
     peer_expect_ok(fd);
     close(fd);
     fd = client_of(0);
     TEST_INT(linger_send(fd, ECHO, sizeof(ECHO), pipe_fds[0], 0), sizeof(ECHO));
-    expect_refused(fd, "a descriptor came along; berthd takes none");
+    expect_refused(fd, "the call has a descriptor attached; berthd accepts none");
     fd = client_of(0); /* a trusted user is not refused for a mistake */
     peer_expect_ok(fd);
     close(fd);
