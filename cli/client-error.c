@@ -89,9 +89,14 @@ static void explain_no_permit(const json_t *params) {
 
 static void explain_skipped(const json_t *params) {
     const char *run = json_string_value(json_object_get(params, "run"));
+    const char *host = json_string_value(json_object_get(params, "host"));
 
-    fprintf(stderr, run ? "berth: skipped: a run of %s is not over: %s\n" : "berth: skipped: a run of %s is not over\n",
-            text_of(params, "job"), run);
+    if (host)
+        fprintf(stderr, "berth: skipped: a run of %s is on %s\n", text_of(params, "job"), host);
+    else
+        fprintf(stderr, run ? "berth: skipped: a run of %s is not over: %s\n"
+                            : "berth: skipped: a run of %s is not over\n",
+                text_of(params, "job"), run);
 }
 
 static void explain_config(const json_t *params) {

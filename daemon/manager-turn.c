@@ -90,7 +90,7 @@ bool manager_turn_is_ours(struct run *r) {
     if (!r->job.turn)
         return true;
     scheduler_turn_taken(m->scheduler, r, manager_now());
-    if (r->job.turn->is_committed)
+    if (!r->job.turn || r->job.turn->is_committed)
         return true;
     if (!scheduler_turn_may_begin(m->scheduler, r, manager_now())) {
         manager_run_withdraw(r, RUN_RESULT_NOT_STARTED, "within");

@@ -95,6 +95,8 @@ struct job_run {                    /* a run of a job, executed by berth-runner 
     struct run_origin origin;
     struct claim_turn *turn;        /* of its due time, if hosts share the job (R18); owned, NULL: none */
     bool is_turn_noted;             /* scheduler_turn_taken() was called */
+    bool is_skipped;                /* `berth start` of it came to nothing: this run is not over, on this host */
+    char other_run[ID_TEXT_SIZE], other_host[NAME_MAX_LENGTH + 1]; /* "": not known */
     bool is_given_back;             /* its turn is open again: the release gives it back */
     uint32_t next_attempt;          /* over, and its turn is open as this attempt: the release gives it back; 0: it is not */
     usec_t next_delay_usec;         /* until that attempt may begin */

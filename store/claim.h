@@ -29,7 +29,7 @@ enum turn_overlap { TURN_OVERLAP_SKIP, TURN_OVERLAP_QUEUE, TURN_OVERLAP_ALLOW };
 struct claim_turn {
     /* the owner's */
     const char *pool;            /* of the job, "@report"; the claim demands it */
-    int64_t due;                 /* seconds since 1970 */
+    int64_t due;                 /* seconds since 1970; 0: none. Then the answer is about overlap alone, and the owner takes the turn off */
     enum turn_overlap overlap;
     usec_t again_usec;           /* from the loss of this host to the next attempt; USEC_INFINITY: there is none. Set before store_commit() */
 

@@ -6,19 +6,27 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/timer.h"
 #include "daemon/api/verbs-internal.h"
+
+#define UNDECIDED_MAX (2 * USEC_PER_SEC) /* while Redis does not answer */
 
 struct start { /* one call that waits for the end of a run and of the attempts after it */
     struct run_watch watch;
     struct manager *manager;
     struct control_call *call;
     json_t *last; /* the answer that tells of the attempt before; NULL: none */
+    bool is_undecided; /* Redis has not answered whether a run of the job is not over on another host */
+    bool wait;
+    struct timer patience; /* while it is undecided */
+    char run[ID_TEXT_SIZE]; /* that is undecided */
 };
 
 static struct start *start_free(struct start *s) {
     if (!s)
         return NULL;
     run_watch_remove(&s->watch);
+    timer_done(&s->patience);
     json_decref(s->last);
     free(s);
     return NULL;
@@ -31,7 +39,7 @@ static json_t *pack_run(const struct manager *m, const struct run *r) {
 }
 
 static int skipped(struct control_call *call, const char *job, const struct run *run) {
-    return control_call_error(call, "io.berth.Skipped", json_pack("{s:s, s:o}", "job", job, "run", json_text(run ? run->id : NULL)));
+    return control_call_error(call, "io.berth.Skipped", json_pack("{s:s, s:o, s:n}", "job", job, "run", json_text(run ? run->id : NULL), "host"));
 }
 
 static void start_on_gone(_unused_ struct control_call *call, void *userdata) {
@@ -43,12 +51,47 @@ static struct run *find_attempt(struct manager *m, const struct run *run) {
     return run->job.next_run[0] ? manager_find_run(m, run->job.next_run) : NULL;
 }
 
+static int skipped_elsewhere(struct control_call *call, const struct run *run) {
+    const char *other = run->job.other_run, *host = run->job.other_host;
+
+    return control_call_error(call, "io.berth.Skipped",
+                              json_pack("{s:s, s:o, s:o}", "job", run->name, "run", json_text(other[0] ? other : NULL),
+                                        "host", json_text(host[0] ? host : NULL)));
+}
+
+/* Replies. Returns NULL if that was all: the call is freed. */
+static struct start *start_decided(struct start *s, const struct run *run) {
+    s->is_undecided = false;
+    timer_off(&s->patience);
+    if (s->wait) {
+        (void) control_call_notify(s->call, pack_run(s->manager, run), -1);
+        return s;
+    }
+    (void) control_call_answer(s->call, pack_run(s->manager, run));
+    return start_free(s);
+}
+
+static void start_on_patience(void *userdata) {
+    struct start *s = userdata;
+    const struct run *run = manager_find_run(s->manager, s->run);
+
+    if (run && s->is_undecided)
+        (void) start_decided(s, run);
+}
+
 static void start_on_change(struct run_watch *watch, struct run *run) {
     struct start *s = list_entry(watch, struct start, watch);
     struct run *next;
     json_t *answer;
 
-    if (!run_is_over(run))
+    if (run->job.is_skipped) {
+        (void) skipped_elsewhere(s->call, run);
+        start_free(s);
+        return;
+    }
+    if (s->is_undecided && !run->job.turn)
+        s = start_decided(s, run);
+    if (!s || !run_is_over(run))
         return;
     next = find_attempt(s->manager, run);
     if (next) {
@@ -64,7 +107,7 @@ static void start_on_change(struct run_watch *watch, struct run *run) {
     start_free(s);
 }
 
-static int start_wait(struct control_call *call, struct manager *m, struct run *run) {
+static int start_wait(struct control_call *call, struct manager *m, struct run *run, bool is_undecided, bool wait) {
     struct start *s = calloc(1, sizeof(*s));
     int k;
 
@@ -73,12 +116,17 @@ static int start_wait(struct control_call *call, struct manager *m, struct run *
     s->watch.on_change = start_on_change;
     s->call = call;
     s->manager = m;
+    s->is_undecided = is_undecided;
+    s->wait = wait;
+    memcpy(s->run, run->id, sizeof(s->run));
     run_watch_add(run, &s->watch);
-    k = control_call_notify(call, pack_run(m, run), -1);
+    k = is_undecided ? timer_init(&s->patience, manager_event(m), SD_EVENT_PRIORITY_NORMAL, start_on_patience, s)
+                     : control_call_notify(call, pack_run(m, run), -1);
     if (k < 0) {
         start_free(s);
         return k;
     }
+    timer_set_in(&s->patience, UNDECIDED_MAX);
     control_call_keep(call, start_on_gone, s);
     return 0;
 }
@@ -90,8 +138,9 @@ static int start(struct control_call *call, struct manager *m, const char *job, 
 
     switch (k) {
     case 0:
-        return !wait || run_is_over(run) ? control_call_answer(call, pack_run(m, run))
-                                         : start_wait(call, m, run);
+        if (run_is_over(run) || (!wait && !run->job.turn))
+            return control_call_answer(call, pack_run(m, run));
+        return start_wait(call, m, run, run->job.turn != NULL, wait);
     case MANAGER_E_UNKNOWN:
         return verbs_no_such_job(call, m, job);
     case MANAGER_E_SKIPPED:
@@ -167,7 +216,7 @@ int verbs_await(struct control_call *call, json_t *params, void *userdata) {
     if (run && run_is_over(run))
         return control_call_answer(call, pack_run(m, run));
     if (run)
-        return start_wait(call, m, run);
+        return start_wait(call, m, run, false, true);
     if (manager_is_recovering(m))
         return verbs_refused(call, MANAGER_E_RECOVERING);
     return await_last(call, m, id);

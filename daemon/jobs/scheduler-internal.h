@@ -11,6 +11,7 @@
  *     due-begin.c   a noted due time begins a run, queues one, or is skipped
  *     due-zones.c   schedules and zones of jobs, and when these change
  *     turns.c       due times that hosts share: when this host asks for them, and what is answered
+ *     turn-claim.c  what the claims of their runs ask for
  *     turn-attempts.c  their attempts, on whichever host
  *     due-missed.c  logs and counts due times that are not begun
  *     due-marks.c   what is remembered of due times, in both directories
@@ -170,10 +171,18 @@ usec_t turns_next(const struct scheduler *scheduler, const struct job *job, stru
 /* -ENOMEM or another errno: they are not noted. reason: static. */
 int turns_note_missed(struct scheduler *scheduler, struct job *job, const struct due_missed *missed, const char *reason);
 void turns_note_known(struct scheduler *scheduler, const struct job *job, int64_t due);
-/* Makes the claim of a run ask for the turn of its due time, if the job is shared. */
-void turns_attach(struct job *job, struct run *run, struct run_time now);
 /* A turn that this host may ask for from then on (CLOCK_REALTIME); nothing of it is recorded. */
 void turns_add_open(struct scheduler *scheduler, struct job *job, int64_t due, usec_t not_before);
+
+/* --- turn-claim.c --- */
+/* Makes the claim of a run ask for the turn of its due time, if the job is shared. */
+void turns_attach(struct job *job, struct run *run, struct run_time now);
+/* A run of `berth start`: its claim asks whether a run of the job is not over anywhere, by overlap. */
+void turns_attach_start(const struct job *job, struct run *run);
+/* The answer: it may not begin. Notes for the client which run is not over. */
+void turns_refuse_start(struct run *run, const struct store_turn_answer *answer);
+/* It may begin: its claim is one as any other from here on. */
+void turns_take_start(struct scheduler *scheduler, struct job *job, struct run *run);
 
 /* --- turn-attempts.c --- */
 /* Redis has answered which attempt the run is. */

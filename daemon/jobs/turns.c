@@ -129,42 +129,6 @@ void scheduler_turn_opened(struct scheduler *scheduler, const struct store_open_
 
 /* --- asking --- */
 
-void turns_attach(struct job *job, struct run *run, struct run_time now) {
-    static const enum turn_overlap overlaps[] = {
-        [JOB_OVERLAP_SKIP] = TURN_OVERLAP_SKIP,
-        [JOB_OVERLAP_QUEUE] = TURN_OVERLAP_QUEUE,
-        [JOB_OVERLAP_ALLOW] = TURN_OVERLAP_ALLOW,
-        [JOB_OVERLAP_REPLACE] = TURN_OVERLAP_SKIP, /* excluded */
-    };
-    struct claim_turn *turn;
-    int64_t due;
-
-    if (!turns_is_shared(job) || run->job.turn ||
-        (run->job.origin.trigger != RUN_TRIGGER_SCHEDULE && run->job.origin.trigger != RUN_TRIGGER_RETRY) ||
-        schedule_parse_time(run->job.origin.due, &due) < 0)
-        return;
-    turn = calloc(1, sizeof(*turn));
-    if (!turn)
-        return; /* it claims without a turn, and so waits for the job's pool alone */
-    turn->due = due;
-    turn->overlap = overlaps[job->settings->triggers.overlap];
-    turn->again_usec = USEC_INFINITY;
-    turn->is_committed = run->granted; /* recovered: its command may have begun */
-    run->job.is_turn_noted = run->granted || run->cluster_claim.token > 0 || run->cluster_claim.ticket > 0;
-    for (size_t i = 0; i < run->cluster_claim.n_demands; i++)
-        if (run->cluster_claim.demands[i].pool[0] == '@')
-            turn->pool = run->cluster_claim.demands[i].pool;
-    if (!turn->pool) { /* its record is of before the job was shared */
-        free(turn);
-        return;
-    }
-    run->job.turn = run->cluster_claim.turn = turn;
-    if (turn->is_committed)
-        turn->attempt = run->job.origin.attempt;
-    if (run->job.is_turn_noted)
-        turn_attempts_set_terms(job, run, now);
-}
-
 /* The longest time that any host lets others ask first. */
 static usec_t patience_of(const struct job *job) {
     char *const *prefer = job->settings->triggers.sharing.prefer;
@@ -348,6 +312,11 @@ void scheduler_turn_refused(struct scheduler *scheduler, struct run *run,
     if (!job)
         return;
     list_unlink(&run->job.of_job);
+    if (due == 0) {
+        turns_refuse_start(run, answer);
+        log_skipped(scheduler, run, answer);
+        return;
+    }
     switch (answer->turn) {
     case STORE_TURN_TAKEN:
         log_taken(scheduler, run, answer);
@@ -370,6 +339,10 @@ void scheduler_turn_refused(struct scheduler *scheduler, struct run *run,
 void scheduler_turn_taken(struct scheduler *scheduler, struct run *run, struct run_time now) {
     struct job *job = scheduler_find(scheduler, run->name);
 
+    if (run->job.turn->due == 0) {
+        turns_take_start(scheduler, job, run);
+        return;
+    }
     if (!job || run->job.is_turn_noted)
         return;
     run->job.is_turn_noted = true;

@@ -119,6 +119,27 @@ static void test_burial(void) {
     end();
 }
 
+/* `berth start`: by overlap alone, whatever is decided. */
+static void test_started(void) {
+    begin();
+    EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
+    EXPECT(turn("s2", "b", 0), "skipped $ 0 overlap r-a s1");
+    EXPECT(turn_as("s2", "c", 0, "queue"), "ok $ 0 W * 1 -");
+    EXPECT(turn_as("s2", "d", 0, "queue"), "skipped $ 0 overlap r-a s1");
+    EXPECT(turned("s1", "over a"), "ok *");
+    EXPECT(turn_as("s2", "c", 0, "queue"), "ok $ 0 H * 1 -"); /* the answer was lost */
+    EXPECT(turn("s1", "e", due_in(-8)), "skipped $ 0 overlap r-c s2");
+    EXPECT(script_say("release s2 1 $ c"), "ok *");
+    EXPECT(turn("s1", "f", due_in(-9)), "taken $ 0 * s1"); /* it has decided nothing */
+    EXPECT(turn("s1", "f", due_in(-7)), TAKEN "1 -");
+    EXPECT(turned("s1", "back f 2 60000 r-f"), "ok *");
+    EXPECT(turn("s2", "g", 0), "ok $ 0 H * 1 - [* 2 r-f]"); /* another trigger ends the attempts */
+    EXPECT(script_say("release s2 1 $ g"), "ok *");
+    EXPECT(script_sayf("turn s2 1 $ h 0_7_r_b 0 skip @b 1 0"), "ok $ 0 H *");
+    EXPECT(script_say("release s2 1 $ h"), "ok *");
+    end();
+}
+
 static void test_given_back(void) {
     begin();
     EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
@@ -250,6 +271,7 @@ static CU_TestInfo tests[] = {
     {"turns: a due time far ahead is not decided", test_early},
     {"turns: a due time meets a run", test_overlap},
     {"turns: of a host that ends", test_burial},
+    {"turns: berth start", test_started},
     {"turns: given back", test_given_back},
     {"turns: hosts receive those that open", test_pushes},
     {"turns: missed due times", test_missed},

@@ -43,7 +43,7 @@ static const struct {
     {"withdrawn", "job run result reason wait_ms"},
     {"started", "job run wait_ms pools:token pools:ticket"},
     {"exited", "job run result"},
-    {"released", "job run pools:token pools:ticket"},
+    {"released", "job run pools:token"},
     {"stopping", "job run reason"},
     {"lease-lost", "job run pools token ticket"},
     {"fenced", "job run pools token ticket"},

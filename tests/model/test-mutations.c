@@ -190,7 +190,7 @@ static const struct model_mutation mutations[] = {
      .from = "for _, other in ipairs(call('SMEMBERS', at .. 'waiting')) do touch(other) end", .to = ""},
     /* turns (R18) */
     {.name = "turn: the mark itself is not taken", .turns = true,
-     .from = "if not turn and tonumber(due) <= mark then", .to = "if not turn and tonumber(due) < mark then"},
+     .from = "if not turn and not is_start and tonumber(due) <= mark then", .to = "if not turn and tonumber(due) < mark then"},
     {.name = "turn: decides in grace", .turns = true, .from = "if grace then return line_of('grace', epoch, 0) end", .to = ""},
     {.name = "turn: decides what is far ahead of Redis' clock", .turns = true,
      .from = "if early > 0 then return line_of('early', epoch, 0, fmt(early)) end", .to = ""},
@@ -199,7 +199,7 @@ static const struct model_mutation mutations[] = {
     {.name = "turn: a skip is not answered again", .turns = true,
      .from = "if not (decided_due == due and by == c and how == 'S') then return", .to = "if true then return"},
     {.name = "turn: an open turn stays open when it is taken", .seed = 5, .turns = true,
-     .from = "call('HDEL', open_of(job), due)\nfor _, o", .to = "for _, o"},
+     .from = "call('HDEL', open_of(job), due)\nend\nfor _, o", .to = "end\nfor _, o"},
     {.name = "turn: what waits for its delay may be taken", .turns = true,
      .from = "if turn and tonumber(turn.not_before) > now() then", .to = "if false then"},
     {.name = "a committed turn is opened again", .turns = true, .seed = 31,

@@ -6,7 +6,7 @@
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection epoch claim
 --       details  "head-start-µs pid run name", as in its record
---       due      in seconds since 1970
+--       due      in seconds since 1970; 0: `berth start`, which has no turn, and begins by overlap alone
 --       overlap  skip | queue | allow
 --       then for each pool, the job's own one first: pool permits queue-limit
 -- Reply, one line: ok epoch more state ticket token last-token-before position time-µs attempt chain    as of claim; chain: "-", or
@@ -34,9 +34,11 @@ local function line_of(...)
     return table.concat({...}, ' ')
 end
 
+local is_start = due == '0'
 local sent = parse_turn(call('HGET', turns_of(s), c))
-local r = sent and read_claim(c)
+local r = (sent or is_start) and read_claim(c)
 if r and r.session == s then -- it was sent before (R6)
+    if not sent then return line_of(answer(c, r, last), '1', '-') end
     sent.epoch = epoch
     write_turn(s, c, sent)
     return line_of(answer(c, r, last), sent.attempt, sent.chain)
@@ -51,7 +53,7 @@ local turn = open[due]
 if turn and tonumber(turn.not_before) > now() then
     return line_of('later', epoch, 0, fmt(math.ceil((tonumber(turn.not_before) - now()) / 1000)))
 end
-if not turn and tonumber(due) <= mark then
+if not turn and not is_start and tonumber(due) <= mark then
     local decided_due, by, how, host = string.match(call('HGET', open_of(job), 'last') or '', '^(%d+) (%S+) (%a) (%S+)$')
     if not (decided_due == due and by == c and how == 'S') then return line_of('taken', epoch, 0, fmt(mark), host or '-') end
     mark = 0 -- the answer was lost: this host alone can tell that it was skipped
@@ -68,8 +70,10 @@ local function find_run()
 end
 
 local function skip(why, run, on)
-    decide(job, due, c, 'S', host)
-    call('HDEL', open_of(job), due)
+    if not is_start then
+        decide(job, due, c, 'S', host)
+        call('HDEL', open_of(job), due)
+    end
     return line_of('skipped', epoch, 0, why, run, on)
 end
 
@@ -105,13 +109,18 @@ local line = request(c, details, '0', false, d)
 local full = string.match(line, '^refused %S+ %S+ queue%-full (%S+)')
 if full then
     save_clock()
+    if is_start then return line end
     return skip('queue-full', full, '-')
 end
-decide(job, due, c, 'T', host)
-call('HDEL', open_of(job), due)
+if not is_start then
+    decide(job, due, c, 'T', host)
+    call('HDEL', open_of(job), due)
+end
 for _, o in ipairs(superseded) do call('HDEL', open_of(job), o[1]) end
-write_turn(s, c, {state = 'T', job = job, due = due, attempt = turn and turn.attempt or '1', again = '-', epoch = epoch,
-    chain = turn and turn.chain or '-'})
+if not is_start then
+    write_turn(s, c, {state = 'T', job = job, due = due, attempt = turn and turn.attempt or '1', again = '-', epoch = epoch,
+        chain = turn and turn.chain or '-'})
+end
 save_clock()
 line = line_of(line, turn and turn.attempt or '1', turn and turn.chain or '-')
 if #superseded == 0 then return line end

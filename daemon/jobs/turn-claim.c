@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What the claim of a run asks besides permits, if hosts share its job (R18): for the turn of a due time, or,
+ * if `berth start` began the run, whether a run of the job is not over on any host. */
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "daemon/jobs/scheduler-internal.h"
+
+static const char *find_job_pool(const struct run *run) {
+    for (size_t i = 0; i < run->cluster_claim.n_demands; i++)
+        if (run->cluster_claim.demands[i].pool[0] == '@')
+            return run->cluster_claim.demands[i].pool;
+    return NULL; /* its record is of before the job was shared */
+}
+
+/* NULL: no memory, or no pool; it claims without a turn, and so waits for the job's pool alone. */
+static struct claim_turn *add_turn(const struct job *job, struct run *run, int64_t due) {
+    static const enum turn_overlap overlaps[] = {
+        [JOB_OVERLAP_SKIP] = TURN_OVERLAP_SKIP,
+        [JOB_OVERLAP_QUEUE] = TURN_OVERLAP_QUEUE,
+        [JOB_OVERLAP_ALLOW] = TURN_OVERLAP_ALLOW,
+        [JOB_OVERLAP_REPLACE] = TURN_OVERLAP_SKIP, /* excluded */
+    };
+    const char *pool = find_job_pool(run);
+    struct claim_turn *turn = pool ? calloc(1, sizeof(*turn)) : NULL;
+
+    if (!turn)
+        return NULL;
+    *turn = (struct claim_turn) {.pool = pool,
+                                 .due = due,
+                                 .overlap = overlaps[job->settings->triggers.overlap],
+                                 .again_usec = USEC_INFINITY};
+    run->job.turn = run->cluster_claim.turn = turn;
+    return turn;
+}
+
+void turns_attach_start(const struct job *job, struct run *run) {
+    if (turns_is_shared(job) && job->settings->triggers.overlap != JOB_OVERLAP_ALLOW)
+        (void) add_turn(job, run, 0);
+}
+
+void turns_attach(struct job *job, struct run *run, struct run_time now) {
+    struct claim_turn *turn;
+    int64_t due;
+
+    if (!turns_is_shared(job) || run->job.turn ||
+        (run->job.origin.trigger != RUN_TRIGGER_SCHEDULE && run->job.origin.trigger != RUN_TRIGGER_RETRY) ||
+        schedule_parse_time(run->job.origin.due, &due) < 0)
+        return;
+    turn = add_turn(job, run, due);
+    if (!turn)
+        return;
+    turn->is_committed = run->granted; /* recovered: its command may have begun */
+    run->job.is_turn_noted = run->granted || run->cluster_claim.token > 0 || run->cluster_claim.ticket > 0;
+    if (turn->is_committed)
+        turn->attempt = run->job.origin.attempt;
+    if (run->job.is_turn_noted)
+        turn_attempts_set_terms(job, run, now);
+}
+
+/* --- answers to a run of `berth start` --- */
+
+void turns_refuse_start(struct run *run, const struct store_turn_answer *answer) {
+    run->job.is_skipped = true;
+    (void) snprintf(run->job.other_run, sizeof(run->job.other_run), "%s", answer->run ? answer->run : "");
+    (void) snprintf(run->job.other_host, sizeof(run->job.other_host), "%s", answer->host ? answer->host : "");
+}
+
+void turns_take_start(struct scheduler *scheduler, struct job *job, struct run *run) {
+    free(run->job.turn);
+    run->job.turn = run->cluster_claim.turn = NULL;
+    if (job)
+        attempts_note_run(scheduler, job, run);
+}
