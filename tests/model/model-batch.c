@@ -63,7 +63,7 @@ void vbatch_flush(struct world *w, struct host *h) {
         return;
     h->open.n = 0;
     vhost_begin(h, &words);
-    command_add(&words, h->epoch);
+    command_add(&words, h->clock.epoch);
     for (unsigned i = 0; batch.release && i < batch.n; i++)
         command_add(&words, vclaim_id(&w->runs[batch.runs[i]], id));
     if (!batch.release && batch.n == 1)

@@ -11,24 +11,25 @@ static uint32_t in_use(const struct world *w, unsigned pool, unsigned but) {
     uint32_t n = 0;
 
     for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++)
-        n += r->id != but && r->alive && !r->over_lease ? r->permits[pool] : 0;
+        n += r->id != but && r->process.alive && !r->process.over_lease ? r->permits[pool] : 0;
     return n;
 }
 
 /* Redis's memory went back under one replication id, and hosts have not had the time to notice and to tell: what Redis grants then, and
  * whom it expires, nobody can know to be wrong. */
 static bool is_excused(const struct world *w) {
-    return w->went_back > 0 && w->now < w->went_back + 3 * w->longest;
+    return w->redis.went_back > 0 && w->now < w->redis.went_back + 3 * w->longest;
 }
 
 /* A host remembers the clock from before the grant and has sent it to Redis. Aged by the host's own clock over a grace period,
  * it exceeds all later numbers, also those that the host does not know, unless Redis' clock ran ahead. */
 static bool is_remembered(const struct world *w, const struct run *r) {
-    if (w->was_ahead)
+    if (w->redis.was_ahead)
         return false;
-    for (unsigned i = 0; i < w->n_hosts; i++)
-        if (w->hosts[i].up && w->hosts[i].phase == HOST_LIVE && strcmp(w->hosts[i].epoch, w->m.epoch) == 0 &&
-            w->hosts[i].live_since > 0 && w->hosts[i].live_since < r->granted_at)
+    for (unsigned i = 0; i < w->setup.n_hosts; i++)
+        if (w->hosts[i].up && w->hosts[i].phase == HOST_LIVE &&
+            strcmp(w->hosts[i].clock.epoch, w->redis.now.epoch) == 0 && w->hosts[i].live_since > 0 &&
+            w->hosts[i].live_since < r->grant.at)
             return true;
     return false;
 }
@@ -40,78 +41,88 @@ static void check_token(struct world *w, const struct run *run, uint64_t token) 
     for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++) {
         if (r == run)
             continue;
-        if (r->alive && !r->over_lease && r->token >= token)
+        if (r->process.alive && !r->process.over_lease && r->token >= token)
             model_fail(w, "R7: c%u gets token %" PRIu64 ", a process of c%u lives with %" PRIu64, run->id, token, r->id, r->token);
-        if (r->started && r->granted_floor >= token + (w->by_hand ? w->longest : 0) && is_remembered(w, r))
-            model_fail(w, "R7: c%u gets token %" PRIu64 ", a process of c%u had %" PRIu64, run->id, token, r->id, r->granted_floor);
+        if (r->process.started && r->grant.floor >= token + (w->operators.ended_grace ? w->longest : 0) &&
+            is_remembered(w, r))
+            model_fail(w, "R7: c%u gets token %" PRIu64 ", a process of c%u had %" PRIu64, run->id, token,
+                       r->id, r->grant.floor);
     }
-    for (unsigned i = 0; i < w->n_hosts; i++) {
+    for (unsigned i = 0; i < w->setup.n_hosts; i++) {
         const struct host *h = &w->hosts[i];
 
-        if (h->up && h->phase == HOST_LIVE && strcmp(h->epoch, w->m.epoch) == 0 && h->max_started >= token)
-            model_fail(w, "R7: c%u gets token %" PRIu64 ", h%u has seen %" PRIu64, run->id, token, i, h->max_started);
+        if (h->up && h->phase == HOST_LIVE && strcmp(h->clock.epoch, w->redis.now.epoch) == 0 &&
+            h->clock.max_started >= token)
+            model_fail(w, "R7: c%u gets token %" PRIu64 ", h%u has seen %" PRIu64, run->id, token, i,
+                       h->clock.max_started);
     }
 }
 
 void check_grant(struct world *w, unsigned claim) {
     struct run *run = &w->runs[claim];
-    const struct m_claim *c = &w->m.claims[claim];
+    const struct m_claim *c = &w->redis.now.claims[claim];
 
     if (!rules_is_first(w, claim, false))
         model_fail(w, "R2: c%u was granted though somebody stands before it", claim);
-    if (!rules_fits(w, claim, w->tight))
+    if (!rules_fits(w, claim, w->setup.tight))
         model_fail(w, "R1: c%u was granted beyond a limit", claim);
-    for (unsigned p = 0; p < w->n_pools; p++)
+    for (unsigned p = 0; p < w->setup.n_pools; p++)
         if (c->permits[p] > 0 && !is_excused(w) && in_use(w, p, run->id) + c->permits[p] > rules_limit(w, p))
             model_fail(w, "R1: c%u was granted %u of pool %s while processes use %u of %u", claim, c->permits[p], model_pool(w, p), in_use(w, p, run->id),
                        rules_limit(w, p));
     check_token(w, run, c->token);
-    run->granted_number = ++w->n_grants;
-    run->granted_at = w->now;
-    run->granted_floor = c->token < world_redis_time(w) ? c->token : world_redis_time(w);
-    for (unsigned p = 0; p < w->n_pools; p++)
-        run->granted_limit[p] = rules_limit(w, p);
+    run->grant.number = ++w->n_grants;
+    run->grant.at = w->now;
+    run->grant.floor = c->token < world_redis_time(w) ? c->token : world_redis_time(w);
+    for (unsigned p = 0; p < w->setup.n_pools; p++)
+        run->grant.limit[p] = rules_limit(w, p);
 }
 
 void check_session_end(struct world *w, unsigned session) {
     if (is_excused(w))
         return;
     for (unsigned i = 0; i < w->n_runs; i++)
-        if (w->m.claims[i].state == 'H' && w->m.claims[i].session == session && w->runs[i].alive && !w->runs[i].over_lease)
-            model_fail(w, "R8: s%u of h%u ends while a process of c%u lives, which would be stopped %" PRIu64 " ms later", session,
-                       w->runs[i].host, i, usec_sub(w->runs[i].guard_deadline, w->now) / USEC_PER_MSEC);
+        if (w->redis.now.claims[i].state == 'H' && w->redis.now.claims[i].session == session &&
+            w->runs[i].process.alive && !w->runs[i].process.over_lease)
+            model_fail(w,
+                       "R8: s%u of h%u ends while a process of c%u lives, which would be stopped %" PRIu64
+                       " ms later",
+                       session, w->runs[i].host, i,
+                       usec_sub(w->runs[i].process.guard_deadline, w->now) / USEC_PER_MSEC);
 }
 
 /* The one granted last was granted when all others were held: what was in force then is the most that there may be. */
 void check_start(struct world *w, const struct run *run) {
     if (is_excused(w))
         return;
-    if (strcmp(w->hosts[run->host].epoch, w->m.epoch) == 0 && w->m.replid == w->replid && w->m.claims[run->id].state != 'H')
+    if (strcmp(w->hosts[run->host].clock.epoch, w->redis.now.epoch) == 0 &&
+        w->redis.now.replid == w->redis.replid && w->redis.now.claims[run->id].state != 'H')
         model_fail(w, "R12: a process of c%u begins, but in Redis that is %c", run->id,
-                   w->m.claims[run->id].state ? w->m.claims[run->id].state : '-');
-    for (unsigned p = 0; p < w->n_pools; p++) {
+                   w->redis.now.claims[run->id].state ? w->redis.now.claims[run->id].state : '-');
+    for (unsigned p = 0; p < w->setup.n_pools; p++) {
         const struct run *last = run;
         uint32_t used = in_use(w, p, RUNS_MAX);
 
-        if (run->permits[p] == 0 || run->over_lease)
+        if (run->permits[p] == 0 || run->process.over_lease)
             continue;
         for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++)
-            if (r->alive && !r->over_lease && r->permits[p] > 0 && r->granted_number > last->granted_number)
+            if (r->process.alive && !r->process.over_lease && r->permits[p] > 0 &&
+                r->grant.number > last->grant.number)
                 last = r;
-        if (used > last->granted_limit[p])
-            model_fail(w, "R1: the process of c%u begins: %u of pool %s are in use, the limit was %u", run->id, used, model_pool(w, p),
-                       last->granted_limit[p]);
+        if (used > last->grant.limit[p])
+            model_fail(w, "R1: the process of c%u begins: %u of pool %s are in use, the limit was %u",
+                       run->id, used, model_pool(w, p), last->grant.limit[p]);
     }
 }
 
 void check_heartbeat(struct world *w, const struct host *h) {
     usec_t bound = w->longest + w->longest / 3 + w->longest / 20 + USEC_PER_SEC;
 
-    if (h->healthy_since == 0)
+    if (h->health.since == 0)
         return;
     for (unsigned s = 1; s <= w->n_sessions; s++) {
-        const struct m_session *session = &w->m.sessions[s];
-        usec_t since = session->heartbeat_at > h->healthy_since ? session->heartbeat_at : h->healthy_since;
+        const struct m_session *session = &w->redis.now.sessions[s];
+        usec_t since = session->heartbeat_at > h->health.since ? session->heartbeat_at : h->health.since;
 
         if (session->live && !session->ending && w->now > since + bound)
             model_fail(w, "R4: s%u sent no heartbeat for %" PRIu64 " ms and still exists", s, usec_sub(w->now, since) / USEC_PER_MSEC);
@@ -120,10 +131,10 @@ void check_heartbeat(struct world *w, const struct host *h) {
 
 void check_idle(struct world *w) {
     for (unsigned s = 1; s <= w->n_sessions; s++)
-        if (w->m.sessions[s].ending)
+        if (w->redis.now.sessions[s].ending)
             return; /* what it held or waited for goes with the next heartbeats */
     for (unsigned i = 0; i < w->n_runs; i++) {
-        const struct m_claim *c = &w->m.claims[i];
+        const struct m_claim *c = &w->redis.now.claims[i];
 
         if ((c->state != 'W' && c->state != 'P') || c->revoked)
             continue;
@@ -148,7 +159,7 @@ void check_data(struct world *w, bool at_rest) {
         model_fail(w, "R16: left behind: %s", reply_word(reply_at(look, 1)));
     for (size_t i = 2; reply_at(look, i + 4); i += 5) {
         unsigned c = id_number(reply_word(reply_at(look, i)));
-        const struct m_claim *claim = &w->m.claims[c];
+        const struct m_claim *claim = &w->redis.now.claims[c];
         char state = *reply_word(reply_at(look, i + 1));
 
         found[c] = true;
@@ -161,6 +172,6 @@ void check_data(struct world *w, bool at_rest) {
                        claim->session);
     }
     for (unsigned i = 0; i < w->n_runs; i++)
-        if (w->m.claims[i].state && !found[i])
-            model_fail(w, "c%u is not there, must be %c", i, w->m.claims[i].state);
+        if (w->redis.now.claims[i].state && !found[i])
+            model_fail(w, "c%u is not there, must be %c", i, w->redis.now.claims[i].state);
 }

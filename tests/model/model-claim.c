@@ -15,22 +15,22 @@ const char *vclaim_id(const struct run *r, char buffer[static 16]) {
 /* --- processes --- */
 
 static void process_start(struct world *w, struct host *h, struct run *r) {
-    r->alive = true;
-    r->over_lease = false;
-    r->ends = w->now + r->duration;
-    r->guard_deadline = h->deadline;
-    if (r->token > h->max_started)
-        h->max_started = r->token;
+    r->process.alive = true;
+    r->process.over_lease = false;
+    r->process.ends = w->now + r->duration;
+    r->process.guard_deadline = h->deadline;
+    if (r->token > h->clock.max_started)
+        h->clock.max_started = r->token;
     if (w->trace)
-        fprintf(w->trace, "%9.3f h%u: process of c%u begins, deadline %.3f\n", (double) w->now / 1e6, h->index, r->id,
-                (double) r->guard_deadline / 1e6);
+        fprintf(w->trace, "%9.3f h%u: process of c%u begins, deadline %.3f\n", (double) w->now / 1e6,
+                h->index, r->id, (double) r->process.guard_deadline / 1e6);
     check_start(w, r);
     if (r->turn.is)
         check_turn_start(w, r);
-    r->started = true;
-    if (w->disaster == DISASTER_ARMED) {
-        w->disaster = DISASTER_DUE;
-        w->disaster_host = h->index;
+    r->process.started = true;
+    if (w->disaster.phase == DISASTER_ARMED) {
+        w->disaster.phase = DISASTER_DUE;
+        w->disaster.host = h->index;
     }
 }
 
@@ -38,34 +38,35 @@ usec_t vclaim_next_end(const struct world *w) {
     usec_t next = USEC_INFINITY;
 
     for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++) {
-        if (!r->alive)
+        if (!r->process.alive)
             continue;
-        if (r->ends < next)
-            next = r->ends;
-        if (!r->over_lease && r->guard_deadline < next)
-            next = r->guard_deadline;
+        if (r->process.ends < next)
+            next = r->process.ends;
+        if (!r->process.over_lease && r->process.guard_deadline < next)
+            next = r->process.guard_deadline;
     }
     return next;
 }
 
 void vclaim_pass_time(struct world *w) {
     world_foreach_run(w, r) {
-        if (!r->alive)
+        if (!r->process.alive)
             continue;
-        if (r->ends <= w->now || (r->guard_deadline <= w->now && !r->keep && !r->over_lease)) {
-            r->alive = false;
+        if (r->process.ends <= w->now ||
+            (r->process.guard_deadline <= w->now && !r->keep && !r->process.over_lease)) {
+            r->process.alive = false;
             if (w->trace)
                 fprintf(w->trace, "%9.3f h%u: process of c%u %s\n", (double) w->now / 1e6, r->host, r->id,
-                        r->ends <= w->now ? "ends" : "is stopped at its deadline");
-        } else if (r->guard_deadline <= w->now) {
-            r->over_lease = true;
+                        r->process.ends <= w->now ? "ends" : "is stopped at its deadline");
+        } else if (r->process.guard_deadline <= w->now) {
+            r->process.over_lease = true;
         }
     }
 }
 
 void vclaim_reap(struct world *w, struct host *h) {
     world_foreach_run(w, r)
-        if (r->host == h->index && r->state == RUN_HELD && r->notified && !r->alive) {
+        if (r->host == h->index && r->state == RUN_HELD && r->notified && !r->process.alive) {
             vturn_process_ended(w, r);
             vclaim_release(w, r);
         }
@@ -73,8 +74,10 @@ void vclaim_reap(struct world *w, struct host *h) {
 
 void vclaim_extend(struct world *w, struct host *h) {
     world_foreach_run(w, r)
-        if (r->host == h->index && r->alive && r->state == RUN_HELD && r->notified && !r->lost && !r->renew && !r->over_lease)
-            r->guard_deadline = h->deadline > r->guard_deadline ? h->deadline : r->guard_deadline;
+        if (r->host == h->index && r->process.alive && r->state == RUN_HELD && r->notified && !r->lost &&
+            !r->renew && !r->process.over_lease)
+            r->process.guard_deadline =
+                h->deadline > r->process.guard_deadline ? h->deadline : r->process.guard_deadline;
 }
 
 /* --- what Redis says --- */
@@ -100,8 +103,8 @@ void vclaim_apply_held(struct world *w, struct host *h, struct run *r, uint64_t 
     if (r->state == RUN_RELEASING || r->state == RUN_DONE || r->lost)
         return;
     r->token = token;
-    if (r->alive && token > h->max_started)
-        h->max_started = token;
+    if (r->process.alive && token > h->clock.max_started)
+        h->clock.max_started = token;
     if (ticket > 0)
         r->ticket = ticket;
     r->renew = false;
@@ -122,31 +125,31 @@ static void apply_revoked(struct world *w, struct run *r) {
     if (r->revoked || r->lost || r->state == RUN_RELEASING || r->state == RUN_DONE)
         return;
     r->revoked = true;
-    r->alive = false;
+    r->process.alive = false;
     vclaim_release(w, r);
 }
 
 void vclaim_apply_number(struct host *h, uint64_t before, uint64_t number) {
-    if (number > h->given)
-        h->given = number;
-    if (number <= h->chain)
+    if (number > h->clock.given)
+        h->clock.given = number;
+    if (number <= h->pushes.chain)
         return;
-    if (before > h->chain) {
-        if (h->n_early < EARLY_MAX) {
-            h->early[h->n_early].before = before;
-            h->early[h->n_early++].number = number;
+    if (before > h->pushes.chain) {
+        if (h->pushes.n_early < EARLY_MAX) {
+            h->pushes.early[h->pushes.n_early].before = before;
+            h->pushes.early[h->pushes.n_early++].number = number;
         }
         return;
     }
-    h->chain = number;
-    for (size_t i = 0; i < h->n_early;) {
-        if (h->early[i].before > h->chain) {
+    h->pushes.chain = number;
+    for (size_t i = 0; i < h->pushes.n_early;) {
+        if (h->pushes.early[i].before > h->pushes.chain) {
             i++;
             continue;
         }
-        if (h->early[i].number > h->chain)
-            h->chain = h->early[i].number;
-        h->early[i] = h->early[--h->n_early];
+        if (h->pushes.early[i].number > h->pushes.chain)
+            h->pushes.chain = h->pushes.early[i].number;
+        h->pushes.early[i] = h->pushes.early[--h->pushes.n_early];
         i = 0;
     }
 }
@@ -158,13 +161,13 @@ void vclaim_on_push(struct world *w, struct host *h, const char *text) {
 
     if (sscanf(text, "%15s %23s %" SCNu64 " %" SCNu64 " %15s %" SCNu64, verb, epoch, &one, &two, id, &ticket) < 5)
         return;
-    if (strcmp(epoch, h->epoch) != 0 && !(w->mutation && w->mutation->any_epoch))
+    if (strcmp(epoch, h->clock.epoch) != 0 && !(w->mutation && w->mutation->any_epoch))
         return;
     if (strcmp(verb, "turn") == 0) {
         vclaim_apply_number(h, one, two);
         vheartbeat_observe_drawn(w, h, two);
         vturn_on_push(w, h, text);
-        if (h->n_early > 0)
+        if (h->pushes.n_early > 0)
             vheartbeat_send(w, h);
         return;
     }
@@ -179,7 +182,7 @@ void vclaim_on_push(struct world *w, struct host *h, const char *text) {
         vclaim_apply_held(w, h, r, ticket, two);
     else
         apply_revoked(w, r);
-    if (h->n_early > 0)
+    if (h->pushes.n_early > 0)
         vheartbeat_send(w, h);
 }
 
@@ -189,7 +192,7 @@ void vclaim_request(struct world *w, struct run *r) {
     struct host *h = &w->hosts[r->host];
 
     r->state = RUN_ASKED;
-    if (h->phase == HOST_LIVE && h->heartbeat_answered)
+    if (h->phase == HOST_LIVE && h->heartbeat.answered)
         vbatch_claim(w, r);
     else if (r->nowait)
         r->state = RUN_DONE;
@@ -203,7 +206,7 @@ void vclaim_release(struct world *w, struct run *r) {
     r->state = RUN_RELEASING;
     if (r->lost || (!r->sent && r->calls == 0))
         r->state = RUN_DONE;
-    else if (h->phase == HOST_LIVE && h->heartbeat_answered)
+    else if (h->phase == HOST_LIVE && h->heartbeat.answered)
         vbatch_release(w, r);
 }
 
@@ -246,15 +249,15 @@ void vclaim_lose(struct world *w, struct host *h) {
         if (r->host != h->index || r->lost)
             continue;
         r->named = false;
-        if (r->turn.is && r->state != RUN_NONE && r->state != RUN_DONE && !r->alive) {
+        if (r->turn.is && r->state != RUN_NONE && r->state != RUN_DONE && !r->process.alive) {
             vturn_lose(w, r);
         } else if (r->state == RUN_RELEASING) {
             r->state = RUN_DONE;
         } else if (r->state == RUN_HELD && !r->notified) {
             r->state = RUN_WAITING;
             r->token = 0;
-        } else if (r->state == RUN_HELD && r->keep && r->alive) {
-            r->renew = r->over_lease = true;
+        } else if (r->state == RUN_HELD && r->keep && r->process.alive) {
+            r->renew = r->process.over_lease = true;
         } else if (r->state == RUN_HELD) { /* its guard stops it at its deadline */
             r->lost = true;
         } else if (r->state == RUN_ASKED) {
@@ -274,8 +277,8 @@ static bool comes_before(const struct run *a, const struct run *b) {
 }
 
 void vclaim_collect(struct world *w, struct host *h) {
-    h->n_sync = h->sync_at = 0;
-    h->sync_begun = h->sync_heard = false;
+    h->sync.n = h->sync.at = 0;
+    h->sync.begun = h->sync.heard = false;
     world_foreach_run(w, r) {
         size_t at;
 
@@ -288,9 +291,9 @@ void vclaim_collect(struct world *w, struct host *h) {
         }
         if (!vclaim_is_notified(r))
             continue;
-        for (at = h->n_sync++; at > 0 && comes_before(r, &w->runs[h->sync[at - 1]]); at--)
-            h->sync[at] = h->sync[at - 1];
-        h->sync[at] = r->id;
+        for (at = h->sync.n++; at > 0 && comes_before(r, &w->runs[h->sync.runs[at - 1]]); at--)
+            h->sync.runs[at] = h->sync.runs[at - 1];
+        h->sync.runs[at] = r->id;
     }
 }
 

@@ -18,8 +18,8 @@ static bool is_comparable(const struct effect *e, unsigned other) {
     const struct m_claim *claim = &e->m->claims[other];
     usec_t requested_at = e->w->runs[other].requested_at;
 
-    return (claim->state == 'W' || claim->state == 'P') && !claim->revoked && !e->m->sessions[claim->session].ending &&
-           requested_at > e->w->stepped;
+    return (claim->state == 'W' || claim->state == 'P') && !claim->revoked &&
+           !e->m->sessions[claim->session].ending && requested_at > e->w->redis.stepped;
 }
 
 static void check_pace(struct effect *e, unsigned claim, uint64_t ticket) {
@@ -77,17 +77,17 @@ void clock_check_lead(struct effect *e) {
     struct world *w = e->w;
     int64_t stored = (int64_t) reply_number(reply_at(e->state, 6)), ahead = ahead_of_redis(w, reply_number(reply_at(e->state, 2)));
     int64_t lead = stored > ahead ? stored : ahead, named = ahead_of_redis(w, named_number(e));
-    bool went_back = w->went_back > 0 && w->now < w->went_back + 3 * w->longest;
-    bool is_steady =
-        !e->was_grace && !w->m.grace && !w->m.empty && *w->m.epoch && !e->new_epoch && w->lead_noted > w->stepped && !went_back;
+    bool went_back = w->redis.went_back > 0 && w->now < w->redis.went_back + 3 * w->longest;
+    bool is_steady = !e->was_grace && !w->redis.now.grace && !w->redis.now.empty && *w->redis.now.epoch &&
+                     !e->new_epoch && w->redis.lead_noted > w->redis.stepped && !went_back;
 
-    if (named > w->lead) { /* the clock jumps: tickets from before and after this are not comparable */
-        w->lead = named;
-        w->stepped = w->now;
+    if (named > w->redis.lead) { /* the clock jumps: tickets from before and after this are not comparable */
+        w->redis.lead = named;
+        w->redis.stepped = w->now;
     }
-    if (is_steady && lead > w->lead + (int64_t) SLACK)
-        model_fail(w, "R7: the clock was %" PRIi64 " us ahead of Redis's, %s brought it to %" PRIi64, w->lead, redis_script_name(e->script),
-                   lead);
-    w->lead = is_steady && w->lead < lead ? w->lead : lead;
-    w->lead_noted = w->now;
+    if (is_steady && lead > w->redis.lead + (int64_t) SLACK)
+        model_fail(w, "R7: the clock was %" PRIi64 " us ahead of Redis's, %s brought it to %" PRIi64,
+                   w->redis.lead, redis_script_name(e->script), lead);
+    w->redis.lead = is_steady && w->redis.lead < lead ? w->redis.lead : lead;
+    w->redis.lead_noted = w->now;
 }

@@ -16,21 +16,23 @@ static uint64_t aged(const struct world *w, const struct host *h, uint64_t numbe
 }
 
 uint64_t vheartbeat_latest(const struct world *w, const struct host *h) {
-    return aged(w, h, h->latest, h->since);
+    return aged(w, h, h->clock.latest, h->clock.since);
 }
 
 static void remember(struct world *w, struct host *h, uint64_t number, usec_t since) {
-    h->latest = number;
-    h->since = since;
-    h->heard = w->now;
+    h->clock.latest = number;
+    h->clock.since = since;
+    h->clock.heard = w->now;
 }
 
 /* It was drawn after the last answered heartbeat was sent; in the mutation, after its reply came. */
 void vheartbeat_observe_drawn(struct world *w, struct host *h, uint64_t number) {
-    usec_t since = h->last_count > 0 && !(w->mutation && w->mutation->age_from_hearing) ? h->last_sent : w->now;
+    usec_t since = h->heartbeat.last_count > 0 && !(w->mutation && w->mutation->age_from_hearing)
+                       ? h->heartbeat.last_sent
+                       : w->now;
 
-    if (number > h->drawn)
-        h->drawn = number;
+    if (number > h->clock.drawn)
+        h->clock.drawn = number;
     if (aged(w, h, number, since) > vheartbeat_latest(w, h))
         remember(w, h, number, since);
 }
@@ -38,41 +40,44 @@ void vheartbeat_observe_drawn(struct world *w, struct host *h, uint64_t number) 
 void vheartbeat_observe_latest(struct world *w, struct host *h, uint64_t number, usec_t sent) {
     if (w->mutation && w->mutation->age_from_hearing)
         sent = w->now;
-    if (h->heard <= sent || aged(w, h, number, sent) > vheartbeat_latest(w, h))
+    if (h->clock.heard <= sent || aged(w, h, number, sent) > vheartbeat_latest(w, h))
         remember(w, h, number, sent);
 }
 
 void vheartbeat_observe_epoch(struct world *w, struct host *h, const char *epoch) {
-    if (strcmp(h->epoch, epoch) == 0)
+    if (strcmp(h->clock.epoch, epoch) == 0)
         return;
-    (void) snprintf(h->epoch, sizeof(h->epoch), "%s", epoch);
-    h->epoch_known = w->now;
-    h->n_marks = 0;
-    h->last_count = h->own = h->given = 0;
-    h->lost = 0;
-    h->grace = false;
+    (void) snprintf(h->clock.epoch, sizeof(h->clock.epoch), "%s", epoch);
+    h->clock.epoch_known = w->now;
+    h->heartbeat.n_marks = 0;
+    h->heartbeat.last_count = h->heartbeat.own = h->clock.given = 0;
+    h->clock.lost = 0;
+    h->clock.grace = false;
 }
 
 void vheartbeat_add_sample(struct world *w, struct host *h, uint64_t count, usec_t sent) {
-    h->last_count = count;
-    h->last_sent = sent;
-    if (h->n_marks > 0 && w->now < h->marks[h->n_marks - 1].received + h->expiry / (MARKS_KEPT / 2))
+    h->heartbeat.last_count = count;
+    h->heartbeat.last_sent = sent;
+    if (h->heartbeat.n_marks > 0 &&
+        w->now < h->heartbeat.marks[h->heartbeat.n_marks - 1].received + h->config.expiry / (MARKS_KEPT / 2))
         return;
-    if (h->n_marks == MARKS_KEPT) {
-        memmove(&h->marks[0], &h->marks[1], (MARKS_KEPT - 1) * sizeof(h->marks[0]));
-        h->n_marks--;
+    if (h->heartbeat.n_marks == MARKS_KEPT) {
+        memmove(&h->heartbeat.marks[0], &h->heartbeat.marks[1],
+                (MARKS_KEPT - 1) * sizeof(h->heartbeat.marks[0]));
+        h->heartbeat.n_marks--;
     }
-    h->marks[h->n_marks++] = (struct mark) {.count = count, .received = w->now};
+    h->heartbeat.marks[h->heartbeat.n_marks++] = (struct mark){.count = count, .received = w->now};
 }
 
 uint64_t vheartbeat_expired_count(const struct world *w, const struct host *h) {
-    usec_t lease = w->mutation && w->mutation->early_expiry ? h->expiry * 3 / 4 : h->expiry;
+    usec_t lease = w->mutation && w->mutation->early_expiry ? h->config.expiry * 3 / 4 : h->config.expiry;
     uint64_t count = 0;
 
-    if (h->last_sent + vhost_lasts(h, lease) <= w->now)
+    if (h->heartbeat.last_sent + vhost_lasts(h, lease) <= w->now)
         return 0;
-    for (size_t i = 0; i < h->n_marks && h->marks[i].received + vhost_lasts(h, lease) <= w->now; i++)
-        count = h->marks[i].count > count ? h->marks[i].count : count;
+    for (size_t i = 0;
+         i < h->heartbeat.n_marks && h->heartbeat.marks[i].received + vhost_lasts(h, lease) <= w->now; i++)
+        count = h->heartbeat.marks[i].count > count ? h->heartbeat.marks[i].count : count;
     return count;
 }
 
@@ -85,13 +90,14 @@ void vheartbeat_apply_overrides(const struct world *w, struct host *h, const red
 
         if (pool >= POOLS_MAX)
             continue;
-        if (version > h->overrides_version)
-            h->overrides_version = version;
-        if (version <= h->overrides[pool].version)
+        if (version > h->overrides.version)
+            h->overrides.version = version;
+        if (version <= h->overrides.of_pool[pool].version)
             continue;
-        h->overrides[pool].version = version;
+        h->overrides.of_pool[pool].version = version;
         for (size_t k = 0; k < 6; k++)
-            (void) snprintf(h->overrides[pool].words[k], sizeof(h->overrides[pool].words[k]), "%.63s", reply_word(reply_at(item, 1 + k)));
+            (void) snprintf(h->overrides.of_pool[pool].words[k], sizeof(h->overrides.of_pool[pool].words[k]),
+                            "%.63s", reply_word(reply_at(item, 1 + k)));
     }
 }
 
@@ -102,84 +108,87 @@ void vheartbeat_send(struct world *w, struct host *h) {
 
     if (h->phase != HOST_LIVE)
         return;
-    if (h->heartbeat_under_way) {
-        h->heartbeat_again = true;
+    if (h->heartbeat.under_way) {
+        h->heartbeat.again = true;
         return;
     }
     vhost_begin(h, &words);
-    command_add(&words, h->epoch);
+    command_add(&words, h->clock.epoch);
     command_add_u64(&words, vheartbeat_expired_count(w, h));
-    command_add_u64(&words, h->own);
-    command_add_u64(&words, h->overrides_version);
-    command_add_u64(&words, h->given);
-    if (h->grace || h->n_heartbeats++ % 16 == 0) {
-        command_add_u64(&words, h->ends_grace ? 1000 * w->lease : vhost_measures(h, w->now - h->epoch_known));
-        command_add_u64(&words, h->grace ? vheartbeat_latest(w, h) : 0);
+    command_add_u64(&words, h->heartbeat.own);
+    command_add_u64(&words, h->overrides.version);
+    command_add_u64(&words, h->clock.given);
+    if (h->clock.grace || h->heartbeat.n++ % 16 == 0) {
+        command_add_u64(&words, h->heartbeat.ends_grace ? 1000 * w->setup.lease
+                                                        : vhost_measures(h, w->now - h->clock.epoch_known));
+        command_add_u64(&words, h->clock.grace ? vheartbeat_latest(w, h) : 0);
     }
-    h->ends_grace = false;
-    h->beat_drawn = h->drawn;
-    h->beat_sent = w->now;
-    h->heartbeat_again = false;
-    h->early_sent = h->n_early > 0;
-    h->heartbeat_under_way = true;
+    h->heartbeat.ends_grace = false;
+    h->heartbeat.drawn = h->clock.drawn;
+    h->heartbeat.sent = w->now;
+    h->heartbeat.again = false;
+    h->pushes.early_sent = h->pushes.n_early > 0;
+    h->heartbeat.under_way = true;
     world_send(w, h, REDIS_SCRIPT_HEARTBEAT, &words, HOST_LIVE, NULL);
 }
 
 static void send_verify(struct world *w, struct host *h) {
     struct redis_command words = {0};
 
-    if (w->now < h->looked + h->lease)
+    if (w->now < h->heartbeat.looked + h->config.lease)
         return;
-    h->looked = w->now;
+    h->heartbeat.looked = w->now;
     vhost_begin(h, &words);
-    command_add(&words, h->epoch);
+    command_add(&words, h->clock.epoch);
     vclaim_put_named(w, h, &words);
     world_send(w, h, REDIS_SCRIPT_VERIFY, &words, HOST_LIVE, NULL);
 }
 
 void vheartbeat_on_reply(struct world *w, struct host *h, const redisReply *reply) {
     uint64_t last = reply_number(reply_at(reply, 5)), more = reply_number(reply_at(reply, 2));
-    usec_t from = w->mutation && w->mutation->deadline_from_answer ? w->now : h->beat_sent, deadline;
+    usec_t from = w->mutation && w->mutation->deadline_from_answer ? w->now : h->heartbeat.sent, deadline;
     bool missed;
 
-    h->heartbeat_under_way = false;
+    h->heartbeat.under_way = false;
     vheartbeat_apply_overrides(w, h, reply_at(reply, 9));
     if (h->deadline > 0 && w->now >= h->deadline) {
         vhost_session_lost(w, h);
         return;
     }
-    if (reply_number(reply_at(reply, 4)) <= h->own || reply_number(reply_at(reply, 7)) < h->beat_drawn) {
-        h->lost = 1;
+    if (reply_number(reply_at(reply, 4)) <= h->heartbeat.own ||
+        reply_number(reply_at(reply, 7)) < h->heartbeat.drawn) {
+        h->clock.lost = 1;
         vhost_resync(w, h);
         return;
     }
     vheartbeat_observe_drawn(w, h, reply_number(reply_at(reply, 7)));
     if (reply_at(reply, 9)) /* else it is the short answer */
-        vheartbeat_observe_latest(w, h, reply_number(reply_at(reply, 8)), h->beat_sent);
-    vheartbeat_add_sample(w, h, reply_number(reply_at(reply, 4)), h->beat_sent);
-    h->own = h->last_count;
-    h->own_sent = h->last_sent;
-    h->file_latest = h->latest;
-    h->file_since = h->since;
-    missed = (h->early_sent && h->n_early > 0) || (h->doubt > 0 && h->chain < h->doubt) ||
+        vheartbeat_observe_latest(w, h, reply_number(reply_at(reply, 8)), h->heartbeat.sent);
+    vheartbeat_add_sample(w, h, reply_number(reply_at(reply, 4)), h->heartbeat.sent);
+    h->heartbeat.own = h->heartbeat.last_count;
+    h->heartbeat.own_sent = h->heartbeat.last_sent;
+    h->file.latest = h->clock.latest;
+    h->file.since = h->clock.since;
+    missed = (h->pushes.early_sent && h->pushes.n_early > 0) ||
+             (h->pushes.doubt > 0 && h->pushes.chain < h->pushes.doubt) ||
              reply_number(reply_at(reply, 6)) != vclaim_count(w, h);
     if (w->mutation && w->mutation->no_chain)
         missed = reply_number(reply_at(reply, 6)) != vclaim_count(w, h);
-    h->doubt = last > h->chain ? last : 0;
-    deadline = from + vhost_lasts(h, h->lease - vhost_margin(h));
+    h->pushes.doubt = last > h->pushes.chain ? last : 0;
+    deadline = from + vhost_lasts(h, h->config.lease - vhost_margin(h));
     if (deadline > h->deadline) {
         h->deadline = deadline;
         vclaim_extend(w, h);
     }
-    h->grace = reply_number(reply_at(reply, 3)) == 1;
-    if (!h->heartbeat_answered) {
-        h->heartbeat_answered = true;
+    h->clock.grace = reply_number(reply_at(reply, 3)) == 1;
+    if (!h->heartbeat.answered) {
+        h->heartbeat.answered = true;
         vclaim_flush(w, h);
     }
     vclaim_start_notified(w, h);
     if (h->phase == HOST_LIVE && missed)
         vhost_resync(w, h);
-    else if (h->phase == HOST_LIVE && (more > 0 || h->heartbeat_again))
+    else if (h->phase == HOST_LIVE && (more > 0 || h->heartbeat.again))
         vheartbeat_send(w, h);
     else if (h->phase == HOST_LIVE)
         send_verify(w, h);

@@ -13,40 +13,41 @@ void vhello_send(struct world *w, struct host *h) {
 
     vhost_begin(h, &words);
     vhost_put_session(&words, h->replaced);
-    (void) snprintf(name, sizeof(name), "n%u", h->name);
+    (void) snprintf(name, sizeof(name), "n%u", h->config.name);
     (void) snprintf(machine, sizeof(machine), "h%u", h->index);
     command_add(&words, name);
     command_add(&words, machine);
     command_add(&words, "1");
-    command_add_u64(&words, h->lease);
-    command_add_u64(&words, h->drawn);
+    command_add_u64(&words, h->config.lease);
+    command_add_u64(&words, h->clock.drawn);
     command_add_u64(&words, vheartbeat_latest(w, h));
-    command_add(&words, *h->epoch ? h->epoch : "0");
-    command_add_u64(&words, h->own_sent + vhost_lasts(h, h->lease) > w->now ? h->own : 0);
+    command_add(&words, *h->clock.epoch ? h->clock.epoch : "0");
+    command_add_u64(&words,
+                    h->heartbeat.own_sent + vhost_lasts(h, h->config.lease) > w->now ? h->heartbeat.own : 0);
     command_add_u64(&words, vheartbeat_expired_count(w, h));
-    command_add_u64(&words, h->lost);
-    (void) snprintf(fresh, sizeof(fresh), "e%u", ++w->n_epochs);
+    command_add_u64(&words, h->clock.lost);
+    (void) snprintf(fresh, sizeof(fresh), "e%u", ++w->epochs.n_proposed);
     command_add(&words, fresh);
-    for (unsigned p = 0; p < w->n_pools; p++)
-        declared += h->limits[p] > 0 || h->host_scoped[p];
+    for (unsigned p = 0; p < w->setup.n_pools; p++)
+        declared += h->config.limits[p] > 0 || h->config.host_scoped[p];
     command_add_u64(&words, declared);
-    for (unsigned p = 0; p < w->n_pools; p++) {
-        if (h->limits[p] == 0 && !h->host_scoped[p])
+    for (unsigned p = 0; p < w->setup.n_pools; p++) {
+        if (h->config.limits[p] == 0 && !h->config.host_scoped[p])
             continue;
         command_add(&words, model_pool(w, p));
-        if (h->host_scoped[p])
+        if (h->config.host_scoped[p])
             command_add(&words, "host");
         else
-            command_add_u64(&words, h->limits[p]);
+            command_add_u64(&words, h->config.limits[p]);
     }
-    for (unsigned p = 0; p < w->n_pools; p++) {
-        if (h->overrides[p].version == 0)
+    for (unsigned p = 0; p < w->setup.n_pools; p++) {
+        if (h->overrides.of_pool[p].version == 0)
             continue;
         command_add(&words, model_pool(w, p));
         for (size_t k = 0; k < 6; k++)
-            command_add(&words, h->overrides[p].words[k]);
+            command_add(&words, h->overrides.of_pool[p].words[k]);
     }
-    h->declare_again = false;
+    h->config.declare_again = false;
     h->hello_sent = w->now;
     world_send(w, h, REDIS_SCRIPT_HELLO, &words, h->phase, NULL);
 }
@@ -60,10 +61,11 @@ static void handle_refusal(struct world *w, struct host *h, const redisReply *re
     usec_t theirs = reply_number(reply_at(reply, 4));
 
     vheartbeat_observe_epoch(w, h, reply_word(reply_at(reply, 1)));
-    h->expiry = theirs > h->lease && !(w->mutation && w->mutation->own_expiry) ? theirs : h->lease;
+    h->config.expiry =
+        theirs > h->config.lease && !(w->mutation && w->mutation->own_expiry) ? theirs : h->config.lease;
     vheartbeat_observe_latest(w, h, reply_number(reply_at(reply, 5)), h->hello_sent);
     vheartbeat_add_sample(w, h, reply_number(reply_at(reply, 3)), h->hello_sent);
-    h->retry = w->now + vhost_lasts(h, w->heartbeat);
+    h->retry = w->now + vhost_lasts(h, w->setup.heartbeat);
 }
 
 void vhello_on_answer(struct world *w, struct host *h, const redisReply *reply) {
@@ -73,27 +75,27 @@ void vhello_on_answer(struct world *w, struct host *h, const redisReply *reply) 
         handle_refusal(w, h, reply);
         return;
     }
-    h->expiry = h->lease;
+    h->config.expiry = h->config.lease;
     vheartbeat_observe_epoch(w, h, reply_word(reply_at(reply, 1)));
     vheartbeat_observe_latest(w, h, reply_number(reply_at(reply, 6)), h->hello_sent);
     vheartbeat_add_sample(w, h, reply_number(reply_at(reply, 4)), h->hello_sent);
-    h->own = h->last_count;
-    h->own_sent = h->last_sent;
+    h->heartbeat.own = h->heartbeat.last_count;
+    h->heartbeat.own_sent = h->heartbeat.last_sent;
     vheartbeat_apply_overrides(w, h, reply_at(reply, 7));
-    if (h->from_file && !known && !grace) {
+    if (h->file.in_use && !known && !grace) {
         vhost_session_lost(w, h);
         return;
     }
-    h->from_file = false;
+    h->file.in_use = false;
     h->replaced = 0;
-    h->grace = grace;
+    h->clock.grace = grace;
     h->phase = HOST_SYNC;
     vclaim_collect(w, h);
     sync_send(w, h);
 }
 
 void vhello_on_declared(struct world *w, struct host *h, const redisReply *reply) {
-    if (strcmp(reply_word(reply_at(reply, 1)), h->epoch) != 0)
+    if (strcmp(reply_word(reply_at(reply, 1)), h->clock.epoch) != 0)
         vhost_resync(w, h);
     else if (strcmp(reply_word(reply_at(reply, 0)), "ok") == 0)
         vheartbeat_apply_overrides(w, h, reply_at(reply, 7));
@@ -103,20 +105,20 @@ void vhello_on_declared(struct world *w, struct host *h, const redisReply *reply
 
 static void sync_send(struct world *w, struct host *h) {
     struct redis_command words = {0};
-    bool last = h->n_sync - h->sync_at <= w->sync_part;
+    bool last = h->sync.n - h->sync.at <= w->setup.sync_part;
 
     vhost_begin(h, &words);
-    command_add(&words, h->epoch);
+    command_add(&words, h->clock.epoch);
     command_add_u64(&words, vheartbeat_latest(w, h));
-    command_add(&words, !h->sync_begun ? "1" : "0");
+    command_add(&words, !h->sync.begun ? "1" : "0");
     command_add(&words, last ? "1" : "0");
-    for (size_t i = 0; i < w->sync_part && h->sync_at < h->n_sync; i++) {
-        const struct run *r = &w->runs[h->sync[h->sync_at++]];
+    for (size_t i = 0; i < w->setup.sync_part && h->sync.at < h->sync.n; i++) {
+        const struct run *r = &w->runs[h->sync.runs[h->sync.at++]];
 
         if (vclaim_is_notified(r))
             vclaim_put(w, &words, r);
     }
-    h->sync_begun = true;
+    h->sync.begun = true;
     world_send(w, h, REDIS_SCRIPT_SYNC, &words, HOST_SYNC, NULL);
 }
 
@@ -126,23 +128,23 @@ void vhello_on_sync(struct world *w, struct host *h, const redisReply *reply) {
     for (size_t i = 0; reply_at(claims, i); i++)
         vclaim_apply_item(w, h, reply_at(claims, i));
     vheartbeat_observe_drawn(w, h, reply_number(reply_at(reply, 5)));
-    if (!h->sync_heard) {
-        h->sync_heard = true;
-        h->sync_chain = reply_number(reply_at(reply, 4));
+    if (!h->sync.heard) {
+        h->sync.heard = true;
+        h->sync.chain = reply_number(reply_at(reply, 4));
     }
-    if (h->sync_at < h->n_sync || reply_number(reply_at(reply, 2)) > 0) {
+    if (h->sync.at < h->sync.n || reply_number(reply_at(reply, 2)) > 0) {
         sync_send(w, h);
         return;
     }
-    vclaim_apply_number(h, h->chain, h->sync_chain);
+    vclaim_apply_number(h, h->pushes.chain, h->sync.chain);
     h->phase = HOST_LIVE;
     if (h->live_since == 0)
         h->live_since = w->now;
     world_foreach_run(w, r) if (r->host == h->index && r->state == RUN_RELEASING && !r->named) r->state = RUN_DONE;
-    h->next_beat = w->now + vhost_lasts(h, w->heartbeat);
-    if (w->turns)
+    h->heartbeat.next = w->now + vhost_lasts(h, w->setup.heartbeat);
+    if (w->turns.is_on)
         vturn_on_live(w, h);
     vheartbeat_send(w, h);
-    if (h->declare_again)
+    if (h->config.declare_again)
         vhello_send(w, h);
 }

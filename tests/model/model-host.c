@@ -12,7 +12,7 @@ usec_t vhost_lasts(const struct host *h, usec_t duration) {
 }
 
 usec_t vhost_margin(const struct host *h) {
-    return h->lease / 100 > 500 * USEC_PER_MSEC ? h->lease / 100 : 500 * USEC_PER_MSEC;
+    return h->config.lease / 100 > 500 * USEC_PER_MSEC ? h->config.lease / 100 : 500 * USEC_PER_MSEC;
 }
 
 usec_t vhost_measures(const struct host *h, usec_t duration) {
@@ -35,26 +35,26 @@ void vhost_begin(struct host *h, struct redis_command *words) {
 /* --- connections --- */
 
 static void forget_calls(struct world *w, struct host *h) {
-    h->heartbeat_under_way = h->heartbeat_again = h->heartbeat_answered = h->early_sent = false;
-    h->n_early = 0;
-    h->doubt = 0;
-    h->n_sync = h->sync_at = 0;
-    h->healthy_since = 0;
+    h->heartbeat.under_way = h->heartbeat.again = h->heartbeat.answered = h->pushes.early_sent = false;
+    h->pushes.n_early = 0;
+    h->pushes.doubt = 0;
+    h->sync.n = h->sync.at = 0;
+    h->health.since = 0;
     vclaim_forget_calls(w, h);
 }
 
 static void save_file(struct host *h) {
-    h->has_file = true;
-    h->file_session = h->session;
-    h->file_connection = h->connection;
-    h->file_latest = h->latest;
-    h->file_since = h->since;
+    h->file.exists = true;
+    h->file.session = h->session;
+    h->file.connection = h->connection;
+    h->file.latest = h->clock.latest;
+    h->file.since = h->clock.since;
 }
 
 static void connect(struct world *w, struct host *h) {
-    h->wire++;
-    h->wire_dead = h->lose_call = h->lose_answer = false;
-    h->last_call = h->last_answer = h->last_push = 0;
+    h->network.wire++;
+    h->network.wire_dead = h->network.lose_call = h->network.lose_answer = false;
+    h->network.last_call = h->network.last_answer = h->network.last_push = 0;
     h->retry = 0;
     h->connection++;
     save_file(h);
@@ -65,7 +65,7 @@ static void connect(struct world *w, struct host *h) {
 void vhost_down(struct world *w, struct host *h, usec_t retry_in) {
     if (!h->up)
         return;
-    h->wire++;
+    h->network.wire++;
     h->phase = HOST_DOWN;
     h->retry = w->now + retry_in;
     forget_calls(w, h);
@@ -83,7 +83,7 @@ void vhost_declare(struct world *w, struct host *h) {
     if (h->up && h->phase == HOST_LIVE)
         vhello_send(w, h);
     else
-        h->declare_again = true;
+        h->config.declare_again = true;
 }
 
 static void new_session(struct world *w, struct host *h) {
@@ -93,9 +93,9 @@ static void new_session(struct world *w, struct host *h) {
     }
     h->session = ++w->n_sessions;
     h->connection = 0;
-    h->chain = h->given = h->last_count = h->own = 0;
-    h->n_marks = 0;
-    h->from_file = false;
+    h->pushes.chain = h->clock.given = h->heartbeat.last_count = h->heartbeat.own = 0;
+    h->heartbeat.n_marks = 0;
+    h->file.in_use = false;
 }
 
 void vhost_session_lost(struct world *w, struct host *h) {
@@ -111,40 +111,41 @@ void vhost_session_lost(struct world *w, struct host *h) {
 void vhost_start(struct world *w, struct host *h) {
     h->up = true;
     h->live_since = 0;
-    h->expiry = h->lease;
+    h->config.expiry = h->config.lease;
     h->phase = HOST_DOWN;
-    h->n_marks = 0;
-    h->epoch[0] = '\0';
-    h->last_count = h->own = h->given = h->max_started = h->drawn = 0;
-    h->lost = 0;
-    h->latest = h->has_file ? h->file_latest : 0;
-    h->since = h->has_file ? h->file_since : w->now;
-    h->heard = w->now;
+    h->heartbeat.n_marks = 0;
+    h->clock.epoch[0] = '\0';
+    h->heartbeat.last_count = h->heartbeat.own = h->clock.given = h->clock.max_started = h->clock.drawn = 0;
+    h->clock.lost = 0;
+    h->clock.latest = h->file.exists ? h->file.latest : 0;
+    h->clock.since = h->file.exists ? h->file.since : w->now;
+    h->clock.heard = w->now;
     h->deadline = 0;
-    memset(h->overrides, 0, sizeof(h->overrides));
-    h->overrides_version = 0;
+    memset(h->overrides.of_pool, 0, sizeof(h->overrides.of_pool));
+    h->overrides.version = 0;
     forget_calls(w, h);
-    if (h->has_file) {
+    if (h->file.exists) {
         h->replaced = 0;
-        h->session = h->file_session;
-        h->connection = h->file_connection;
-        h->chain = 0;
-        h->from_file = true;
+        h->session = h->file.session;
+        h->connection = h->file.connection;
+        h->pushes.chain = 0;
+        h->file.in_use = true;
     } else {
         new_session(w, h);
     }
-    world_foreach_run(w, r) if (r->host == h->index && r->alive) {
-        h->max_started = r->token > h->max_started ? r->token : h->max_started;
-    }
-    vheartbeat_observe_drawn(w, h, h->max_started);
-    h->next_beat = USEC_INFINITY;
+    world_foreach_run (w, r)
+        if (r->host == h->index && r->process.alive) {
+            h->clock.max_started = r->token > h->clock.max_started ? r->token : h->clock.max_started;
+        }
+    vheartbeat_observe_drawn(w, h, h->clock.max_started);
+    h->heartbeat.next = USEC_INFINITY;
     h->start_at = 0;
     h->retry = w->now + 1;
 }
 
 /* Guards and their processes go on; what only waited is forgotten half of the time (`berth run` waits on and comes back). */
 void vhost_crash(struct world *w, struct host *h) {
-    h->wire++;
+    h->network.wire++;
     h->up = false;
     h->open.n = 0;
     h->phase = HOST_DOWN;
@@ -156,7 +157,7 @@ void vhost_crash(struct world *w, struct host *h) {
             continue;
         r->calls = 0;
         r->named = r->renew = false;
-        if (r->alive) {
+        if (r->process.alive) {
             r->state = RUN_HELD;
             r->sent = r->notified = true;
             continue;
@@ -183,11 +184,11 @@ usec_t vhost_next_timer(const struct world *w, const struct host *h) {
         return next;
     if (h->retry > 0 && h->retry < next)
         next = h->retry;
-    if (h->phase == HOST_LIVE && h->next_beat < next)
-        next = h->next_beat;
+    if (h->phase == HOST_LIVE && h->heartbeat.next < next)
+        next = h->heartbeat.next;
     if (h->deadline > 0 && h->deadline < next)
         next = h->deadline;
-    if (w->turns && vturn_next_timer(w, h) < next)
+    if (w->turns.is_on && vturn_next_timer(w, h) < next)
         next = vturn_next_timer(w, h);
     return next != USEC_INFINITY && next < h->frozen_until ? h->frozen_until : next;
 }
@@ -200,11 +201,11 @@ void vhost_on_timer(struct world *w, struct host *h) {
         vhello_send(w, h);
     } else if (h->retry > 0 && w->now >= h->retry) {
         connect(w, h);
-    } else if (h->phase == HOST_LIVE && w->now >= h->next_beat) {
-        h->next_beat = w->now + vhost_lasts(h, w->heartbeat);
-        if (!h->heartbeat_under_way)
+    } else if (h->phase == HOST_LIVE && w->now >= h->heartbeat.next) {
+        h->heartbeat.next = w->now + vhost_lasts(h, w->setup.heartbeat);
+        if (!h->heartbeat.under_way)
             vheartbeat_send(w, h);
-    } else if (w->turns) {
+    } else if (w->turns.is_on) {
         vturn_on_timer(w, h);
     }
 }
@@ -225,7 +226,7 @@ static bool answer_is_good(struct world *w, struct host *h, const struct model_e
         if (here && h->deadline > 0 && w->now >= h->deadline)
             vhost_session_lost(w, h);
         else if (here) {
-            h->lost = h->deadline > 0 ? 1 : h->lost;
+            h->clock.lost = h->deadline > 0 ? 1 : h->clock.lost;
             vhost_resync(w, h);
         }
         return false;
@@ -238,7 +239,7 @@ static bool answer_is_good(struct world *w, struct host *h, const struct model_e
     }
     if (strcmp(word, "stale") == 0) {
         if (here)
-            vhost_down(w, h, w->heartbeat / 8);
+            vhost_down(w, h, w->setup.heartbeat / 8);
         return false;
     }
     return true;
@@ -262,7 +263,7 @@ void vhost_on_answer(struct world *w, const struct model_event *e) {
         return;
     }
     if (error && h->phase == e->during)
-        vhost_down(w, h, w->heartbeat / 8);
+        vhost_down(w, h, w->setup.heartbeat / 8);
     if (error || !answer_is_good(w, h, e, reply))
         return;
     if (e->script == REDIS_SCRIPT_HELLO && e->during == HOST_HELLO)

@@ -57,7 +57,7 @@ static void restore_override(const struct world *w, struct override *o) {
 }
 
 static bool is_overridden(const struct world *w, unsigned pool, uint32_t *ret) { /* until a heartbeat ends it */
-    struct override o = parse_override(w->m.overrides[pool]);
+    struct override o = parse_override(w->redis.now.overrides[pool]);
 
     *ret = (uint32_t) number(o.limit);
     return strcmp(o.limit, "-") != 0;
@@ -67,8 +67,9 @@ static bool is_declared(const struct world *w, unsigned pool, uint32_t *ret) {
     uint32_t lowest = UINT32_MAX;
 
     for (unsigned s = 1; s <= w->n_sessions; s++)
-        if (w->m.sessions[s].live && w->m.sessions[s].is_declared[pool] && w->m.sessions[s].limits[pool] < lowest)
-            lowest = w->m.sessions[s].limits[pool];
+        if (w->redis.now.sessions[s].live && w->redis.now.sessions[s].is_declared[pool] &&
+            w->redis.now.sessions[s].limits[pool] < lowest)
+            lowest = w->redis.now.sessions[s].limits[pool];
     *ret = lowest;
     return lowest < UINT32_MAX;
 }
@@ -144,16 +145,17 @@ static void check_override(struct world *w, const struct cause *e, unsigned pool
 void limits_apply(struct world *w, enum redis_script script, char **args, size_t n_args, const char *word, const redisReply *state) {
     const struct cause cause = {.script = script, .args = args, .n_args = n_args, .word = word};
 
-    for (unsigned p = 0; p < w->n_pools; p++) {
-        const char *text = reply_word(reply_at(state, 7 + (w->has_keys && p > 0 ? p + 2 : p)));
+    for (unsigned p = 0; p < w->setup.n_pools; p++) {
+        const char *text = reply_word(reply_at(state, 7 + (w->setup.has_keys && p > 0 ? p + 2 : p)));
 
-        if (strcmp(text, w->m.overrides[p]) != 0) {
-            struct override before = parse_override(w->m.overrides[p]), old = newest_known(w, &cause, p, &before), o = parse_override(text);
+        if (strcmp(text, w->redis.now.overrides[p]) != 0) {
+            struct override before = parse_override(w->redis.now.overrides[p]),
+                            old = newest_known(w, &cause, p, &before), o = parse_override(text);
 
             if (o.version <= before.version)
                 model_fail(w, "R6: an override of %s with version %" PRIu64 " came after %" PRIu64, model_pool(w, p), o.version, before.version);
             check_override(w, &cause, p, &old, &o);
-            (void) snprintf(w->m.overrides[p], sizeof(w->m.overrides[p]), "%s", text);
+            (void) snprintf(w->redis.now.overrides[p], sizeof(w->redis.now.overrides[p]), "%s", text);
         }
     }
 }

@@ -8,22 +8,22 @@
 
 void operator_override(struct world *w, struct host *h, const struct step *s) {
     const char *kind = s->kind == STEP_OVERRIDE ? "set" : s->kind == STEP_CLEAR ? "clear" : s->kind == STEP_PAUSE ? "pause" : "resume";
-    unsigned p = (unsigned) (s->a % w->n_pools);
+    unsigned p = (unsigned) (s->a % w->setup.n_pools);
     uint64_t id = s->c % (STEPS_MAX + 1);
     struct redis_command words = {0};
     char by[24];
 
     if (!h->up || h->phase != HOST_LIVE || h->frozen_until > w->now)
         return;
-    if (w->admin_versions[id] == 0) /* else it is a resend */
-        w->admin_versions[id] = h->overrides[p].version + 1;
+    if (w->operators.versions[id] == 0) /* else it is a resend */
+        w->operators.versions[id] = h->overrides.of_pool[p].version + 1;
     vhost_begin(h, &words);
-    command_add(&words, h->epoch);
+    command_add(&words, h->clock.epoch);
     command_add(&words, model_pool(w, p));
-    command_add_u64(&words, w->admin_versions[id] - 1);
-    (void) snprintf(by, sizeof(by), "by%" PRIu64, id > 0 ? id : 1000 + w->n_admin++);
+    command_add_u64(&words, w->operators.versions[id] - 1);
+    (void) snprintf(by, sizeof(by), "by%" PRIu64, id > 0 ? id : 1000 + w->operators.n++);
     if (id == 0)
-        w->admin_versions[0] = 0;
+        w->operators.versions[0] = 0;
     command_add(&words, by);
     command_add(&words, kind);
     command_add_u64(&words, s->b);
@@ -40,7 +40,7 @@ void operator_revoke(struct world *w, struct host *h, const struct step *s) {
         return;
     (void) snprintf(id, sizeof(id), "c%u", (unsigned) (s->a % w->n_runs));
     vhost_begin(h, &words);
-    command_add(&words, h->epoch);
+    command_add(&words, h->clock.epoch);
     command_add(&words, id);
     command_add(&words, "enough");
     world_send(w, h, REDIS_SCRIPT_REVOKE, &words, HOST_LIVE, NULL);
@@ -48,21 +48,23 @@ void operator_revoke(struct world *w, struct host *h, const struct step *s) {
 
 /* Whoever ends grace by hand knows that nothing runs that Redis does not know, and nothing may still begin. */
 static bool may_end_grace(const struct world *w) {
-    if (w->m.empty || !*w->m.epoch || w->m.replid != w->replid)
+    if (w->redis.now.empty || !*w->redis.now.epoch || w->redis.now.replid != w->redis.replid)
         return false;
-    for (unsigned i = 0; i < w->n_hosts; i++)
-        if (w->hosts[i].up && (w->hosts[i].phase != HOST_LIVE || strcmp(w->hosts[i].epoch, w->m.epoch) != 0))
+    for (unsigned i = 0; i < w->setup.n_hosts; i++)
+        if (w->hosts[i].up &&
+            (w->hosts[i].phase != HOST_LIVE || strcmp(w->hosts[i].clock.epoch, w->redis.now.epoch) != 0))
             return false;
     for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++)
-        if (r->alive && !r->over_lease && (w->m.claims[r->id].state != 'H' || !w->hosts[r->host].up))
+        if (r->process.alive && !r->process.over_lease &&
+            (w->redis.now.claims[r->id].state != 'H' || !w->hosts[r->host].up))
             return false;
     return true;
 }
 
 void operator_end_grace(struct world *w, struct host *h) {
-    if (h->up && h->phase == HOST_LIVE && h->frozen_until <= w->now && h->grace && may_end_grace(w)) {
-        w->by_hand = true;
-        h->ends_grace = true;
+    if (h->up && h->phase == HOST_LIVE && h->frozen_until <= w->now && h->clock.grace && may_end_grace(w)) {
+        w->operators.ended_grace = true;
+        h->heartbeat.ends_grace = true;
         vheartbeat_send(w, h);
     }
 }

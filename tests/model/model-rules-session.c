@@ -15,7 +15,7 @@ static void check_reclaimed(struct effect *e, unsigned claim, const redisReply *
     for (size_t i = 0; (item = reply_at(reclaimed, i)); i++)
         if (id_number(reply_word(reply_at(item, 0))) == claim && reply_number(reply_at(item, 5)) == e->m->claims[claim].token)
             return;
-    if (!e->w->tight)
+    if (!e->w->setup.tight)
         model_fail(e->w, "R4: the permits of c%u are free, but no reply reports that", claim);
 }
 
@@ -126,7 +126,7 @@ static struct declared declared_of(const struct effect *e, unsigned pool) {
 static void check_differing(struct effect *e, const struct m_session *session) {
     const redisReply *list = reply_at(e->reply, 8), *item;
 
-    for (unsigned p = 0; p < e->w->n_pools && e->more == 0; p++) {
+    for (unsigned p = 0; p < e->w->setup.n_pools && e->more == 0; p++) {
         struct declared want = declared_of(e, p), sent = {0};
         bool differ = want.lowest > 0 && (want.lowest != want.highest || want.host_scoped > 0), found = false;
 
@@ -152,7 +152,7 @@ static void note_lowest(const struct effect *e, uint32_t lowest[static POOLS_MAX
 static void check_undeclared(struct effect *e, const uint32_t before[static POOLS_MAX], size_t at, const struct m_session *but) {
     const redisReply *list = reply_at(e->reply, at), *item;
 
-    for (unsigned p = 0; p < e->w->n_pools; p++) {
+    for (unsigned p = 0; p < e->w->setup.n_pools; p++) {
         uint32_t lowest = declared_of(e, p).lowest, sent = before[p];
 
         if (but && but->is_declared[p])

@@ -25,17 +25,17 @@ void rules_turn_pushed(struct effect *e, unsigned session, const char *text) {
 
 /* The call came late: its host has lost its session or its berthd since, and with it this run. */
 static bool has_given_up(const struct run *r) {
-    return r->state == RUN_DONE && !r->started;
+    return r->state == RUN_DONE && !r->process.started;
 }
 
 /* skipped_by: host + 1; 0: it was taken. A later decision takes the place of what a lost answer said. */
 static void note_decided(const struct effect *e, uint64_t when, unsigned skipped_by) {
     bool is_latest = true; /* else the data has no answer for a second question */
 
-    for (unsigned k = 0; k < e->w->n_dues; k++)
-        is_latest = is_latest && (vturn_due(e->w, k) <= when || e->w->dues[k].holder == 0);
-    for (unsigned k = 0; k < e->w->n_dues; k++) {
-        struct due *due = &e->w->dues[k];
+    for (unsigned k = 0; k < e->w->turns.n_dues; k++)
+        is_latest = is_latest && (vturn_due(e->w, k) <= when || e->w->turns.dues[k].holder == 0);
+    for (unsigned k = 0; k < e->w->turns.n_dues; k++) {
+        struct due *due = &e->w->turns.dues[k];
 
         if (vturn_due(e->w, k) == when) {
             due->is_open = false;
@@ -44,7 +44,7 @@ static void note_decided(const struct effect *e, uint64_t when, unsigned skipped
             due->skipped_run = skipped_by > 0 && is_latest ? id_number(e->args[3]) + 1 : 0;
             due->excused = due->excused ||
                            (skipped_by > 0 && (!is_latest || has_given_up(&e->w->runs[id_number(e->args[3])])));
-            due->skipped_epoch = e->w->n_begun;
+            due->skipped_epoch = e->w->epochs.n_begun;
             continue;
         }
         due->skipped_run = 0;
@@ -56,8 +56,9 @@ static void note_decided(const struct effect *e, uint64_t when, unsigned skipped
 static void check_delay(struct effect *e) {
     unsigned k = vturn_find(e->w, rules_number(e->args[5]));
 
-    if (k < e->w->n_dues && e->w->dues[k].back_epoch == e->w->n_begun && e->m->claims[id_number(e->args[3])].state == 0 &&
-        world_redis_time(e->w) + USEC_PER_MSEC < e->w->dues[k].not_before)
+    if (k < e->w->turns.n_dues && e->w->turns.dues[k].back_epoch == e->w->epochs.n_begun &&
+        e->m->claims[id_number(e->args[3])].state == 0 &&
+        world_redis_time(e->w) + USEC_PER_MSEC < e->w->turns.dues[k].not_before)
         model_fail(e->w, "R18: due time %u is taken by c%u before its delay is over", k, id_number(e->args[3]));
 }
 
@@ -65,7 +66,8 @@ static void check_delay(struct effect *e) {
 static void check_skipped_again(struct effect *e) {
     unsigned k = vturn_find(e->w, rules_number(e->args[5]));
 
-    if (k < e->w->n_dues && e->w->dues[k].skipped_run == id_number(e->args[3]) + 1 && e->w->dues[k].skipped_epoch == e->w->n_begun)
+    if (k < e->w->turns.n_dues && e->w->turns.dues[k].skipped_run == id_number(e->args[3]) + 1 &&
+        e->w->turns.dues[k].skipped_epoch == e->w->epochs.n_begun)
         model_fail(e->w, "R18: due time %u was skipped for c%u, which asks again and is answered 'taken'", k, id_number(e->args[3]));
 }
 
@@ -93,19 +95,19 @@ void rules_turn(struct effect *e) {
 /* A late commit of a host that has given the run up with its session: the run never begins, and the turn ends
  * with the session unless it has another attempt. */
 static void note_committed(struct world *w, const struct run *r) {
-    struct due *due = &w->dues[r->turn.due];
+    struct due *due = &w->turns.dues[r->turn.due];
 
     due->committer = r->id + 1;
-    if (has_given_up(r) && strcmp(w->again, "-") == 0)
+    if (has_given_up(r) && strcmp(w->turns.again, "-") == 0)
         due->excused = true;
 }
 
 void rules_turned(struct effect *e) {
     if (strcmp(e->args[3], "back") == 0 && e->m->claims[id_number(e->args[4])].state != 0) {
-        struct due *due = &e->w->dues[e->w->runs[id_number(e->args[4])].turn.due];
+        struct due *due = &e->w->turns.dues[e->w->runs[id_number(e->args[4])].turn.due];
 
         due->not_before = world_redis_time(e->w) + rules_number(e->args[6]) * USEC_PER_MSEC;
-        due->back_epoch = e->w->n_begun;
+        due->back_epoch = e->w->epochs.n_begun;
     }
     if (strcmp(e->args[3], "commit") == 0 && strcmp(e->word, "ok") == 0)
         note_committed(e->w, &e->w->runs[id_number(e->args[4])]);
@@ -116,8 +118,8 @@ void rules_turned(struct effect *e) {
 
 /* Open turns are void, and those whose hosts have not received the answer. */
 void rules_turn_epoch_begun(struct world *w) {
-    for (unsigned k = 0; k < w->n_dues; k++) {
-        struct due *due = &w->dues[k];
+    for (unsigned k = 0; k < w->turns.n_dues; k++) {
+        struct due *due = &w->turns.dues[k];
         const struct turn_run *holder = due->holder > 0 ? &w->runs[due->holder - 1].turn : NULL;
 
         if (due->is_open || (holder && holder->due == k && !holder->taken))
@@ -126,26 +128,26 @@ void rules_turn_epoch_begun(struct world *w) {
 }
 
 void rules_turn_grace_ended(struct world *w) {
-    for (unsigned k = 0; k < w->n_dues; k++) {
+    for (unsigned k = 0; k < w->turns.n_dues; k++) {
         bool told = false;
 
-        for (unsigned i = 0; i < w->n_hosts; i++)
-            told = told || (w->hosts[i].up && strcmp(w->hosts[i].turns.epoch, w->m.epoch) == 0 &&
+        for (unsigned i = 0; i < w->setup.n_hosts; i++)
+            told = told || (w->hosts[i].up && strcmp(w->hosts[i].turns.epoch, w->redis.now.epoch) == 0 &&
                             w->hosts[i].turns.mark >= vturn_due(w, k));
-        if (!told && w->dues[k].last_attempt > 0)
-            w->dues[k].untold = true;
+        if (!told && w->turns.dues[k].last_attempt > 0)
+            w->turns.dues[k].untold = true;
     }
 }
 
 void check_turn_start(struct world *w, const struct run *r) {
-    struct due *due = &w->dues[r->turn.due];
+    struct due *due = &w->turns.dues[r->turn.due];
     bool was = due->last_attempt > 0;
 
     if (r->turn.attempt >= ATTEMPTS_MAX)
         return;
     if (was && due->starts[r->turn.attempt] > 0 && !due->untold)
         model_fail(w, "R18: attempt %u of due time %u is begun by c%u, and was begun before", r->turn.attempt, r->turn.due, r->id);
-    else if (was && !due->given_back && strcmp(w->again, "-") == 0 && !due->untold)
+    else if (was && !due->given_back && strcmp(w->turns.again, "-") == 0 && !due->untold)
         model_fail(w, "R18: due time %u is begun again by c%u, and nobody gave it back", r->turn.due, r->id);
     due->starts[r->turn.attempt]++;
     due->last_attempt = r->turn.attempt;
@@ -153,24 +155,24 @@ void check_turn_start(struct world *w, const struct run *r) {
 }
 
 void check_turns_done(struct world *w) {
-    for (unsigned i = 0; i < w->n_hosts && w->turns; i++) {
+    for (unsigned i = 0; i < w->setup.n_hosts && w->turns.is_on; i++) {
         const struct turn_host *t = &w->hosts[i].turns;
 
         if (t->asking < RUNS_MAX && w->runs[t->asking].state < RUN_RELEASING)
             model_fail(w, "R18: h%u still asks by c%u, its state is %d", i, t->asking, w->runs[t->asking].state);
-        if (t->next < w->n_dues)
+        if (t->next < w->turns.n_dues)
             model_fail(w, "R18: h%u does not ask for due time %u", i, t->next);
-        for (unsigned k = 0; k < w->n_dues; k++)
+        for (unsigned k = 0; k < w->turns.n_dues; k++)
             if (t->open_at[k] > 0 && t->open_at[k] < w->now + 2 * w->longest)
                 model_fail(w, "R18: h%u does not ask for due time %u, which is open", i, k);
     }
 }
 
 void check_turns(struct world *w) {
-    for (unsigned k = 0; k < w->n_dues; k++) {
-        const struct due *due = &w->dues[k];
+    for (unsigned k = 0; k < w->turns.n_dues; k++) {
+        const struct due *due = &w->turns.dues[k];
 
-        if (due->last_attempt == 0 && !due->skipped && !due->excused && !w->by_hand)
+        if (due->last_attempt == 0 && !due->skipped && !due->excused && !w->operators.ended_grace)
             model_fail(w, "R18: nobody began due time %u, and no host logged why", k);
     }
 }

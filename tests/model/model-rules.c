@@ -35,17 +35,17 @@ unsigned id_number(const char *id) {
 }
 
 usec_t world_redis_time(const struct world *w) {
-    return (usec_t) ((int64_t) (1700000000 * USEC_PER_SEC + w->now) + w->redis_skew);
+    return (usec_t) ((int64_t) (1700000000 * USEC_PER_SEC + w->now) + w->redis.skew);
 }
 
 void rules_begin(struct world *w) {
-    w->m = (struct m_state) {.empty = true};
+    w->redis.now = (struct m_state){.empty = true};
 }
 
 /* --- what is in force --- */
 
 bool rules_wants_too_much(const struct world *w, const struct m_claim *c) {
-    for (unsigned p = 0; p < w->n_pools; p++)
+    for (unsigned p = 0; p < w->setup.n_pools; p++)
         if (c->permits[p] > 0 && c->permits[p] > rules_limit(w, p))
             return true;
     return false;
@@ -54,7 +54,7 @@ bool rules_wants_too_much(const struct world *w, const struct m_claim *c) {
 bool rules_may_be_parked(const struct world *w, const struct m_claim *c) {
     bool is_in_the_way = false; /* in a paused pool nobody waits for it to go */
 
-    for (unsigned p = 0; p < w->n_pools; p++)
+    for (unsigned p = 0; p < w->setup.n_pools; p++)
         is_in_the_way = is_in_the_way || (c->permits[p] > 0 && rules_limit(w, p) > 0);
     return is_in_the_way && rules_wants_too_much(w, c);
 }
@@ -67,23 +67,26 @@ uint32_t rules_held(const struct world *w, unsigned pool, bool ending) {
     uint32_t held = 0;
 
     for (unsigned i = 0; i < w->n_runs; i++)
-        if (w->m.claims[i].state == 'H' && (ending || !w->m.sessions[w->m.claims[i].session].ending))
-            held += w->m.claims[i].permits[pool];
+        if (w->redis.now.claims[i].state == 'H' &&
+            (ending || !w->redis.now.sessions[w->redis.now.claims[i].session].ending))
+            held += w->redis.now.claims[i].permits[pool];
     return held;
 }
 
 bool rules_is_first(const struct world *w, unsigned claim, bool surely) {
-    const struct m_claim *c = &w->m.claims[claim];
+    const struct m_claim *c = &w->redis.now.claims[claim];
 
     for (unsigned i = 0; i < w->n_runs; i++) {
-        const struct m_claim *d = &w->m.claims[i];
+        const struct m_claim *d = &w->redis.now.claims[i];
         bool share = false;
 
-        if (i == claim || (d->state != 'W' && d->state != 'P') || d->revoked || w->m.sessions[d->session].ending)
+        if (i == claim || (d->state != 'W' && d->state != 'P') || d->revoked ||
+            w->redis.now.sessions[d->session].ending)
             continue;
         if ((int64_t) (d->ticket - d->head) >= (int64_t) (c->ticket - c->head) + surely || rules_wants_too_much(w, d))
             continue;
-        for (unsigned p = 0; p < w->n_pools; p++) /* who is parked comes back before anybody is granted what it was parked for */
+        for (unsigned p = 0; p < w->setup.n_pools;
+             p++) /* who is parked comes back before anybody is granted what it was parked for */
             share = share || (c->permits[p] > 0 && d->permits[p] > 0 && (d->state == 'W' || d->parked_at == p));
         if (share)
             return false;
@@ -92,9 +95,9 @@ bool rules_is_first(const struct world *w, unsigned claim, bool surely) {
 }
 
 bool rules_fits(const struct world *w, unsigned claim, uint32_t limit_slack) {
-    const struct m_claim *c = &w->m.claims[claim];
+    const struct m_claim *c = &w->redis.now.claims[claim];
 
-    for (unsigned p = 0; p < w->n_pools; p++)
+    for (unsigned p = 0; p < w->setup.n_pools; p++)
         if (c->permits[p] > 0 && rules_held(w, p, limit_slack == 0) + c->permits[p] > rules_limit(w, p))
             return false;
     return true;
@@ -123,7 +126,7 @@ void rules_granted(struct effect *e, unsigned c, uint64_t before, uint64_t token
 
 void rules_park(struct effect *e, struct m_claim *claim) {
     claim->state = 'P';
-    for (claim->parked_at = 0; claim->parked_at + 1 < e->w->n_pools; claim->parked_at++)
+    for (claim->parked_at = 0; claim->parked_at + 1 < e->w->setup.n_pools; claim->parked_at++)
         if (claim->permits[claim->parked_at] > rules_limit(e->w, claim->parked_at))
             return;
 }
@@ -197,18 +200,18 @@ static void begin_epoch(struct effect *e, const char *epoch) {
 
     if (e->script != REDIS_SCRIPT_HELLO || (!e->mismatch && !e->went_back))
         model_fail(w, "R10: %s began a new epoch, but Redis is the same", redis_script_name(e->script));
-    for (unsigned i = 0; i < w->n_begun && i < EPOCHS_MAX; i++)
-        if (strcmp(w->epochs[i], epoch) == 0)
+    for (unsigned i = 0; i < w->epochs.n_begun && i < EPOCHS_MAX; i++)
+        if (strcmp(w->epochs.begun[i], epoch) == 0)
             model_fail(w, "R10: epoch %s came twice", epoch);
     if (began <= e->m->clock)
         model_fail(w, "R10: an epoch began at number %" PRIu64 ", the clock was at %" PRIu64, began, e->m->clock);
-    (void) snprintf(w->epochs[w->n_begun++ % EPOCHS_MAX], NUMBER_SIZE, "%s", epoch);
+    (void) snprintf(w->epochs.begun[w->epochs.n_begun++ % EPOCHS_MAX], NUMBER_SIZE, "%s", epoch);
     (void) snprintf(e->m->epoch, sizeof(e->m->epoch), "%s", epoch);
-    e->m->replid = w->replid;
+    e->m->replid = w->redis.replid;
     e->m->began = began;
     e->m->grace = e->new_epoch = true;
     e->m->empty = e->mismatch = false;
-    w->stepped = w->now;
+    w->redis.stepped = w->now;
     rules_turn_epoch_begun(w);
 }
 
@@ -345,7 +348,7 @@ static void check_call(struct effect *e) {
         rules_request(e);
     if (e->script == REDIS_SCRIPT_TURN)
         rules_turn(e);
-    if (e->w->tight)
+    if (e->w->setup.tight)
         apply_partial(e);
     if (e->m->grace != (reply_number(reply_at(e->state, 1)) == 1))
         model_fail(e->w, "R10: grace %s", e->m->grace ? "has ended without a reason" : "has begun without a new epoch");
@@ -357,17 +360,23 @@ static void check_call(struct effect *e) {
 
 /* A full Redis takes no new claims, and does all else; a replica does nothing (R13). */
 static bool answer_may_be(const struct world *w, enum redis_script script, const char *error) {
-    if (w->now < w->replica_until)
+    if (w->now < w->redis.replica_until)
         return error && redis_error_class(error) == REDIS_ERROR_REDIRECT;
-    if (w->now < w->full_until && (rules_is_ask(script) || script == REDIS_SCRIPT_TURN))
+    if (w->now < w->redis.full_until && (rules_is_ask(script) || script == REDIS_SCRIPT_TURN))
         return error && redis_error_class(error) == REDIS_ERROR_FULL;
     return !error;
 }
 
 void rules_apply(struct world *w, enum redis_script script, const struct redis_command *arguments, const redisReply *answer) {
     struct effect e = {
-        .w = w, .m = &w->m, .script = script, .args = arguments->items, .n_args = arguments->n,
-        .reply = reply_at(answer, 0), .pushes = reply_at(answer, 1), .state = reply_at(answer, 2),
+        .w = w,
+        .m = &w->redis.now,
+        .script = script,
+        .args = arguments->items,
+        .n_args = arguments->n,
+        .reply = reply_at(answer, 0),
+        .pushes = reply_at(answer, 1),
+        .state = reply_at(answer, 2),
     };
     const char *error = answer ? reply_error(answer) : "no answer";
     uint64_t clock;
@@ -376,7 +385,10 @@ void rules_apply(struct world *w, enum redis_script script, const struct redis_c
         error = reply_error(e.reply);
     if (!answer_may_be(w, script, error))
         model_fail(w, "R13: %s of a Redis that is %s was answered '%s'", redis_script_name(script),
-                   w->now < w->replica_until ? "a replica" : w->now < w->full_until ? "full" : "well", error ? error : "no error");
+                   w->now < w->redis.replica_until ? "a replica"
+                   : w->now < w->redis.full_until  ? "full"
+                                                   : "well",
+                   error ? error : "no error");
     if (error)
         return;
     e.is_list = reply_at(reply_at(e.reply, 0), 0) != NULL;
@@ -385,15 +397,15 @@ void rules_apply(struct world *w, enum redis_script script, const struct redis_c
         e.more = reply_number(reply_at(reply_at(e.reply, i), 2)) > 0 ? 1 : e.more;
     if (!e.is_list)
         e.more = strcmp(e.word, "ok") == 0 || rules_is_refusal(e.word) ? reply_number(reply_at(e.reply, 2)) : 0;
-    e.mismatch = w->m.empty || !*w->m.epoch || w->m.replid != w->replid;
+    e.mismatch = w->redis.now.empty || !*w->redis.now.epoch || w->redis.now.replid != w->redis.replid;
     e.went_back = proves_loss(&e);
-    e.was_grace = w->m.grace;
-    (void) snprintf(e.old_epoch, sizeof(e.old_epoch), "%s", w->m.epoch);
+    e.was_grace = w->redis.now.grace;
+    (void) snprintf(e.old_epoch, sizeof(e.old_epoch), "%s", w->redis.now.epoch);
     check_call(&e);
     clock = reply_number(reply_at(e.state, 2));
-    if (clock < w->m.clock)
-        model_fail(w, "R7: the clock went from %" PRIu64 " to %" PRIu64, w->m.clock, clock);
-    w->m.clock = clock;
-    w->m.heartbeat_count = reply_number(reply_at(e.state, 3));
+    if (clock < w->redis.now.clock)
+        model_fail(w, "R7: the clock went from %" PRIu64 " to %" PRIu64, w->redis.now.clock, clock);
+    w->redis.now.clock = clock;
+    w->redis.now.heartbeat_count = reply_number(reply_at(e.state, 3));
     clock_check_lead(&e);
 }

@@ -12,11 +12,12 @@
 
 /* A late call is under way, or one has opened a session again that is to be expired. */
 static bool is_haunted(const struct world *w) {
-    for (size_t i = 0; i < w->n_events; i++)
-        if (w->events[i]->kind == EVENT_CALL && w->events[i]->wire != w->hosts[w->events[i]->host].wire)
+    for (size_t i = 0; i < w->events.n; i++)
+        if (w->events.all[i]->kind == EVENT_CALL &&
+            w->events.all[i]->wire != w->hosts[w->events.all[i]->host].network.wire)
             return true;
     for (unsigned s = 1; s <= w->n_sessions; s++)
-        if (w->m.sessions[s].live && w->hosts[w->m.sessions[s].host].session != s)
+        if (w->redis.now.sessions[s].live && w->hosts[w->redis.now.sessions[s].host].session != s)
             return true;
     return false;
 }
@@ -29,11 +30,12 @@ static bool is_done(const struct world *w) {
 }
 
 static void clear_overrides(struct world *w) {
-    for (unsigned p = 0; p < w->n_pools; p++)
-        for (unsigned i = 0; i < w->n_hosts; i++) {
+    for (unsigned p = 0; p < w->setup.n_pools; p++)
+        for (unsigned i = 0; i < w->setup.n_hosts; i++) {
             struct host *h = &w->hosts[i];
 
-            if (!h->up || h->phase != HOST_LIVE || h->overrides[p].version == 0 || strcmp(h->overrides[p].words[1], "-") == 0)
+            if (!h->up || h->phase != HOST_LIVE || h->overrides.of_pool[p].version == 0 ||
+                strcmp(h->overrides.of_pool[p].words[1], "-") == 0)
                 continue;
             world_step(w, &(struct step) {.kind = STEP_CLEAR, .host = i, .a = p});
             break;
@@ -44,7 +46,7 @@ static void end_all(struct world *w) {
     _cleanup_reply_ redisReply *keys = NULL;
 
     check_data(w, true);
-    for (unsigned i = 0; i < w->n_hosts && !model_failed(w); i++) {
+    for (unsigned i = 0; i < w->setup.n_hosts && !model_failed(w); i++) {
         struct redis_command words = {0};
 
         vhost_begin(&w->hosts[i], &words);
@@ -55,10 +57,11 @@ static void end_all(struct world *w) {
     for (size_t i = 0; reply_at(keys, i); i++) {
         const char *key = reply_word(reply_at(keys, i));
 
-        if (w->tight && strcmp(key, "berth:{m}:unsettled") == 0)
+        if (w->setup.tight && strcmp(key, "berth:{m}:unsettled") == 0)
             continue; /* nobody is there to look at so many pools */
         if (strcmp(key, MODEL_KEY) != 0 && strcmp(key, "berth:{m}:overrides") != 0 &&
-            !(w->turns && (strcmp(key, "berth:{m}:marks") == 0 || strcmp(key, "berth:{m}:pool:a:turns") == 0)))
+            !(w->turns.is_on &&
+              (strcmp(key, "berth:{m}:marks") == 0 || strcmp(key, "berth:{m}:pool:a:turns") == 0)))
             model_fail(w, "R16: %s is left behind", key);
     }
 }
@@ -80,19 +83,20 @@ static void run_sequence(struct world *w, struct bridge *bridge, const struct mo
         world_heal(w);
     healed = w->now;
     while (!model_failed(w) && (!is_done(w) || !vturn_is_done(w) || is_haunted(w) || w->now < healed + 2 * w->longest + w->longest / 2)) {
-        if (w->now > healed + 25 * w->longest + w->n_dues * w->due_period) {
+        if (w->now > healed + 25 * w->longest + w->turns.n_dues * w->turns.period) {
             world_foreach_run(w, r)
                 if (r->state != RUN_DONE)
-                    model_fail(w, "nothing hinders it any more, but c%u of h%u is not served (%c in Redis)", r->id, r->host,
-                               w->m.claims[r->id].state ? w->m.claims[r->id].state : '-');
+                    model_fail(w, "nothing hinders it any more, but c%u of h%u is not served (%c in Redis)",
+                               r->id, r->host,
+                               w->redis.now.claims[r->id].state ? w->redis.now.claims[r->id].state : '-');
             check_turns_done(w);
             model_fail(w, "R4: sessions of the past are still there");
             break;
         }
         clear_overrides(w);
-        world_advance(w, w->now + w->heartbeat);
+        world_advance(w, w->now + w->setup.heartbeat);
     }
-    if (!model_failed(w) && w->turns)
+    if (!model_failed(w) && w->turns.is_on)
         check_turns(w);
     if (!model_failed(w))
         end_all(w);
@@ -146,16 +150,19 @@ static void print_failure(struct world *w, struct bridge *b, const struct model_
     printf("sequence %" PRIu64 " fails: %s\n", q->seed, first);
     shrink(w, b, mutation, q, first);
     run_sequence(w, b, mutation, q, wanted ? stdout : NULL);
-    printf("the shortest that was found of it: %s\n  %u hosts, %u pools (limits %u %u %u %u), lease %" PRIu64 " s, bounds %s, rates", w->failure,
-           w->n_hosts, w->n_pools, w->limits[0], w->limits[1], w->limits[2], w->limits[3], w->lease / USEC_PER_SEC, w->tight ? "low" : "as they are");
-    for (unsigned i = 0; i < w->n_hosts; i++)
+    printf("the shortest that was found of it: %s\n  %u hosts, %u pools (limits %u %u %u %u), lease %" PRIu64
+           " s, bounds %s, rates",
+           w->failure, w->setup.n_hosts, w->setup.n_pools, w->setup.limits[0], w->setup.limits[1],
+           w->setup.limits[2], w->setup.limits[3], w->setup.lease / USEC_PER_SEC,
+           w->setup.tight ? "low" : "as they are");
+    for (unsigned i = 0; i < w->setup.n_hosts; i++)
         printf(" %.5f", w->hosts[i].rate);
     printf("\n");
     for (size_t i = 0; i < q->n; i++) {
         const struct step *s = &q->steps[i];
 
-        printf("  %9.3f h%u %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", (double) s->at / 1e6, s->host % w->n_hosts,
-               step_name(s->kind), s->a, s->b, s->c, s->d);
+        printf("  %9.3f h%u %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", (double) s->at / 1e6,
+               s->host % w->setup.n_hosts, step_name(s->kind), s->a, s->b, s->c, s->d);
     }
     printf("  %9.3f it fails (SEED=%" PRIu64 " SEQUENCES=1 MODEL_TRACE=1 shows each call)\n", (double) w->now / 1e6, q->seed);
 }

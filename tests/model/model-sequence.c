@@ -53,12 +53,12 @@ static usec_t some_time(struct dice *d, usec_t lease) {
 
 /* Hosts declare a plain pool and a pattern, and sometimes one of its keys in full. */
 static void make_keys(struct world *w, struct dice *d) {
-    w->n_pools = POOLS_MAX;
-    for (unsigned p = 0; p < w->n_pools; p++)
-        w->limits[p] = 1 + (uint32_t) roll(d, 4);
+    w->setup.n_pools = POOLS_MAX;
+    for (unsigned p = 0; p < w->setup.n_pools; p++)
+        w->setup.limits[p] = 1 + (uint32_t) roll(d, 4);
     for (unsigned p = 1; p < POOL_PATTERN; p++)
         if (roll(d, 4) > 0)
-            w->limits[p] = 0;
+            w->setup.limits[p] = 0;
 }
 
 void sequence_make_world(struct world *w, struct bridge *bridge, const struct model_mutation *mutation, uint64_t seed) {
@@ -68,33 +68,33 @@ void sequence_make_world(struct world *w, struct bridge *bridge, const struct mo
     memset(w, 0, sizeof(*w));
     w->bridge = bridge;
     w->mutation = mutation;
-    w->seed = seed;
-    w->n_hosts = 2 + (unsigned) roll(&d, 3);
-    w->n_pools = 1 + (unsigned) roll(&d, 3);
-    w->has_keys = seed & MODEL_KEYS;
-    w->lease = leases[roll(&d, ELEMENTSOF(leases))] * USEC_PER_SEC;
-    w->heartbeat = w->lease / 6;
-    w->longest = w->lease;
-    w->tight = roll(&d, 4) == 0;
-    w->sync_part = roll(&d, 2) == 0 ? 2 : 200;
+    w->setup.seed = seed;
+    w->setup.n_hosts = 2 + (unsigned) roll(&d, 3);
+    w->setup.n_pools = 1 + (unsigned) roll(&d, 3);
+    w->setup.has_keys = seed & MODEL_KEYS;
+    w->setup.lease = leases[roll(&d, ELEMENTSOF(leases))] * USEC_PER_SEC;
+    w->setup.heartbeat = w->setup.lease / 6;
+    w->longest = w->setup.lease;
+    w->setup.tight = roll(&d, 4) == 0;
+    w->setup.sync_part = roll(&d, 2) == 0 ? 2 : 200;
     w->now = USEC_PER_SEC;
-    w->replid = 1;
-    for (unsigned p = 0; p < w->n_pools; p++)
-        w->limits[p] = 1 + (uint32_t) roll(&d, 4);
-    if (w->has_keys)
+    w->redis.replid = 1;
+    for (unsigned p = 0; p < w->setup.n_pools; p++)
+        w->setup.limits[p] = 1 + (uint32_t) roll(&d, 4);
+    if (w->setup.has_keys)
         make_keys(w, &d);
-    for (unsigned i = 0; i < w->n_hosts; i++) {
+    for (unsigned i = 0; i < w->setup.n_hosts; i++) {
         static const double rates[] = {0.99501, 1.0, 1.00499, 1.00499};
 
-        w->hosts[i].index = w->hosts[i].name = i;
-        w->hosts[i].lease = w->lease;
+        w->hosts[i].index = w->hosts[i].config.name = i;
+        w->hosts[i].config.lease = w->setup.lease;
         w->hosts[i].rate = rates[roll(&d, ELEMENTSOF(rates))];
-        w->hosts[i].start_at = w->now + 1 + roll(&d, w->heartbeat);
-        memcpy(w->hosts[i].limits, w->limits, sizeof(w->limits));
+        w->hosts[i].start_at = w->now + 1 + roll(&d, w->setup.heartbeat);
+        memcpy(w->hosts[i].config.limits, w->setup.limits, sizeof(w->setup.limits));
     }
     rules_begin(w);
-    w->turns = seed & MODEL_TURNS;
-    if (w->turns)
+    w->turns.is_on = seed & MODEL_TURNS;
+    if (w->turns.is_on)
         vturn_init(w);
 }
 
@@ -110,59 +110,59 @@ static const unsigned weights[STEPS] = {
 };
 
 static void fill_step(struct dice *d, struct step *s, const struct world *w, const struct sequence *q, size_t at) {
-    s->host = (unsigned) roll(d, w->n_hosts);
-    s->a = some_time(d, w->lease);
+    s->host = (unsigned) roll(d, w->setup.n_hosts);
+    s->a = some_time(d, w->setup.lease);
     switch (s->kind) {
     case STEP_CLAIM:
         s->a = 0;
-        for (unsigned p = 0; p < w->n_pools; p++)
+        for (unsigned p = 0; p < w->setup.n_pools; p++)
             if (roll(d, 2) == 0)
                 s->a |= (1 + roll(d, 3) % 2 + roll(d, 5) / 4) << (8 * p);
-        s->b = roll(d, 5) == 0 ? some_time(d, w->lease) : 0;
+        s->b = roll(d, 5) == 0 ? some_time(d, w->setup.lease) : 0;
         s->c = (roll(d, 8) == 0 ? 1u : 0u) | (roll(d, 8) == 0 ? 2u : 0u) | (roll(d, 6) == 0 ? (1 + roll(d, 3)) << 2 : 0u);
-        s->d = roll(d, 3) == 0 ? some_time(d, w->lease) * 2 : roll(d, w->lease / 2);
+        s->d = roll(d, 3) == 0 ? some_time(d, w->setup.lease) * 2 : roll(d, w->setup.lease / 2);
         break;
     case STEP_CLAIMS:
-        s->a = roll(d, w->n_pools);
-        s->b = some_time(d, w->lease);
+        s->a = roll(d, w->setup.n_pools);
+        s->b = some_time(d, w->setup.lease);
         s->c = roll(d, 16) | (roll(d, 3) == 0 ? roll(d, 64) << 8 : 0) | (roll(d, 4) == 0 ? (1 + roll(d, 4)) << 16 : 0);
-        s->d = roll(d, 3) == 0 ? some_time(d, w->lease) * 2 : roll(d, w->lease / 2);
+        s->d = roll(d, 3) == 0 ? some_time(d, w->setup.lease) * 2 : roll(d, w->setup.lease / 2);
         break;
     case STEP_WITHDRAW:
         s->b = roll(d, 3) == 0 ? 1 + roll(d, 5) : 0;
         break;
     case STEP_STALL_ANSWER:
-        s->a = roll(d, 3) == 0 ? s->a : w->lease / 4 + roll(d, w->lease * 6 / 10);
+        s->a = roll(d, 3) == 0 ? s->a : w->setup.lease / 4 + roll(d, w->setup.lease * 6 / 10);
         break;
     case STEP_CLOCK:
-        s->a = roll(d, 3) == 0 ? 3600 * USEC_PER_SEC : some_time(d, w->lease);
+        s->a = roll(d, 3) == 0 ? 3600 * USEC_PER_SEC : some_time(d, w->setup.lease);
         s->b = roll(d, 3); /* 1: back */
         break;
     case STEP_LIMIT:
-        s->a = roll(d, w->n_pools);
+        s->a = roll(d, w->setup.n_pools);
         s->b = roll(d, 6); /* 0: it declares that pool no more */
         break;
     case STEP_SCOPE:
-        s->a = roll(d, w->n_pools);
+        s->a = roll(d, w->setup.n_pools);
         s->b = roll(d, 2); /* 1: host */
         break;
     case STEP_NAME:
-        s->b = roll(d, w->n_hosts);
+        s->b = roll(d, w->setup.n_hosts);
         break;
     case STEP_LEASE:
         s->b = roll(d, 3);
         s->c = roll(d, 2); /* 1: all others are stopped meanwhile, and come back with it */
         if (s->c == 1)
-            s->a = roll(d, w->heartbeat);
+            s->a = roll(d, w->setup.heartbeat);
         break;
     case STEP_OVERRIDE:
     case STEP_CLEAR:
     case STEP_PAUSE:
     case STEP_RESUME:
-        s->a = roll(d, w->n_pools);
+        s->a = roll(d, w->setup.n_pools);
         s->b = roll(d, 5);
         s->c = at + 1;
-        s->d = roll(d, 3) == 0 ? some_time(d, w->lease) : 0;
+        s->d = roll(d, 3) == 0 ? some_time(d, w->setup.lease) : 0;
         for (size_t i = 0; i < at && roll(d, 4) == 0; i++) /* sometimes it is an earlier one, said again */
             if (q->steps[i].kind >= STEP_OVERRIDE && q->steps[i].kind <= STEP_RESUME && roll(d, 2) == 0) {
                 usec_t when = s->at;
@@ -188,22 +188,26 @@ static void follow(struct dice *d, struct sequence *q, const struct step *s, con
     if (s->kind == STEP_STALL_ANSWER || (s->kind == STEP_LEASE && s->c == 1)) {
         static const enum step_kind kinds[] = {STEP_CUT, STEP_CRASH, STEP_FREEZE};
 
-        *next = (struct step) {.kind = kinds[roll(d, ELEMENTSOF(kinds))], .host = s->host, .a = some_time(d, w->lease)};
-        next->at = s->at + s->a + roll(d, w->heartbeat * 3 / 2);
+        *next = (struct step){
+            .kind = kinds[roll(d, ELEMENTSOF(kinds))], .host = s->host, .a = some_time(d, w->setup.lease)};
+        next->at = s->at + s->a + roll(d, w->setup.heartbeat * 3 / 2);
         q->n++;
     } else if (s->kind == STEP_STALL_PUSH) {
         static const enum step_kind kinds[] = {STEP_RESTART, STEP_WIPE, STEP_RESTORE};
 
         *next = (struct step) {.kind = kinds[may_lose_data ? roll(d, ELEMENTSOF(kinds)) : 0], .host = s->host, .a = 1};
-        next->at = s->at + roll(d, w->lease / 2);
+        next->at = s->at + roll(d, w->setup.lease / 2);
         q->n++;
     } else if (s->kind == STEP_RESTORE || s->kind == STEP_AGAIN) { /* a berthd that is new says hello first, each time */
-        *next = (struct step) {.kind = STEP_LOSE_FILE, .at = s->at - 1, .host = s->host, .a = roll(d, w->heartbeat)};
+        *next = (struct step){
+            .kind = STEP_LOSE_FILE, .at = s->at - 1, .host = s->host, .a = roll(d, w->setup.heartbeat)};
         q->n++;
         if (q->n < STEPS_MAX && may_lose_data)
-            q->steps[q->n++] = (struct step) {.kind = STEP_AGAIN, .at = s->at + some_time(d, w->lease), .host = s->host, .a = 2};
+            q->steps[q->n++] = (struct step){
+                .kind = STEP_AGAIN, .at = s->at + some_time(d, w->setup.lease), .host = s->host, .a = 2};
     } else if (s->kind == STEP_DISASTER) {
-        *next = (struct step) {.kind = STEP_CRASH, .at = s->at, .host = s->host, .a = roll(d, w->heartbeat)};
+        *next = (struct step){
+            .kind = STEP_CRASH, .at = s->at, .host = s->host, .a = roll(d, w->setup.heartbeat)};
         q->n++;
     }
 }
@@ -222,21 +226,21 @@ void sequence_make(struct sequence *q, uint64_t seed, const struct world *w) {
 
     memset(q, 0, sizeof(*q));
     q->seed = seed;
-    for (unsigned k = 0; k < (w->turns ? STEPS : STEP_DRAIN); k++) {
+    for (unsigned k = 0; k < (w->turns.is_on ? STEPS : STEP_DRAIN); k++) {
         used[k] = k <= STEP_CLAIMS || roll(&d, k >= STEP_FULL ? 8 : 3) == 0; /* what keeps hosts out leaves less to all the others */
         if ((k == STEP_RESTORE || k == STEP_AGAIN || k == STEP_BACK) && used[k])
             used[STEP_SAVE] = true;
     }
     if (used[STEP_LEASE]) /* and data that is lost: that no rule covers, all hosts are to name the same lease */
         used[STEP_WIPE] = used[STEP_FLUSH] = used[STEP_RESTORE] = used[STEP_DISASTER] = used[STEP_AGAIN] = used[STEP_BACK] = false;
-    if (w->turns) /* no rule covers memory that goes back */
+    if (w->turns.is_on) /* no rule covers memory that goes back */
         used[STEP_BACK] = false;
     for (unsigned k = 0; k < STEPS; k++)
         sum += used[k] ? weights[k] : 0;
     q->n = 20 + roll(&d, STEPS_MAX - 40);
-    q->length = w->lease * (4 + roll(&d, 5));
+    q->length = w->setup.lease * (4 + roll(&d, 5));
     if (roll(&d, 2) == 0) /* past the first grace, where most would only wait */
-        at += w->lease + w->lease / 4;
+        at += w->setup.lease + w->setup.lease / 4;
     for (size_t i = 0; i < q->n; i++) {
         uint64_t n = roll(&d, sum);
         struct step *s = &q->steps[i];
@@ -251,7 +255,7 @@ void sequence_make(struct sequence *q, uint64_t seed, const struct world *w) {
             n -= weights[k];
         }
         /* Bursts: what happens close together matters. */
-        at += roll(&d, 3) == 0 ? roll(&d, 3 * q->length / q->n * 2) : roll(&d, w->heartbeat / 4);
+        at += roll(&d, 3) == 0 ? roll(&d, 3 * q->length / q->n * 2) : roll(&d, w->setup.heartbeat / 4);
         s->at = at;
         fill_step(&d, s, w, q, i);
     }

@@ -18,19 +18,20 @@ static void step_claim(struct world *w, struct host *h, const struct step *s) {
     struct run *r = &w->runs[w->n_runs];
     uint32_t sum = 0;
 
-    if (!h->up || h->frozen_until > w->now || w->n_runs == RUNS_MAX - (w->turns ? 2 * DUES_MAX : 0))
+    if (!h->up || h->frozen_until > w->now || w->n_runs == RUNS_MAX - (w->turns.is_on ? 2 * DUES_MAX : 0))
         return;
     *r = (struct run) {.host = h->index, .id = w->n_runs, .head = s->b, .nowait = s->c & 1, .keep = s->c & 2, .duration = s->d,
                        .queue_limit = s->c >> 2 > 0 ? (uint32_t) (s->c >> 2) : 1000};
-    for (unsigned p = 0; p < w->n_pools; p++) {
+    for (unsigned p = 0; p < w->setup.n_pools; p++) {
         r->permits[p] = (uint32_t) (s->a >> (8 * p)) & 0xff;
-        if (limit_for(w, p, h->limits, h->host_scoped) == 0 || (w->has_keys && p == POOL_PATTERN))
+        if (limit_for(w, p, h->config.limits, h->config.host_scoped) == 0 ||
+            (w->setup.has_keys && p == POOL_PATTERN))
             r->permits[p] = 0;
-        if (r->permits[p] > limit_for(w, p, w->limits, (const bool[POOLS_MAX]) {false}))
-            r->permits[p] = limit_for(w, p, w->limits, (const bool[POOLS_MAX]) {false});
+        if (r->permits[p] > limit_for(w, p, w->setup.limits, (const bool[POOLS_MAX]){false}))
+            r->permits[p] = limit_for(w, p, w->setup.limits, (const bool[POOLS_MAX]){false});
         sum += r->permits[p];
     }
-    if (sum == 0 && h->host_scoped[0]) /* Redis knows nothing of host pools */
+    if (sum == 0 && h->config.host_scoped[0]) /* Redis knows nothing of host pools */
         return;
     if (sum == 0)
         r->permits[0] = 1;
@@ -41,7 +42,8 @@ static void step_claim(struct world *w, struct host *h, const struct step *s) {
 
 /* Several claims of one permit of one pool, in one turn. */
 static void step_claims(struct world *w, struct host *h, const struct step *s) {
-    unsigned p = (unsigned) (s->a % (w->has_keys ? POOL_PATTERN : w->n_pools)), n = 2 + (unsigned) (s->c & 7) % 5;
+    unsigned p = (unsigned) (s->a % (w->setup.has_keys ? POOL_PATTERN : w->setup.n_pools)),
+             n = 2 + (unsigned) (s->c & 7) % 5;
 
     for (unsigned i = 0; i < n; i++)
         step_claim(w, h, &(struct step) {.a = 1u << (8 * p), .b = (s->c >> (8 + i) & 1) != 0 ? s->b : 0, .c = s->c >> 16 << 2,
@@ -58,7 +60,7 @@ static void withdraw_one(struct world *w, struct host *h, uint64_t which) {
             if (r->host != h->index || !h->up || r->state < RUN_ASKED || r->state > RUN_HELD)
                 continue;
             if (pass == 1 && k++ == which % n) {
-                r->alive = false;
+                r->process.alive = false;
                 vclaim_release(w, r);
                 return;
             }
@@ -84,19 +86,19 @@ static void step_bye(struct world *w, struct host *h) {
     world_foreach_run(w, r) {
         if (r->host != h->index)
             continue;
-        r->alive = false;
+        r->process.alive = false;
         r->state = RUN_DONE;
     }
     world_send(w, h, REDIS_SCRIPT_BYE, &words, h->phase, NULL);
     vhost_crash(w, h);
-    h->has_file = false;
+    h->file.exists = false;
     h->replaced = h->session;
 }
 
 static void break_all(struct world *w) {
-    for (unsigned i = 0; i < w->n_hosts; i++)
+    for (unsigned i = 0; i < w->setup.n_hosts; i++)
         if (w->hosts[i].up && w->hosts[i].phase != HOST_DOWN)
-            world_break(w, &w->hosts[i], world_draw(w, w->heartbeat / 4));
+            world_break(w, &w->hosts[i], world_draw(w, w->setup.heartbeat / 4));
 }
 
 /* What was put off until then must not be overtaken. */
@@ -105,9 +107,9 @@ static usec_t longer(usec_t until, usec_t other) {
 }
 
 static void step_clock(struct world *w, usec_t by, bool back) {
-    w->redis_skew += back ? -(int64_t) by : (int64_t) by;
-    w->was_ahead = w->was_ahead || !back;
-    w->stepped = w->now;
+    w->redis.skew += back ? -(int64_t) by : (int64_t) by;
+    w->redis.was_ahead = w->redis.was_ahead || !back;
+    w->redis.stepped = w->now;
 }
 
 static void step_redis(struct world *w, const struct step *s) {
@@ -118,23 +120,23 @@ static void step_redis(struct world *w, const struct step *s) {
         rules_begin(w);
         break;
     case STEP_RESTORE:
-        if (!w->has_saved)
+        if (!w->redis.has_saved)
             return;
         bridge_restore(w->bridge);
-        w->m = w->saved;
+        w->redis.now = w->redis.saved;
         break;
     case STEP_BACK: /* the whole machine of Redis: who was connected is no more */
-        if (!w->has_saved || w->saved.replid != w->replid)
+        if (!w->redis.has_saved || w->redis.saved.replid != w->redis.replid)
             return;
         bridge_restore(w->bridge);
-        w->m = w->saved;
-        w->went_back = w->stepped = w->now;
+        w->redis.now = w->redis.saved;
+        w->redis.went_back = w->redis.stepped = w->now;
         break_all(w);
         return;
     case STEP_SAVE:
         bridge_save(w->bridge);
-        w->saved = w->m;
-        w->has_saved = true;
+        w->redis.saved = w->redis.now;
+        w->redis.has_saved = true;
         return;
     default:
         break;
@@ -142,17 +144,17 @@ static void step_redis(struct world *w, const struct step *s) {
     if (s->kind == STEP_FLUSH)
         return;
     if (s->a / 2 % 3 == 0) /* it comes back where the clock is behind */
-        step_clock(w, s->a % w->lease, true);
-    w->stepped = w->now;
-    w->replid++;
+        step_clock(w, s->a % w->setup.lease, true);
+    w->redis.stepped = w->now;
+    w->redis.replid++;
     if (s->a % 2 == 0) /* a replica promoted and demoted again can keep connections */
         break_all(w);
 }
 
 /* Name and lease are of a config that is read when berthd starts. */
 static void change_config(struct world *w, struct host *h, unsigned name, usec_t lease) {
-    h->name = name;
-    h->lease = lease;
+    h->config.name = name;
+    h->config.lease = lease;
     w->longest = lease > w->longest ? lease : w->longest;
 }
 
@@ -165,47 +167,52 @@ static void step_end_berthd(struct world *w, struct host *h, const struct step *
         step_bye(w, h);
     } else {
         if (s->kind == STEP_REBOOT)
-            world_foreach_run(w, r) if (r->host == h->index) r->alive = false;
+            world_foreach_run (w, r)
+                if (r->host == h->index)
+                    r->process.alive = false;
         vhost_crash(w, h);
         if (s->kind == STEP_REBOOT || s->kind == STEP_LOSE_FILE)
-            h->has_file = false;
+            h->file.exists = false;
         h->replaced = s->kind == STEP_REBOOT ? session : 0;
         if (s->kind == STEP_NAME)
-            change_config(w, h, (unsigned) s->b % w->n_hosts, h->lease);
+            change_config(w, h, (unsigned) s->b % w->setup.n_hosts, h->config.lease);
     }
     h->start_at = w->now + 1 + s->a;
 }
 
 /* One host alone; or all of them: the others are stopped before and started after it. */
 static void step_lease(struct world *w, struct host *h, const struct step *s) {
-    usec_t lease = s->b == 0 ? w->lease : s->b == 1 ? w->lease / 2 : w->lease * 2;
+    usec_t lease = s->b == 0 ? w->setup.lease : s->b == 1 ? w->setup.lease / 2 : w->setup.lease * 2;
 
-    for (unsigned i = 0; s->c == 1 && i < w->n_hosts; i++)
+    for (unsigned i = 0; s->c == 1 && i < w->setup.n_hosts; i++)
         if (i != h->index) {
-            step_end_berthd(w, &w->hosts[i], &(struct step) {.kind = STEP_BYE, .a = s->a + w->heartbeat});
-            change_config(w, &w->hosts[i], w->hosts[i].name, lease);
+            step_end_berthd(w, &w->hosts[i],
+                            &(struct step){.kind = STEP_BYE, .a = s->a + w->setup.heartbeat});
+            change_config(w, &w->hosts[i], w->hosts[i].config.name, lease);
         }
     step_end_berthd(w, h, s);
-    change_config(w, h, h->name, lease);
+    change_config(w, h, h->config.name, lease);
 }
 
 /* The host with the newest token is gone, and no other host received that token. The numbers that the others remember must suffice. */
 void world_disaster(struct world *w) {
-    struct host *h = &w->hosts[w->disaster_host];
+    struct host *h = &w->hosts[w->disaster.host];
 
-    w->disaster = DISASTER_NONE;
+    w->disaster.phase = DISASTER_NONE;
     world_trace(w, "-- h%u and Redis' data are lost", h->index);
-    step_end_berthd(w, h, &(struct step) {.kind = STEP_REBOOT, .a = 3 * w->lease});
+    step_end_berthd(w, h, &(struct step){.kind = STEP_REBOOT, .a = 3 * w->setup.lease});
     step_redis(w, &(struct step) {.kind = STEP_WIPE, .a = 2});
     step_clock(w, 3600 * USEC_PER_SEC, true);
 }
 
 void world_step(struct world *w, const struct step *s) {
-    struct host *h = &w->hosts[s->host % w->n_hosts];
-    unsigned p = (unsigned) (s->a % w->n_pools);
+    struct host *h = &w->hosts[s->host % w->setup.n_hosts];
+    unsigned p = (unsigned) (s->a % w->setup.n_pools);
 
     world_trace(w, "-- %s h%u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, step_name(s->kind), h->index, s->a, s->b, s->c, s->d);
-    if (w->turns && p == 0 && (s->kind == STEP_LIMIT || s->kind == STEP_OVERRIDE || s->kind == STEP_SCOPE || s->kind == STEP_RESUME))
+    if (w->turns.is_on && p == 0 &&
+        (s->kind == STEP_LIMIT || s->kind == STEP_OVERRIDE || s->kind == STEP_SCOPE ||
+         s->kind == STEP_RESUME))
         return; /* no config names the pool of a job, and it has one permit */
     switch (s->kind) {
     case STEP_CLAIM:
@@ -231,29 +238,29 @@ void world_step(struct world *w, const struct step *s) {
         h->frozen_until = longer(h->frozen_until, w->now + s->a);
         break;
     case STEP_CUT:
-        h->cut_until = w->now + s->a;
-        world_break(w, h, w->heartbeat / 2);
+        h->network.cut_until = w->now + s->a;
+        world_break(w, h, w->setup.heartbeat / 2);
         break;
     case STEP_LOSE_CALL:
-        h->lose_call = true;
+        h->network.lose_call = true;
         break;
     case STEP_LOSE_ANSWER:
-        h->lose_answer = true;
+        h->network.lose_answer = true;
         break;
     case STEP_STALL_CALL:
-        h->stall_call = s->a;
+        h->network.stall_call = s->a;
         break;
     case STEP_STALL_ANSWER:
-        h->stall_answer = s->a;
+        h->network.stall_answer = s->a;
         break;
     case STEP_LOSE_PUSH:
-        h->lose_push = true;
+        h->network.lose_push = true;
         break;
     case STEP_STALL_PUSH:
-        h->stall_push = s->a;
+        h->network.stall_push = s->a;
         break;
     case STEP_TWICE:
-        h->twice = true;
+        h->network.twice = true;
         break;
     case STEP_RECONNECT:
         vhost_down(w, h, 1);
@@ -270,13 +277,13 @@ void world_step(struct world *w, const struct step *s) {
         step_redis(w, &(struct step) {.kind = STEP_RESTORE, .a = s->a});
         break;
     case STEP_REDIS_FROZEN:
-        w->redis_frozen_until = longer(w->redis_frozen_until, w->now + s->a);
+        w->redis.frozen_until = longer(w->redis.frozen_until, w->now + s->a);
         break;
     case STEP_CLOCK:
         step_clock(w, s->a, s->b % 2 == 1);
         break;
     case STEP_LIMIT:
-        h->limits[p] = (uint32_t) s->b;
+        h->config.limits[p] = (uint32_t) s->b;
         vhost_declare(w, h);
         break;
     case STEP_OVERRIDE:
@@ -292,17 +299,17 @@ void world_step(struct world *w, const struct step *s) {
         operator_end_grace(w, h);
         break;
     case STEP_DISASTER:
-        w->disaster = DISASTER_ARMED;
+        w->disaster.phase = DISASTER_ARMED;
         break;
     case STEP_FULL:
-        w->full_until = w->now + s->a;
+        w->redis.full_until = w->now + s->a;
         break;
     case STEP_REPLICA:
-        w->replica_until = w->now + s->a;
-        w->replid++; /* nobody reads it before it is promoted */
+        w->redis.replica_until = w->now + s->a;
+        w->redis.replid++; /* nobody reads it before it is promoted */
         break;
     case STEP_SCOPE:
-        h->host_scoped[p] = s->b == 1;
+        h->config.host_scoped[p] = s->b == 1;
         vhost_declare(w, h);
         break;
     case STEP_DRAIN:
@@ -317,29 +324,29 @@ void world_step(struct world *w, const struct step *s) {
 void world_heal(struct world *w) {
     world_trace(w, "-- all faults end");
     world_thaw(w);
-    w->full_until = w->replica_until = 0;
-    w->disaster = DISASTER_NONE;
-    if (w->turns) { /* or due times would stay ahead of it */
-        w->redis_skew = 0;
-        w->stepped = w->now;
+    w->redis.full_until = w->redis.replica_until = 0;
+    w->disaster.phase = DISASTER_NONE;
+    if (w->turns.is_on) { /* or due times would stay ahead of it */
+        w->redis.skew = 0;
+        w->redis.stepped = w->now;
     }
     world_foreach_run(w, r) { /* no need to watch them run */
-        if (r->duration > w->lease / 20)
-            r->duration = w->lease / 20;
-        if (r->alive && r->ends > w->now + w->lease / 20)
-            r->ends = w->now + w->lease / 20;
+        if (r->duration > w->setup.lease / 20)
+            r->duration = w->setup.lease / 20;
+        if (r->process.alive && r->process.ends > w->now + w->setup.lease / 20)
+            r->process.ends = w->now + w->setup.lease / 20;
     }
-    for (unsigned i = 0; i < w->n_hosts; i++) {
+    for (unsigned i = 0; i < w->setup.n_hosts; i++) {
         struct host *h = &w->hosts[i];
 
-        h->cut_until = 0;
-        h->lose_call = h->lose_answer = h->lose_push = h->twice = false;
-        h->stall_call = h->stall_answer = h->stall_push = 0;
-        memcpy(h->limits, w->limits, sizeof(h->limits));
-        memset(h->host_scoped, 0, sizeof(h->host_scoped));
-        if (h->up && (h->name != i || h->lease != w->lease))
+        h->network.cut_until = 0;
+        h->network.lose_call = h->network.lose_answer = h->network.lose_push = h->network.twice = false;
+        h->network.stall_call = h->network.stall_answer = h->network.stall_push = 0;
+        memcpy(h->config.limits, w->setup.limits, sizeof(h->config.limits));
+        memset(h->config.host_scoped, 0, sizeof(h->config.host_scoped));
+        if (h->up && (h->config.name != i || h->config.lease != w->setup.lease))
             vhost_crash(w, h);
-        change_config(w, h, i, w->lease);
+        change_config(w, h, i, w->setup.lease);
         if (h->up)
             vhost_declare(w, h);
         else

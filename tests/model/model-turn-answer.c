@@ -11,21 +11,21 @@ static void note_decided(const struct world *w, struct host *h, uint64_t mark) {
 
     if (mark > t->mark)
         t->mark = mark;
-    while (t->next < w->n_dues && vturn_due(w, t->next) <= mark)
+    while (t->next < w->turns.n_dues && vturn_due(w, t->next) <= mark)
         t->next++;
 }
 
 static void note_open(struct world *w, const struct host *h, const struct run *r) {
-    struct due *due = &w->dues[r->turn.due];
+    struct due *due = &w->turns.dues[r->turn.due];
 
     due->is_open = true;
-    if (r->turn.committed || due->committer == r->id + 1 || strcmp(h->turns.epoch, w->m.epoch) != 0)
+    if (r->turn.committed || due->committer == r->id + 1 || strcmp(h->turns.epoch, w->redis.now.epoch) != 0)
         due->excused = true;
 }
 
 /* Its host is lost, or its session: the turn is another's, but in a new epoch and after the commit, where it is over. */
 static void note_lost(struct world *w, const struct host *h, const struct run *r) {
-    if (!r->started && r->state != RUN_DONE && (r->turn.taken || r->state != RUN_ASKED || r->sent))
+    if (!r->process.started && r->state != RUN_DONE && (r->turn.taken || r->state != RUN_ASKED || r->sent))
         note_open(w, h, r);
 }
 
@@ -34,7 +34,7 @@ void vturn_lose(struct world *w, struct run *r) {
 
     if (r->state == RUN_ASKED) { /* it asks again */
         r->sent = false;
-        if (w->dues[r->turn.due].holder == r->id + 1) /* it was this host's, which did not know */
+        if (w->turns.dues[r->turn.due].holder == r->id + 1) /* it was this host's, which did not know */
             note_open(w, h, r);
         return;
     }
@@ -44,15 +44,15 @@ void vturn_lose(struct world *w, struct run *r) {
 }
 
 void vturn_crash(struct world *w, struct host *h) {
-    for (unsigned k = 0; k < w->n_dues; k++)
-        if (w->dues[k].skipped_by == h->index + 1) /* nobody else was to tell */
-            w->dues[k].excused = true;
+    for (unsigned k = 0; k < w->turns.n_dues; k++)
+        if (w->turns.dues[k].skipped_by == h->index + 1) /* nobody else was to tell */
+            w->turns.dues[k].excused = true;
     h->turns.asking = RUNS_MAX;
     h->turns.look_at = 0;
     h->turns.not_before = 0;
     memset(h->turns.open_at, 0, sizeof(h->turns.open_at));
     world_foreach_run(w, r) {
-        if (r->host != h->index || !r->turn.is || r->state == RUN_NONE || r->alive)
+        if (r->host != h->index || !r->turn.is || r->state == RUN_NONE || r->process.alive)
             continue;
         note_lost(w, h, r);
         r->state = RUN_DONE;
@@ -62,7 +62,7 @@ void vturn_crash(struct world *w, struct host *h) {
 
 static void on_asked(struct world *w, struct host *h, struct run *r, const redisReply *reply) {
     const char *word = reply_word(reply_at(reply, 0));
-    struct due *due = &w->dues[r->turn.due];
+    struct due *due = &w->turns.dues[r->turn.due];
     usec_t ms = reply_number(reply_at(reply, 3));
 
     vturn_forget(h, r);
@@ -74,8 +74,8 @@ static void on_asked(struct world *w, struct host *h, struct run *r, const redis
         for (size_t i = at + 2; i < n; i++) {
             unsigned k = vturn_find(w, reply_number(reply_at(reply_at(reply, i), 0)));
 
-            if (k < w->n_dues)
-                w->dues[k].excused = true; /* it gave up */
+            if (k < w->turns.n_dues)
+                w->turns.dues[k].excused = true; /* it gave up */
         }
         h->turns.open_at[r->turn.due] = 0;
         note_decided(w, h, vturn_due(w, r->turn.due));
@@ -91,7 +91,8 @@ static void on_asked(struct world *w, struct host *h, struct run *r, const redis
         return;
     }
     if (strcmp(word, "taken") != 0 && strcmp(word, "skipped") != 0) { /* grace, early, or a full Redis */
-        h->turns.not_before = w->now + USEC_PER_SEC + model_mix(w->seed, 600 + r->id) % (w->lease / 4);
+        h->turns.not_before =
+            w->now + USEC_PER_SEC + model_mix(w->setup.seed, 600 + r->id) % (w->setup.lease / 4);
         return;
     }
     h->turns.open_at[r->turn.due] = 0;
@@ -104,7 +105,7 @@ static void on_committed(struct world *w, struct host *h, struct run *r, const r
 
     if (strcmp(word, "ok") == 0)
         r->turn.committed = true;
-    else if (strcmp(word, "lost") == 0 && r->state == RUN_HELD && !r->started) {
+    else if (strcmp(word, "lost") == 0 && r->state == RUN_HELD && !r->process.started) {
         r->turn.lost = true;
         vclaim_release(w, r);
     }
@@ -116,7 +117,7 @@ static void on_look(struct world *w, struct host *h, const redisReply *list) {
     for (size_t i = 2; reply_at(list, i); i++) {
         unsigned k = vturn_find(w, reply_number(reply_at(reply_at(list, i), 0)));
 
-        if (k < w->n_dues && h->turns.open_at[k] == 0)
+        if (k < w->turns.n_dues && h->turns.open_at[k] == 0)
             h->turns.open_at[k] = w->now + 1 + reply_number(reply_at(reply_at(list, i), 2)) * 1000 + vturn_wait(w, h, k);
     }
 }
@@ -138,7 +139,7 @@ void vturn_on_reply(struct world *w, struct host *h, const struct batch *batch, 
             h->turns.open_at[r->turn.due] = w->now + r->turn.delay_ms * 1000 + 2 * USEC_PER_SEC;
         break;
     case TURN_TELL:
-        (void) snprintf(h->turns.epoch, sizeof(h->turns.epoch), "%s", h->epoch);
+        (void) snprintf(h->turns.epoch, sizeof(h->turns.epoch), "%s", h->clock.epoch);
         break;
     case TURN_LOOK:
         on_look(w, h, reply_at(reply, 3));
@@ -155,6 +156,6 @@ void vturn_on_push(struct world *w, struct host *h, const char *text) {
     if (sscanf(text, "turn %*s %*u %*u %*s %" SCNu64 " %*u %" SCNu64, &due, &ms) != 2)
         return;
     k = vturn_find(w, due);
-    if (k < w->n_dues)
+    if (k < w->turns.n_dues)
         h->turns.open_at[k] = w->now + ms * 1000 + vturn_wait(w, h, k);
 }

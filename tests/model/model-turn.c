@@ -11,21 +11,22 @@
 
 void vturn_init(struct world *w) {
     static const char *const overlaps[] = {"skip", "skip", "queue"};
-    uint64_t dice = model_mix(w->seed, 501);
+    uint64_t dice = model_mix(w->setup.seed, 501);
 
-    w->limits[0] = 1;
-    w->overlap = overlaps[dice % 3];
-    w->again[0] = '-';
+    w->setup.limits[0] = 1;
+    w->turns.overlap = overlaps[dice % 3];
+    w->turns.again[0] = '-';
     if (dice / 3 % 2 == 0)
-        (void) snprintf(w->again, sizeof(w->again), "%" PRIu64, (uint64_t) (uint32_t) (dice / 6 % 2 * (w->lease / 5000)));
-    w->due_period = (1 + model_mix(dice, 1) % (w->lease / USEC_PER_SEC)) * USEC_PER_SEC;
-    w->n_dues = DUES_MAX;
-    for (unsigned k = 0; k < w->n_dues; k++)
-        w->dues[k].at = (2 + w->lease / USEC_PER_SEC / 2) * USEC_PER_SEC + k * w->due_period;
-    for (unsigned i = 0; i < w->n_hosts; i++) {
+        (void) snprintf(w->turns.again, sizeof(w->turns.again), "%" PRIu64,
+                        (uint64_t) (uint32_t) (dice / 6 % 2 * (w->setup.lease / 5000)));
+    w->turns.period = (1 + model_mix(dice, 1) % (w->setup.lease / USEC_PER_SEC)) * USEC_PER_SEC;
+    w->turns.n_dues = DUES_MAX;
+    for (unsigned k = 0; k < w->turns.n_dues; k++)
+        w->turns.dues[k].at = (2 + w->setup.lease / USEC_PER_SEC / 2) * USEC_PER_SEC + k * w->turns.period;
+    for (unsigned i = 0; i < w->setup.n_hosts; i++) {
         struct turn_host *t = &w->hosts[i].turns;
 
-        w->hosts[i].limits[0] = 1;
+        w->hosts[i].config.limits[0] = 1;
         t->asking = t->spare = NOBODY;
         t->skew = (int64_t) (model_mix(dice, 10 + i) % (8 * USEC_PER_SEC)) - (int64_t) (4 * USEC_PER_SEC);
         if (model_mix(dice, 20 + i) % 16 == 0)
@@ -34,28 +35,28 @@ void vturn_init(struct world *w) {
 }
 
 uint64_t vturn_due(const struct world *w, unsigned due) {
-    return 1700000000 + w->dues[due].at / USEC_PER_SEC;
+    return 1700000000 + w->turns.dues[due].at / USEC_PER_SEC;
 }
 
 unsigned vturn_find(const struct world *w, uint64_t due) {
     unsigned k = 0;
 
-    while (k < w->n_dues && vturn_due(w, k) != due)
+    while (k < w->turns.n_dues && vturn_due(w, k) != due)
         k++;
     return k;
 }
 
 /* When a host asks after this: in another order for each due time. */
 usec_t vturn_wait(const struct world *w, const struct host *h, unsigned due) {
-    return model_mix(w->seed, 7000 + due * 10 + h->index) % USEC_PER_SEC;
+    return model_mix(w->setup.seed, 7000 + due * 10 + h->index) % USEC_PER_SEC;
 }
 
 static usec_t due_at(const struct world *w, const struct host *h) {
     int64_t at;
 
-    if (h->turns.next == w->n_dues)
+    if (h->turns.next == w->turns.n_dues)
         return USEC_INFINITY;
-    at = (int64_t) (w->dues[h->turns.next].at + vturn_wait(w, h, h->turns.next)) - h->turns.skew;
+    at = (int64_t) (w->turns.dues[h->turns.next].at + vturn_wait(w, h, h->turns.next)) - h->turns.skew;
     return at > 0 ? (usec_t) at : 0;
 }
 
@@ -64,7 +65,7 @@ static usec_t later(usec_t a, usec_t b) {
 }
 
 static bool may_ask(const struct host *h) {
-    return h->up && h->phase == HOST_LIVE && h->heartbeat_answered;
+    return h->up && h->phase == HOST_LIVE && h->heartbeat.answered;
 }
 
 static bool is_asking(const struct world *w, const struct host *h) {
@@ -79,7 +80,7 @@ usec_t vturn_next_timer(const struct world *w, const struct host *h) {
 
     if (!may_ask(h))
         return USEC_INFINITY;
-    for (unsigned k = 0; k < w->n_dues; k++)
+    for (unsigned k = 0; k < w->turns.n_dues; k++)
         if (t->open_at[k] > 0 && t->open_at[k] < next)
             next = t->open_at[k];
     next = is_asking(w, h) ? USEC_INFINITY : later(later(next, t->not_before), t->drained_until);
@@ -97,7 +98,7 @@ void vturn_forget(struct host *h, struct run *r) {
 
 static void begin(struct host *h, struct redis_command *words) {
     vhost_begin(h, words);
-    command_add(words, h->epoch);
+    command_add(words, h->clock.epoch);
 }
 
 static void send_about(struct world *w, struct run *r, enum turn_call turn, enum redis_script script, struct redis_command *words) {
@@ -108,7 +109,8 @@ static void send_about(struct world *w, struct run *r, enum turn_call turn, enum
 }
 
 bool vturn_is_unsure(const struct run *r) {
-    return r->turn.is && !r->turn.taken && (r->state == RUN_WAITING || r->state == RUN_HELD) && !r->started;
+    return r->turn.is && !r->turn.taken && (r->state == RUN_WAITING || r->state == RUN_HELD) &&
+           !r->process.started;
 }
 
 void vturn_ask(struct world *w, struct run *r) {
@@ -121,7 +123,7 @@ void vturn_ask(struct world *w, struct run *r) {
     (void) snprintf(name, sizeof(name), "0 1 run a%u", r->turn.due);
     command_add(&words, name);
     command_add_u64(&words, vturn_due(w, r->turn.due));
-    command_add(&words, w->overlap);
+    command_add(&words, w->turns.overlap);
     for (unsigned p = 0; p < POOLS_MAX; p++) {
         if (r->permits[p] == 0)
             continue;
@@ -142,7 +144,7 @@ static void send_turned(struct world *w, struct run *r, enum turn_call turn, con
     command_add(&words, what);
     command_add(&words, vclaim_id(r, id));
     if (turn == TURN_COMMIT) {
-        command_add(&words, w->again);
+        command_add(&words, w->turns.again);
         command_add(&words, id);
     }
     if (strcmp(what, "back") == 0) {
@@ -160,18 +162,18 @@ void vturn_commit(struct world *w, struct run *r) {
 
 void vturn_end(struct world *w, struct run *r) {
     vturn_forget(&w->hosts[r->host], r);
-    if (!r->started && !r->turn.lost && r->turn.back == 0)
-        w->dues[r->turn.due].excused = true; /* stopped: it is over */
+    if (!r->process.started && !r->turn.lost && r->turn.back == 0)
+        w->turns.dues[r->turn.due].excused = true; /* stopped: it is over */
     send_turned(w, r, TURN_END, r->turn.back > 0 ? "back" : "over");
 }
 
 void vturn_process_ended(struct world *w, struct run *r) {
-    struct due *due = &w->dues[r->turn.due];
+    struct due *due = &w->turns.dues[r->turn.due];
 
-    if (!r->turn.is || r->lost || r->turn.attempt >= 3 || model_mix(w->seed, 9000 + r->id) % 3 > 0)
+    if (!r->turn.is || r->lost || r->turn.attempt >= 3 || model_mix(w->setup.seed, 9000 + r->id) % 3 > 0)
         return;
     r->turn.back = r->turn.attempt + 1; /* it failed */
-    r->turn.delay_ms = model_mix(w->seed, 9500 + r->id) % (w->lease / 1000);
+    r->turn.delay_ms = model_mix(w->setup.seed, 9500 + r->id) % (w->setup.lease / 1000);
     due->given_back = true;
 }
 
@@ -179,7 +181,7 @@ static void look(struct world *w, struct host *h) {
     struct redis_command words = {0};
     struct batch batch = {.turn = TURN_LOOK};
 
-    h->turns.look_at = w->now + vhost_lasts(h, h->lease);
+    h->turns.look_at = w->now + vhost_lasts(h, h->config.lease);
     begin(h, &words);
     command_add(&words, "look");
     command_add(&words, "a");
@@ -203,21 +205,22 @@ static void report(struct world *w, struct host *h) {
     begin(h, &words);
     command_add(&words, "report");
     world_foreach_run(w, r) {
-        if (r->host != h->index || !r->turn.is || !vclaim_is_notified(r) || (!r->alive && !r->turn.taken))
+        if (r->host != h->index || !r->turn.is || !vclaim_is_notified(r) ||
+            (!r->process.alive && !r->turn.taken))
             continue;
         command_add(&words, vclaim_id(r, id));
         command_add(&words, r->turn.committed ? "C" : "T");
         command_add(&words, "a");
         command_add_u64(&words, vturn_due(w, r->turn.due));
         command_add_u64(&words, r->turn.attempt);
-        command_add(&words, w->again);
+        command_add(&words, w->turns.again);
         command_add(&words, "-");
     }
     world_send(w, h, REDIS_SCRIPT_TURNED, &words, HOST_LIVE, &batch);
 }
 
 void vturn_on_live(struct world *w, struct host *h) {
-    if (strcmp(h->turns.epoch, h->epoch) != 0)
+    if (strcmp(h->turns.epoch, h->clock.epoch) != 0)
         report(w, h);
     h->turns.look_at = w->now + 1;
 }
@@ -235,18 +238,19 @@ static struct run *make_run(struct world *w, struct host *h, unsigned due) {
     *r = (struct run) {.host = h->index, .id = id, .queue_limit = 1000, .state = RUN_ASKED};
     r->turn = (struct turn_run) {.is = true, .due = due, .attempt = 1};
     r->permits[0] = 1;
-    if (w->n_pools > 1 && h->limits[1] > 0 && !h->host_scoped[1] && model_mix(w->seed, 300 + due) % 3 == 0)
+    if (w->setup.n_pools > 1 && h->config.limits[1] > 0 && !h->config.host_scoped[1] &&
+        model_mix(w->setup.seed, 300 + due) % 3 == 0)
         r->permits[1] = 1;
-    r->duration = model_mix(w->seed, 400 + r->id) % (w->lease / 2);
+    r->duration = model_mix(w->setup.seed, 400 + r->id) % (w->setup.lease / 2);
     return r;
 }
 
 /* The oldest due time that this host may ask for now; n_dues: none. */
 static unsigned find_question(const struct world *w, const struct host *h) {
-    for (unsigned k = 0; k < w->n_dues; k++)
+    for (unsigned k = 0; k < w->turns.n_dues; k++)
         if (h->turns.open_at[k] > 0 && h->turns.open_at[k] <= w->now)
             return k;
-    return due_at(w, h) <= w->now ? h->turns.next : w->n_dues;
+    return due_at(w, h) <= w->now ? h->turns.next : w->turns.n_dues;
 }
 
 void vturn_on_timer(struct world *w, struct host *h) {
@@ -261,7 +265,7 @@ void vturn_on_timer(struct world *w, struct host *h) {
         return;
     }
     due = find_question(w, h);
-    if (is_asking(w, h) || w->now < t->not_before || w->now < t->drained_until || due == w->n_dues)
+    if (is_asking(w, h) || w->now < t->not_before || w->now < t->drained_until || due == w->turns.n_dues)
         return;
     r = make_run(w, h, due);
     if (!r) {
@@ -275,23 +279,24 @@ void vturn_on_timer(struct world *w, struct host *h) {
 void vturn_drain(struct world *w, struct host *h, usec_t duration) {
     h->turns.drained_until = w->now + duration;
     world_foreach_run(w, r) {
-        if (r->host != h->index || !r->turn.is || !r->turn.taken || r->started || r->state < RUN_WAITING || r->state > RUN_HELD || !h->up)
+        if (r->host != h->index || !r->turn.is || !r->turn.taken || r->process.started ||
+            r->state < RUN_WAITING || r->state > RUN_HELD || !h->up)
             continue;
         r->turn.back = r->turn.attempt;
-        w->dues[r->turn.due].is_open = true;
+        w->turns.dues[r->turn.due].is_open = true;
         vclaim_release(w, r);
     }
 }
 
 bool vturn_is_done(const struct world *w) {
-    if (!w->turns)
+    if (!w->turns.is_on)
         return true;
-    for (unsigned i = 0; i < w->n_hosts; i++) {
+    for (unsigned i = 0; i < w->setup.n_hosts; i++) {
         const struct turn_host *t = &w->hosts[i].turns;
 
-        if (is_asking(w, &w->hosts[i]) || t->next < w->n_dues)
+        if (is_asking(w, &w->hosts[i]) || t->next < w->turns.n_dues)
             return false;
-        for (unsigned k = 0; k < w->n_dues; k++)
+        for (unsigned k = 0; k < w->turns.n_dues; k++)
             if (t->open_at[k] > 0 && t->open_at[k] < w->now + 2 * w->longest) /* else Redis's clock was set back during its delay */
                 return false;
     }

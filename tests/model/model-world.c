@@ -12,11 +12,11 @@
 static const char *const pool_names[2][POOLS_MAX] = {{"a", "b", "c", ""}, {"a", "t/x", "t/y", "t/*"}};
 
 const char *model_pool(const struct world *w, unsigned pool) {
-    return pool_names[w->has_keys][pool];
+    return pool_names[w->setup.has_keys][pool];
 }
 
 unsigned model_find_pool(const struct world *w, const char *text) {
-    for (unsigned p = 0; p < w->n_pools; p++) {
+    for (unsigned p = 0; p < w->setup.n_pools; p++) {
         size_t n = strlen(model_pool(w, p));
 
         if (strncmp(text, model_pool(w, p), n) == 0 && (text[n] == '\0' || text[n] == ':'))
@@ -26,7 +26,7 @@ unsigned model_find_pool(const struct world *w, const char *text) {
 }
 
 bool model_is_key(const struct world *w, unsigned pool) {
-    return w->has_keys && (pool == 1 || pool == 2);
+    return w->setup.has_keys && (pool == 1 || pool == 2);
 }
 
 uint64_t model_mix(uint64_t a, uint64_t b) { /* splitmix64 */
@@ -38,7 +38,7 @@ uint64_t model_mix(uint64_t a, uint64_t b) { /* splitmix64 */
 }
 
 usec_t world_draw(struct world *w, usec_t most) {
-    return 200 + model_mix(w->seed, w->draws++) % most;
+    return 200 + model_mix(w->setup.seed, w->draws++) % most;
 }
 
 void world_trace(const struct world *w, const char *format, ...) {
@@ -66,10 +66,15 @@ static void event_free(struct model_event *e) {
 static struct model_event *event_add(struct world *w, enum event_kind kind, const struct host *h, usec_t at) {
     struct model_event *e = calloc(1, sizeof(*e));
 
-    if (!e || w->n_events == EVENTS_MAX)
+    if (!e || w->events.n == EVENTS_MAX)
         abort();
-    *e = (struct model_event) {.kind = kind, .at = at, .order = w->order++, .host = h->index, .wire = h->wire, .sent = w->now};
-    w->events[w->n_events++] = e;
+    *e = (struct model_event){.kind = kind,
+                              .at = at,
+                              .order = w->events.order++,
+                              .host = h->index,
+                              .wire = h->network.wire,
+                              .sent = w->now};
+    w->events.all[w->events.n++] = e;
     return e;
 }
 
@@ -79,15 +84,15 @@ static usec_t in_order(usec_t *last, usec_t at) {
 }
 
 void world_break(struct world *w, struct host *h, usec_t after) {
-    if (h->wire_dead)
+    if (h->network.wire_dead)
         return;
-    h->wire_dead = true;
+    h->network.wire_dead = true;
     event_add(w, EVENT_BROKEN, h, w->now + after);
 }
 
 static struct model_event *add_call(struct world *w, struct host *h, usec_t at, enum redis_script script, const struct redis_command *words,
                                     enum host_phase during) {
-    struct model_event *e = event_add(w, EVENT_CALL, h, in_order(&h->last_call, at));
+    struct model_event *e = event_add(w, EVENT_CALL, h, in_order(&h->network.last_call, at));
 
     e->script = script;
     for (size_t i = 0; i < words->n; i++)
@@ -103,51 +108,52 @@ void world_send(struct world *w, struct host *h, enum redis_script script, struc
     struct model_event *e;
 
     vbatch_flush(w, h);
-    at = w->now + world_draw(w, w->heartbeat / 40);
-    if (h->lose_call || h->cut_until > w->now) {
+    at = w->now + world_draw(w, w->setup.heartbeat / 40);
+    if (h->network.lose_call || h->network.cut_until > w->now) {
         world_trace(w, "h%u: %s is lost on its way", h->index, redis_script_name(script));
-        h->lose_call = false;
-        world_break(w, h, w->heartbeat / 2);
+        h->network.lose_call = false;
+        world_break(w, h, w->setup.heartbeat / 2);
         command_done(words);
         return;
     }
-    if (h->wire_dead) {
+    if (h->network.wire_dead) {
         command_done(words);
         return;
     }
-    if (h->stall_call > 0) {
-        at += h->stall_call;
-        if (h->stall_call > w->heartbeat) { /* its berthd does not wait for it */
-            event_add(w, EVENT_BROKEN, h, w->now + w->heartbeat / 2);
-            h->wire_dead = true;
+    if (h->network.stall_call > 0) {
+        at += h->network.stall_call;
+        if (h->network.stall_call > w->setup.heartbeat) { /* its berthd does not wait for it */
+            event_add(w, EVENT_BROKEN, h, w->now + w->setup.heartbeat / 2);
+            h->network.wire_dead = true;
         }
-        h->stall_call = 0;
+        h->network.stall_call = 0;
     }
     e = add_call(w, h, at, script, words, during);
     if (batch)
         e->batch = *batch;
-    if (batch && h->twice) {
+    if (batch && h->network.twice) {
         add_call(w, h, at, script, words, during)->is_unawaited = true;
-        h->twice = false;
+        h->network.twice = false;
     }
     command_done(words);
 }
 
 void world_push(struct world *w, unsigned session, const char *text) {
-    for (unsigned i = 0; i < w->n_hosts; i++) {
+    for (unsigned i = 0; i < w->setup.n_hosts; i++) {
         struct host *h = &w->hosts[i];
         struct model_event *e;
-        usec_t at = w->now + world_draw(w, w->heartbeat / 40) + h->stall_push;
+        usec_t at = w->now + world_draw(w, w->setup.heartbeat / 40) + h->network.stall_push;
 
-        if (h->session != session || !h->up || h->phase == HOST_DOWN || h->wire_dead || h->cut_until > w->now)
+        if (h->session != session || !h->up || h->phase == HOST_DOWN || h->network.wire_dead ||
+            h->network.cut_until > w->now)
             continue;
-        if (h->lose_push) {
-            h->lose_push = false;
+        if (h->network.lose_push) {
+            h->network.lose_push = false;
             world_trace(w, "a push to h%u is lost: %s", i, text);
             return;
         }
-        h->stall_push = 0;
-        e = event_add(w, EVENT_PUSH, h, in_order(&h->last_push, at));
+        h->network.stall_push = 0;
+        e = event_add(w, EVENT_PUSH, h, in_order(&h->network.last_push, at));
         e->text = strdup(text);
         if (!e->text)
             abort();
@@ -191,9 +197,9 @@ redisReply *world_call(struct world *w, enum redis_script script, const struct r
     const redisReply *pushes;
     redisReply *reply;
 
-    bridge_set_full(w->bridge, w->now < w->full_until);
-    bridge_set_replica(w->bridge, w->now < w->replica_until);
-    reply = bridge_call(w->bridge, script, w->tight, world_redis_time(w), w->replid, words);
+    bridge_set_full(w->bridge, w->now < w->redis.full_until);
+    bridge_set_replica(w->bridge, w->now < w->redis.replica_until);
+    reply = bridge_call(w->bridge, script, w->setup.tight, world_redis_time(w), w->redis.replid, words);
     pushes = reply_at(reply, 1);
     trace_call(w, script, words, reply);
     rules_apply(w, script, words, reply);
@@ -210,39 +216,39 @@ redisReply *world_call(struct world *w, enum redis_script script, const struct r
 static void note_heartbeat(struct world *w, struct host *h, const redisReply *reply) {
     if (strcmp(reply_word(reply_at(reply_at(reply, 0), 0)), "ok") != 0)
         return;
-    if (h->healthy_since == 0 || w->now > h->last_beat + w->heartbeat + w->heartbeat / 4)
-        h->healthy_since = w->now;
-    h->last_beat = w->now;
-    if (!w->m.empty && w->m.replid == w->replid)
+    if (h->health.since == 0 || w->now > h->health.last_beat + w->setup.heartbeat + w->setup.heartbeat / 4)
+        h->health.since = w->now;
+    h->health.last_beat = w->now;
+    if (!w->redis.now.empty && w->redis.now.replid == w->redis.replid)
         check_heartbeat(w, h);
 }
 
 static void on_call(struct world *w, struct model_event *e) {
     struct host *h = &w->hosts[e->host];
-    bool is_present = e->wire == h->wire && h->up;
+    bool is_present = e->wire == h->network.wire && h->up;
     struct model_event *answer;
     redisReply *reply;
     usec_t at;
 
-    if (h->cut_until > w->now)
+    if (h->network.cut_until > w->now)
         return;
     reply = world_call(w, e->script, &e->words);
     if (e->script == REDIS_SCRIPT_HEARTBEAT && is_present)
         note_heartbeat(w, h, reply);
-    if (!is_present || h->wire_dead || e->is_unawaited) {
+    if (!is_present || h->network.wire_dead || e->is_unawaited) {
         freeReplyObject(reply);
         return;
     }
-    if (h->lose_answer) {
+    if (h->network.lose_answer) {
         world_trace(w, "h%u: the answer is lost on its way", h->index);
-        h->lose_answer = false;
-        world_break(w, h, w->heartbeat / 2);
+        h->network.lose_answer = false;
+        world_break(w, h, w->setup.heartbeat / 2);
         freeReplyObject(reply);
         return;
     }
-    at = w->now + world_draw(w, w->heartbeat / 40) + h->stall_answer;
-    h->stall_answer = 0;
-    answer = event_add(w, EVENT_ANSWER, h, in_order(&h->last_answer, at));
+    at = w->now + world_draw(w, w->setup.heartbeat / 40) + h->network.stall_answer;
+    h->network.stall_answer = 0;
+    answer = event_add(w, EVENT_ANSWER, h, in_order(&h->network.last_answer, at));
     answer->script = e->script;
     answer->reply = reply;
     answer->during = e->during;
@@ -254,15 +260,15 @@ static void on_call(struct world *w, struct model_event *e) {
 static bool dispatch(struct world *w, struct model_event *e) {
     struct host *h = &w->hosts[e->host];
 
-    if (e->kind == EVENT_CALL && w->redis_frozen_until > w->now) {
-        e->at = w->redis_frozen_until;
+    if (e->kind == EVENT_CALL && w->redis.frozen_until > w->now) {
+        e->at = w->redis.frozen_until;
         return false;
     }
     if (e->kind == EVENT_CALL) {
         on_call(w, e);
         return true;
     }
-    if (!h->up || e->wire != h->wire || (h->cut_until > w->now && e->kind != EVENT_BROKEN))
+    if (!h->up || e->wire != h->network.wire || (h->network.cut_until > w->now && e->kind != EVENT_BROKEN))
         return true;
     if (h->frozen_until > w->now) {
         e->at = h->frozen_until;
@@ -273,19 +279,19 @@ static bool dispatch(struct world *w, struct model_event *e) {
     else if (e->kind == EVENT_PUSH)
         vclaim_on_push(w, h, e->text);
     else
-        vhost_down(w, h, w->heartbeat / 8);
+        vhost_down(w, h, w->setup.heartbeat / 8);
     return true;
 }
 
 void world_thaw(struct world *w) {
-    for (size_t i = 0; i < w->n_events; i++) {
-        struct model_event *e = w->events[i];
+    for (size_t i = 0; i < w->events.n; i++) {
+        struct model_event *e = w->events.all[i];
 
-        if (e->at == (e->kind == EVENT_CALL ? w->redis_frozen_until : w->hosts[e->host].frozen_until))
+        if (e->at == (e->kind == EVENT_CALL ? w->redis.frozen_until : w->hosts[e->host].frozen_until))
             e->at = w->now; /* what comes later must not overtake it */
     }
-    w->redis_frozen_until = 0;
-    for (unsigned i = 0; i < w->n_hosts; i++)
+    w->redis.frozen_until = 0;
+    for (unsigned i = 0; i < w->setup.n_hosts; i++)
         w->hosts[i].frozen_until = 0;
 }
 
@@ -294,9 +300,10 @@ void world_thaw(struct world *w) {
 static size_t first_event(const struct world *w) {
     size_t first = 0;
 
-    for (size_t i = 1; i < w->n_events; i++)
-        if (w->events[i]->at < w->events[first]->at ||
-            (w->events[i]->at == w->events[first]->at && w->events[i]->order < w->events[first]->order))
+    for (size_t i = 1; i < w->events.n; i++)
+        if (w->events.all[i]->at < w->events.all[first]->at ||
+            (w->events.all[i]->at == w->events.all[first]->at &&
+             w->events.all[i]->order < w->events.all[first]->order))
             first = i;
     return first;
 }
@@ -305,7 +312,7 @@ static struct host *first_timer(struct world *w, usec_t *ret_at) {
     struct host *first = NULL;
 
     *ret_at = USEC_INFINITY;
-    for (unsigned i = 0; i < w->n_hosts; i++) {
+    for (unsigned i = 0; i < w->setup.n_hosts; i++) {
         struct host *h = &w->hosts[i];
         usec_t at = h->up ? vhost_next_timer(w, h) : h->start_at > 0 ? h->start_at : USEC_INFINITY;
 
@@ -318,14 +325,15 @@ static struct host *first_timer(struct world *w, usec_t *ret_at) {
 }
 
 void world_end_turn(struct world *w) {
-    for (unsigned i = 0; i < w->n_hosts; i++)
+    for (unsigned i = 0; i < w->setup.n_hosts; i++)
         vbatch_flush(w, &w->hosts[i]);
 }
 
 void world_advance(struct world *w, usec_t until) {
     while (!model_failed(w)) {
         size_t i = first_event(w);
-        usec_t timer, end = vclaim_next_end(w), event = w->n_events > 0 ? w->events[i]->at : USEC_INFINITY;
+        usec_t timer, end = vclaim_next_end(w),
+                      event = w->events.n > 0 ? w->events.all[i]->at : USEC_INFINITY;
         struct host *h = first_timer(w, &timer);
 
         if (end > until && event > until && timer > until)
@@ -333,13 +341,13 @@ void world_advance(struct world *w, usec_t until) {
         if (end <= event && end <= timer) {
             w->now = end > w->now ? end : w->now;
             vclaim_pass_time(w);
-        } else if (event < timer || (event == timer && model_mix(w->seed, w->draws++) % 2 == 0)) {
-            struct model_event *e = w->events[i];
+        } else if (event < timer || (event == timer && model_mix(w->setup.seed, w->draws++) % 2 == 0)) {
+            struct model_event *e = w->events.all[i];
 
             w->now = event > w->now ? event : w->now;
             if (!dispatch(w, e))
                 continue;
-            w->events[i] = w->events[--w->n_events];
+            w->events.all[i] = w->events.all[--w->events.n];
             h = &w->hosts[e->host];
             event_free(e);
         } else {
@@ -349,9 +357,9 @@ void world_advance(struct world *w, usec_t until) {
             else
                 vhost_start(w, h);
         }
-        if (w->disaster == DISASTER_DUE)
+        if (w->disaster.phase == DISASTER_DUE)
             world_disaster(w);
-        for (unsigned k = 0; k < w->n_hosts; k++)
+        for (unsigned k = 0; k < w->setup.n_hosts; k++)
             if (w->hosts[k].up && w->hosts[k].frozen_until <= w->now)
                 vclaim_reap(w, &w->hosts[k]);
         world_end_turn(w);
@@ -361,7 +369,7 @@ void world_advance(struct world *w, usec_t until) {
 }
 
 void world_done(struct world *w) {
-    for (size_t i = 0; i < w->n_events; i++)
-        event_free(w->events[i]);
-    w->n_events = 0;
+    for (size_t i = 0; i < w->events.n; i++)
+        event_free(w->events.all[i]);
+    w->events.n = 0;
 }
