@@ -48,12 +48,9 @@ static void begin(const char *jobs, usec_t deadline) {
     free(test_runner_read(&t, "a.out"));
 }
 
-/* The guard left its report where the attack let nobody speak to it; the runner tells of it who says hello. */
+/* The attack keeps others from the guard, so the guard leaves a report. The runner sends it after the next hello. */
 static void await_report(void) {
-    usec_t until = clock_boottime() + 15 * USEC_PER_SEC;
-
-    while (!test_runner_has_file(&t, '1', PROTOCOL_REPORT_SUFFIX) && clock_boottime() < until)
-        (void) usleep(1000);
+    test_runner_await_file(&t, '1', PROTOCOL_REPORT_SUFFIX);
     end_attacks();
     close(t.fd);
     t.fd = test_runner_connect(&t);
@@ -89,7 +86,7 @@ static void test_deadline(void) {
     test_runner_done(&t);
 }
 
-/* And the runner goes on: it starts jobs and tells how they end. */
+/* The runner goes on: it starts jobs and reports their ends. */
 static void test_runner_goes_on(void) {
     struct attack *a;
 
