@@ -21,6 +21,7 @@
 
 enum { CATCHES_UP, FAILS, REPLACES, JOBS };
 static const char *const names[JOBS] = {"d-catch", "d-fail", "d-replace"};
+#define SHARED "d-any"
 
 const char *due_jobs(void) {
     static char text[4096];
@@ -39,8 +40,9 @@ const char *due_jobs(void) {
         "\"50ms\" "
         "pools = {\"db\"} on-failure = {\"d-hook\"} }\n"
         "job \"d-replace\" { %s, \"--for\", \"1500\"} schedule = {\"* * * * *\"} overlap = \"replace\" }\n"
-        "job \"d-hook\" { %s} }\n",
-        witness, witness, ATTEMPTS - 1, witness, witness);
+        "job \"d-hook\" { %s} }\n"
+        "job \"" SHARED "\" { %s, \"--for\", \"100\"} schedule = {\"* * * * *\"} on = \"any\" }\n",
+        witness, witness, ATTEMPTS - 1, witness, witness, witness);
     return text;
 }
 
@@ -90,7 +92,63 @@ static size_t count_runs(struct host *h, bool show) {
     return n;
 }
 
+/* SIZE_MAX: none. */
+static size_t minute_of(const char *line, const char *field) {
+    int64_t at;
+
+    if (schedule_parse_time(event_get(line, field), &at) < 0 || at < FIRST || (at - FIRST) / 60 >= MINUTES)
+        return SIZE_MAX;
+    return (size_t) ((at - FIRST) / 60);
+}
+
+static bool is_event(const char *line, const char *names_of_events) {
+    char search[40];
+    size_t n = strcspn(line, ":");
+
+    snprintf(search, sizeof(search), " %.*s ", (int) (n < 32 ? n : 32), line);
+    return strstr(names_of_events, search) != NULL;
+}
+
+/* `missed` may stand for several. */
+static size_t last_minute(const char *line) {
+    return is_event(line, " missed ") ? minute_of(line, "until") : minute_of(line, "due");
+}
+
+/* Marks the due times of the shared job that a host has decided, or knows to be. */
+static void read_decided(const char *log, bool decided[static MINUTES]) {
+    char line[1024];
+
+    for (const char *at = log; at && *at; at = *strchrnul(at, '\n') ? strchrnul(at, '\n') + 1 : NULL) {
+        snprintf(line, sizeof(line), "%.*s", (int) strcspn(at, "\n"), at);
+        if (!strstr(line, " job=" SHARED " ") ||
+            !is_event(line, " started exited withdrawn refused skipped missed turn-taken "))
+            continue;
+        for (size_t m = minute_of(line, "due"); m < MINUTES && m <= last_minute(line); m++)
+            decided[m] = true;
+    }
+}
+
+/* Returns the first minute whose due time of the shared job nobody has decided; l->n_minutes: none. */
+static size_t first_undecided(const struct load *l) {
+    bool decided[MINUTES] = {};
+    size_t m = 0;
+
+    for (size_t i = 0; i < LOAD_HOSTS; i++) {
+        const struct host *h = l->hosts[i].host;
+
+        read_decided(h->log.data, decided);
+        read_decided(h->berthd ? child_text(h->berthd, 2) : NULL, decided);
+    }
+    while (m < l->n_minutes && decided[m])
+        m++;
+    return m;
+}
+
 void due_settle(struct load *l) {
+    usec_t patience = clock_boottime() + PATIENCE;
+
+    while (first_undecided(l) < l->n_minutes && clock_boottime() < patience)
+        load_turn(l, clock_boottime() + 100 * USEC_PER_MSEC);
     for (size_t i = 0; i < LOAD_HOSTS; i++) {
         usec_t until = clock_boottime() + PATIENCE;
 
@@ -110,23 +168,6 @@ static struct told { /* of one host */
     bool gave_up[MINUTES], hook[MINUTES];
     char last_run[MINUTES][ID_TEXT_SIZE]; /* whose end the hook is for */
 } told;
-
-/* SIZE_MAX: none. */
-static size_t minute_of(const char *line, const char *field) {
-    int64_t at;
-
-    if (schedule_parse_time(event_get(line, field), &at) < 0 || at < FIRST || (at - FIRST) / 60 >= MINUTES)
-        return SIZE_MAX;
-    return (size_t) ((at - FIRST) / 60);
-}
-
-static bool is_event(const char *line, const char *names_of_events) {
-    char search[40];
-    size_t n = strcspn(line, ":");
-
-    snprintf(search, sizeof(search), " %.*s ", (int) (n < 32 ? n : 32), line);
-    return strstr(names_of_events, search) != NULL;
-}
 
 static void read_hook(const char *line) {
     const char *of = event_get(line, "of_run");
@@ -164,7 +205,7 @@ static void read_line(const char *line) {
     first = job < JOBS ? minute_of(line, "due") : SIZE_MAX;
     if (first == SIZE_MAX)
         return;
-    last = is_event(line, " missed ") ? minute_of(line, "until") : first;
+    last = last_minute(line);
     if (last != SIZE_MAX && is_event(line, " started exited withdrawn refused skipped missed "))
         for (size_t m = first; m <= last; m++)
             told.due[job][m] = true;
@@ -198,6 +239,11 @@ static void judge_host(const struct load *l, const struct load_host *h, struct v
 }
 
 void due_judge(const struct load *l, char *const logs[static LOAD_HOSTS], struct verdict *ret) {
+    size_t undecided = first_undecided(l);
+
+    ret->n_due += l->n_minutes;
+    if (undecided < l->n_minutes)
+        complain(ret, &l->hosts[0], undecided, SHARED " was begun by no host, and not missed");
     for (size_t i = 0; i < LOAD_HOSTS; i++) {
         char *copy = strdup(logs[i]), *rest = copy;
 

@@ -154,6 +154,7 @@ void load_up(struct load *l, uint64_t seed, bool has_schedules) {
     note_limit(l, "db", LOAD_DB);
     note_limit(l, "net", LOAD_NET);
     note_limits(l, PATTERN, LOAD_TENANT);
+    note_limit(l, "@d-any", 1); /* tests/faults/due.h */
     for (size_t i = 0; i < LOAD_HOSTS; i++) {
         l->hosts[i].host = host_add(names[i], "%s", load_pools(0));
         l->hosts[i].has_schedules = has_schedules;

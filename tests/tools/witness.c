@@ -179,13 +179,15 @@ static int wait_for_end(int signals) {
 }
 
 static const char *name_by_due_time(void) {
+    bool is_shared = strchr(from_environment("BERTH_POOLS"), '@'); /* by hosts: any of them may run it */
     static char text[64];
 
     if (getenv("BERTH_OF_JOB"))
         snprintf(text, sizeof(text), "%s/%s/%s/%s/%s", from_environment("BERTH_HOST"), from_environment("BERTH_JOB"), from_environment("BERTH_OF_JOB"),
                  from_environment("BERTH_OF_DUE"), from_environment("BERTH_OF_EVENT"));
     else
-        snprintf(text, sizeof(text), "%s/%s/%s/%s", from_environment("BERTH_HOST"), from_environment("BERTH_JOB"), from_environment("BERTH_DUE"),
+        snprintf(text, sizeof(text), "%s/%s/%s/%s", is_shared ? "any" : from_environment("BERTH_HOST"),
+                 from_environment("BERTH_JOB"), from_environment("BERTH_DUE"),
                  from_environment("BERTH_ATTEMPT"));
     return text;
 }
