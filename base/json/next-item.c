@@ -75,7 +75,7 @@ json_t *next_item_to_json(const struct next_item *item, usec_t now) {
     k |= json_object_set_new(o, "job", text_or_null(item->job));
     k |= json_object_set_new(o, "begin", json_string(clock_format(item->begin_realtime, begin)));
     k |= json_object_set_new(o, "in_ms", json_integer(in));
-    k |= json_object_set_new(o, "on", json_string("each"));
+    k |= json_object_set_new(o, "on", json_string(item->is_shared ? "any" : "each"));
     k |= json_object_set_new(o, "trigger", json_string(item->trigger));
     k |= json_object_set_new(o, "attempt", item->attempt > 0 ? json_integer(item->attempt) : json_null());
     k |= json_object_set_new(o, "hosts", json_null());

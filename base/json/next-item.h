@@ -5,6 +5,7 @@
  * next -e`. */
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "base/clock.h"
 #include "base/schedule/schedule.h"
@@ -13,6 +14,7 @@ struct next_item {
     const char *job;                  /* NULL: of an entry, without a job */
     const char *trigger;
     usec_t begin_realtime;
+    bool is_shared;                   /* hosts share the job: any one of them begins it */
     uint32_t attempt;                 /* of a run between two attempts; 0: another trigger */
     const struct schedule_due *due;   /* by a schedule; NULL: by another trigger, and the rest is not used */
     const struct schedule *schedule;

@@ -194,6 +194,7 @@ json_t *json_job(struct manager *m, const struct job_settings *settings) {
     k |= json_object_set_new(o, "last_exit_code", json_number(job.last_exit_code, job.last_exit_code >= 0));
     k |= json_object_set_new(o, "last_signal", json_number(job.last_signal, job.last_signal >= 0));
     k |= json_object_set_new(o, "next", json_time(job.next_realtime));
+    k |= json_object_set_new(o, "on", json_string(settings->triggers.sharing.on == JOB_ON_ANY ? "any" : "each"));
     k |= json_object_set_new(o, "schedule", json_schedule(&settings->triggers.schedule));
     k |= json_object_set_new(o, "zone", json_text(has_schedule ? settings->triggers.zone.name : NULL));
     k |= json_object_set_new(o, "zone_error", json_text(job.zone_error));

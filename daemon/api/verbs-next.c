@@ -19,6 +19,7 @@ static json_t *json_coming(const struct coming *coming, usec_t now) {
         .job = coming->settings->name,
         .trigger = run_trigger_name(coming->trigger),
         .begin_realtime = coming->begin_realtime,
+        .is_shared = triggers->sharing.on == JOB_ON_ANY,
         .attempt = coming->attempt,
         .due = coming->trigger == RUN_TRIGGER_SCHEDULE ? &coming->due : NULL,
         .schedule = &triggers->schedule,

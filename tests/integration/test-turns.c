@@ -25,6 +25,17 @@ static void await_decided(int64_t due) {
 
 #define MINUTES 20
 
+/* What people see of the option. */
+static void check_shown(void) {
+    json_t *shown = berth_json(sharing_hosts[0], "next j");
+
+    AT_STRING(shown, "next.0.on", "any");
+    json_decref(shown);
+    shown = berth_json(sharing_hosts[0], "jobs");
+    AT_STRING(shown, "jobs.name=j.on", "any");
+    json_decref(shown);
+}
+
 /* S14, in short: each due time once, and not always by the same host. */
 static void once(void) {
     char config[1024];
@@ -36,6 +47,7 @@ static void once(void) {
         await_decided(SHARING_FIRST + i * SHARING_MINUTE);
     }
     TEST_INT(sharing_count("started", "job=j"), MINUTES);
+    check_shown();
     for (size_t i = 0; i < SHARING_HOSTS; i++)
         CU_ASSERT(host_count(sharing_hosts[i], "started", "job=j") < MINUTES);
 }
