@@ -210,7 +210,8 @@ static inline void store_give_back(struct store *s, struct claim *c, uint32_t at
 static inline int store_pass(struct store *s, const struct store_pass *pass, store_reply_fn fn, void *userdata) {
     return s->ops->pass(s, pass, fn, userdata);
 }
-/* This host knows that the due times up to this one are decided: it reports that after a loss of data (R10). Copied. */
+/* This host knows that the due times up to this one are decided: it reports that after a loss of data (R10), as long as
+ * it declares the pool. */
 static inline void store_remember(struct store *s, const char *pool, int64_t due) {
     s->ops->remember(s, pool, due);
 }

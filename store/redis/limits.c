@@ -52,9 +52,13 @@ int limits_declare(struct store_redis *store, const struct store_pool *pools, si
 
     if (!declared)
         return -ENOMEM;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        const struct declared *before = limits_find(store, pools[i].name);
+
         declared[i] = (struct declared) {.pool = pools[i],
+                                         .decided = before ? before->decided : 0,
                                          .in_force = logged_in_force(store, pools[i].name)};
+    }
     free(store->limits.declared);
     store->limits.declared = declared;
     store->limits.n_declared = n;

@@ -70,21 +70,10 @@ void turns_look(struct store_redis *store) {
 /* --- reported --- */
 
 void turns_remember(struct store *base, const char *pool, int64_t due) {
-    struct turns *turns = &store_redis_of(base)->turns;
-    struct known_mark *marks;
+    struct declared *declared = limits_find(store_redis_of(base), pool);
 
-    for (size_t i = 0; i < turns->n_marks; i++)
-        if (strcmp(turns->marks[i].pool, pool) == 0) {
-            if (due > turns->marks[i].due)
-                turns->marks[i].due = due;
-            return;
-        }
-    marks = reallocarray(turns->marks, turns->n_marks + 1, sizeof(*marks));
-    if (!marks)
-        return; /* other hosts know it, too */
-    turns->marks = marks;
-    (void) snprintf(marks[turns->n_marks].pool, sizeof(marks[0].pool), "%s", pool);
-    marks[turns->n_marks++].due = due;
+    if (declared && due > declared->decided)
+        declared->decided = due;
 }
 
 static void report_on_reply(const struct redisReply *reply, void *userdata) {
@@ -92,15 +81,21 @@ static void report_on_reply(const struct redisReply *reply, void *userdata) {
 }
 
 static void report_marks(struct store_redis *store) {
-    for (size_t i = 0; i < store->turns.n_marks;) {
+    size_t i = 0, n_declared = store->limits.n_declared;
+
+    while (i < n_declared) {
         _cleanup_command_ struct redis_command command = {0};
+        size_t n = 0;
 
         turns_begin_call(store, &command, "marks");
-        for (size_t n = 0; i < store->turns.n_marks && n < MARKS_PART; i++, n++) {
-            command_add(&command, store->turns.marks[i].pool);
-            command_add_u64(&command, turns_number(store->turns.marks[i].due));
-        }
-        (void) call_send(store, &command, report_on_reply, store);
+        for (; i < n_declared && n < MARKS_PART; i++)
+            if (store->limits.declared[i].decided > 0) {
+                command_add(&command, store->limits.declared[i].pool.name);
+                command_add_u64(&command, turns_number(store->limits.declared[i].decided));
+                n++;
+            }
+        if (n > 0)
+            (void) call_send(store, &command, report_on_reply, store);
     }
 }
 

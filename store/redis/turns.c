@@ -269,5 +269,4 @@ void turns_init(struct store_redis *store) {
 
 void turns_done(struct store_redis *store) {
     turns_reset(store);
-    free(store->turns.marks);
 }

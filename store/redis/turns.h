@@ -11,15 +11,8 @@
 
 struct store_redis;
 
-struct known_mark { /* all due times of the job up to this one are decided */
-    char pool[POOL_NAME_SIZE];
-    int64_t due;
-};
-
 struct turns {
     struct list passes; /* struct turn_pass: on their way */
-    struct known_mark *marks;
-    size_t n_marks;
     usec_t looked; /* boottime of the last look for open turns; 0: not on this connection */
 };
 

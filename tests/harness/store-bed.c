@@ -112,6 +112,35 @@ bool bed_turn(struct bed *b, usec_t end) {
     return left > 0 && sd_event_run(b->event, left) >= 0;
 }
 
+/* --- turns --- */
+
+static void on_turn_refused(struct claim *c, const struct store_turn_answer *answer, void *userdata) {
+    struct bed *b = userdata;
+
+    (void) answer;
+    TEST_INT(c->state, CLAIM_STATE_NONE);
+    b->n_turns_refused++;
+}
+
+static void on_committed(struct claim *c, bool is_ours, void *userdata) {
+    struct bed *b = userdata;
+
+    TEST_INT(c->state, CLAIM_STATE_HELD);
+    b->n_committed += is_ours;
+}
+
+static void on_turn_open(struct store *s, const struct store_open_turn *turn, void *userdata) {
+    struct bed *b = userdata;
+
+    CU_ASSERT(s && turn->attempt > 0);
+    b->n_opened++;
+}
+
+static void on_turn_superseded(struct claim *c, int64_t due, uint32_t attempt, const char *chain, void *userdata) {
+    (void) userdata;
+    CU_ASSERT(c->turn && due < c->turn->due && attempt > 0 && chain);
+}
+
 /* --- the bed --- */
 
 static int make_store(struct bed *b, unsigned host, bool is_first) {
@@ -155,7 +184,8 @@ static void bed_free(struct bed *b) {
 
 bool bed_init(struct bed *b, const struct store_fixture *fixture, const struct store_pool *pools, size_t n) {
     *b = (struct bed) {.fixture = fixture, .pools = pools, .n_pools = n,
-                       .listener = {on_waiting, on_granted, on_refused, on_lost, on_released, on_deadline, on_state, .userdata = b}};
+                       .listener = {on_waiting, on_granted, on_refused, on_lost, on_released, on_deadline, on_state, on_turn_refused, on_committed,
+                                    on_turn_open, on_turn_superseded, b}};
     list_init(&b->probes);
     capture_begin(&b->capture);
     /* The timer keeps sd_event_run() from being refused when a store has no source of its own yet. */

@@ -65,6 +65,7 @@ struct bed {
     unsigned n_hosts;
     unsigned n_states;                    /* calls of on_state */
     unsigned n_grants;
+    unsigned n_committed, n_turns_refused, n_opened; /* of claims with turns */
     bool in_call;                         /* a call into a store is on the stack: no listener may be called */
     struct list probes;
     void (*on_granted)(struct probe *p);  /* extra ear; may be NULL */

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* wrap: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc */
+
+/* There is no memory for one call about a turn: the call is repeated later, and no turn is lost or had twice. */
+
+#include <stdlib.h>
+
+#include "tests/harness/redis-bed.h"
+#include "tests/harness/wrap.h"
+
+WRAP(FAULT_MEMORY, NULL, void *, malloc, (size_t size), (size))
+WRAP(FAULT_ZEROED_MEMORY, NULL, void *, calloc, (size_t n, size_t size), (n, size))
+WRAP(FAULT_MEMORY, NULL, void *, realloc, (void *old, size_t size), (old, size))
+
+#define ROUNDS_MAX 200
+#define DUE INT64_C(1700000000)
+
+static const struct store_pool pools[] = {{.name = "@j", .limit = 1, .queue_limit = 100}};
+
+/* A claim that asks for the turn of this due time. */
+static struct probe *ask_for(struct bed *b, unsigned host, struct claim_turn *turn, int64_t due) {
+    struct probe *p = bed_probe(b, host, "x:1");
+
+    snprintf(p->demands.items[0].pool, sizeof(p->demands.items[0].pool), "@j");
+    *turn = (struct claim_turn) {.pool = p->demands.items[0].pool, .due = due, .again_usec = USEC_INFINITY};
+    p->claim.turn = turn;
+    return p;
+}
+
+/* Takes, commits and gives back a turn, which another host takes, while one allocation fails: the one with number `from` of
+ * its kind, from the call to its answer. Returns whether there was such a one. */
+static bool lives(struct bed *b, enum fault_kind kind, unsigned from, int64_t due) {
+    struct claim_turn turn, next;
+    struct probe *first = ask_for(b, 0, &turn, due), *second = ask_for(b, 1, &next, due);
+    unsigned n_committed = b->n_committed;
+    bool is_met;
+    int r;
+
+    fault_begin(kind, from, 1);
+    r = store_claim(b->stores[0], &first->claim);
+    if (r == -ENOMEM) { /* the caller keeps the claim */
+        fault_end();
+        TEST_INT(store_claim(b->stores[0], &first->claim), 0);
+    }
+    BED_UNTIL(b, first->n_granted > 0);
+    store_commit(b->stores[0], &first->claim);
+    BED_UNTIL(b, b->n_committed == n_committed + 1);
+    TEST_INT(turn.attempt, 1);
+    store_give_back(b->stores[0], &first->claim, 2, 0);
+    BED_UNTIL(b, first->n_released > 0);
+    is_met = fault_end();
+    TEST_INT(store_claim(b->stores[1], &second->claim), 0);
+    BED_UNTIL(b, second->n_granted > 0);
+    TEST_INT(next.attempt, 2);
+    store_release(b->stores[1], &second->claim);
+    BED_UNTIL(b, second->n_released > 0);
+    first->claim.turn = second->claim.turn = NULL;
+    return is_met;
+}
+
+static void each_fails(enum fault_kind kind) {
+    unsigned from = 1;
+    struct bed b;
+
+    if (!bed_init(&b, redis_bed_fixture(2), pools, ELEMENTSOF(pools)) || !bed_start(&b))
+        return;
+    while (from < ROUNDS_MAX && lives(&b, kind, from, DUE + from))
+        from++;
+    CU_ASSERT(from > 1 && from < ROUNDS_MAX);
+    bed_done(&b);
+}
+
+static void test_memory(void) {
+    each_fails(FAULT_MEMORY);
+}
+
+static void test_zeroed_memory(void) {
+    each_fails(FAULT_ZEROED_MEMORY);
+}
+
+static void on_passed(int r, void *userdata) {
+    *(int *) userdata = r;
+}
+
+#define NO_REPLY 1000
+
+/* A pass fails, and its caller asks again with the same id. */
+static void test_pass(void) {
+    struct store_pass pass = {.pool = "@j", .due = DUE, .id = "m1"};
+    struct bed b;
+
+    if (!bed_init(&b, redis_bed_fixture(2), pools, ELEMENTSOF(pools)) || !bed_start(&b))
+        return;
+    for (enum fault_kind kind = FAULT_MEMORY; kind <= FAULT_ZEROED_MEMORY; kind++) {
+        int done = NO_REPLY, again = NO_REPLY, r;
+
+        fault_begin(kind, 1, 1);
+        r = store_pass(b.stores[0], &pass, on_passed, &done);
+        CU_ASSERT(fault_end());
+        if (r == 0)
+            BED_UNTIL(&b, done != NO_REPLY);
+        BED_UNTIL(&b, bed_all_ready(&b));
+        TEST_INT(store_pass(b.stores[0], &pass, on_passed, &again), 0);
+        BED_UNTIL(&b, again != NO_REPLY);
+        TEST_INT(again, 0);
+    }
+    bed_done(&b);
+}
+
+/* A host reports what it knows to be decided. That needs no memory, and outlives a reload. */
+static void test_remembered(void) {
+    struct claim_turn turn;
+    struct probe *late;
+    struct bed b;
+
+    if (!bed_init(&b, redis_bed_fixture(2), pools, ELEMENTSOF(pools)) || !bed_start(&b))
+        return;
+    fault_begin(FAULT_MEMORY, 1, 1000);
+    store_remember(b.stores[0], "@j", DUE);
+    CU_ASSERT(!fault_end());
+    TEST_INT(store_declare(b.stores[0], pools, ELEMENTSOF(pools), false), 0); /* a reload */
+    redis_bed_command("FLUSHALL");
+    BED_UNTIL(&b, !bed_all_ready(&b));
+    BED_UNTIL(&b, bed_all_ready(&b));
+    late = ask_for(&b, 1, &turn, DUE);
+    TEST_INT(store_claim(b.stores[1], &late->claim), 0);
+    BED_UNTIL(&b, b.n_turns_refused == 1);
+    late->claim.turn = NULL;
+    bed_done(&b);
+}
+
+static CU_TestInfo tests[] = {
+    {"taken, committed, given back", test_memory},
+    {"taken, committed, given back: zeroed memory", test_zeroed_memory},
+    {"passed", test_pass},
+    {"remembered", test_remembered},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "turns of store-redis, failing", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return redis_bed_main(argc, argv, suites, NULL);
+}
