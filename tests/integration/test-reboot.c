@@ -3,14 +3,17 @@
 /* What a job's attempts and its health are after its host went down without warning. */
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/record-text.h"
 #include "base/schedule/schedule.h"
 #include "tests/harness/host-clock.h"
 #include "tests/harness/host-reboot.h"
@@ -18,7 +21,7 @@
 #include "tests/harness/witness.h"
 
 #define QUICK "command = {\"/bin/true\"} output = \"null\" "
-#define MARKER "pool \"local\" { limit = 1 scope = \"host\" }\njob \"marker\" { " QUICK "}\n"
+#define MARKER "pool \"local\" { limit = 1 scope = \"host\" }\njob \"marker\" { " QUICK "max-silence = \"3000d\" }\n"
 #define SH(text) "command = {\"/bin/sh\", \"-c\", '" text "'} output = \"null\" "
 #define LONG SH("exec sleep 1000")
 
@@ -31,11 +34,38 @@ static struct host *ant;
         host_start(ant);                                                         \
     } while (0)
 
-/* What was to be begun or logged at once was, and is on the disk: the state directory is written in the
- * order of the events. */
+/* Copies the record of the marker's health from the state directory; "": there is none. */
+static void read_marker(char buffer[static 512]) {
+    _cleanup_free_ char *text = NULL;
+    struct record_reader reader;
+    struct record_item item;
+    char path[128];
+    size_t size = 0;
+
+    buffer[0] = '\0';
+    snprintf(path, sizeof(path), "%s/lasting/jobs", cluster.folder);
+    if (file_read(path, 1 << 20, &text, &size) < 0 || !record_reader_init(&reader, text, size))
+        return;
+    while (record_reader_next(&reader, &item))
+        if (strcmp(item.key, "marker") == 0)
+            snprintf(buffer, 512, "%.*s", (int) item.size, item.record);
+}
+
+/* Runs the marker, and awaits its record in the state directory, which is written in the order of the events:
+ * all that berthd did before is on the disk, too. */
 static void settle(void) {
+    _cleanup_close_ int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    struct pollfd p = {.fd = watch, .events = POLLIN};
+    char directory[128], before[512], now[512], events[4096];
+
+    snprintf(directory, sizeof(directory), "%s/lasting", cluster.folder);
+    TEST_FATAL(watch >= 0 && inotify_add_watch(watch, directory, IN_MODIFY | IN_MOVED_TO) >= 0, directory);
+    read_marker(before);
     TEST_INT(berth(ant, "start marker --wait"), 0);
-    (void) usleep(100000);
+    for (read_marker(now); strcmp(now, before) == 0; read_marker(now)) {
+        TEST_FATAL(poll(&p, 1, HOST_PATIENCE / USEC_PER_MSEC) == 1, "the marker is not on the disk");
+        (void) !read(watch, events, sizeof(events));
+    }
 }
 
 static void reboot(void) {
