@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Hand-over: one host gives back, the next one's claim is granted and its command runs. Ten hosts wait for one permit; the hosts
- * are stores in this process, their Redis is another one, and the command is a real one that says when it runs. */
+ * are stores in this process, their Redis is another one, and the command is a real one that writes when it runs. */
 
 #include "tests/bench/benches.h"
 

@@ -55,7 +55,7 @@ static double median_of_peer(const struct peer *p, struct redis_server *s, unsig
     return quantile(rate, ROUNDS, 0.5);
 }
 
-/* The package's program prints one rate a round; it says why if it cannot run. */
+/* The package's program prints one rate a round; it prints why if it cannot run. */
 static double redis_semaphore(struct rig *g, double (*fn)(struct rig *, struct slot *), struct slot *slots, double *ret_ours) {
     char command[600], line[64];
     const char *script = getenv("BENCH_REDIS_SEMAPHORE");

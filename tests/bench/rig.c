@@ -280,7 +280,7 @@ void rig_release_all(struct rig *g, struct slot *slots, size_t n) {
     }
 }
 
-/* --- what the server says --- */
+/* --- what the server reports --- */
 
 void rig_reset_stats(struct redis_server *s) {
     _cleanup_reply_ redisReply *reply = redis_command(s, "CONFIG RESETSTAT");

@@ -33,7 +33,7 @@ static void test_revoked_waiter_gets_nothing(void) {
     bed_done(&b);
 }
 
-/* Granted, but revoked before on_granted: its owner started nothing, so nothing has to be stopped. */
+/* Granted, but revoked before on_granted: its owner started nothing, so it stops nothing. */
 static void test_revoked_before_told(void) {
     struct bed b;
 

@@ -126,7 +126,7 @@ void plan_mix(struct plan *p, uint64_t seed);
 bool plan_failpoint(struct plan *p, const char *name, uint64_t seed);
 void plan_print(const struct plan *p);
 
-/* Before and after the cluster: what has to be there at its start. */
+/* Before and after the cluster: what must exist at its start. */
 void bed_prepare(const struct plan *p);
 void bed_up(struct bed *b, const struct plan *p);
 void bed_done(struct bed *b);

@@ -17,7 +17,7 @@ static void delete_keys(struct bed *b, struct injection *i, const char *pattern)
         i->n_hit += redis_number(b->master, "DEL %s", keys->element[k]->str) == 1;
 }
 
-/* The fault's name says which: "deleted-KEY", of pool db where it is a pool's. Where these have the order of a queue, it is lost with
+/* The fault's name names it: "deleted-KEY", of pool db where it is a pool's. Where these have the order of a queue, it is lost with
  * them (R2), and no journal has that; the limit is kept. A waiting claim without its record in `claims` leaves the queue, until its
  * host reports it again. */
 static void delete_key(struct bed *b, struct injection *i) {

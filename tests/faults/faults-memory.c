@@ -42,7 +42,7 @@ static void lead_all(struct bed *b, enum proxy_mode mode) {
         proxy_set(&b->proxies[h], mode, 0, false);
 }
 
-/* The newcomer says hello first. Then grace passes, and the load goes on for a while. */
+/* The newcomer sends the first hello. Then grace passes, and the load goes on for a while. */
 static void restore(struct bed *b) {
     struct host *newcomer;
 
@@ -188,7 +188,7 @@ static void resume_and_leave(struct bed *b, struct injection *i) {
 }
 
 const struct fault faults_memory[] = {
-    {"restored-twice", "Redis restored twice from one copy, each time a newcomer says hello first", FAULT_REDIS | FAULT_PROXY | FAULT_ALONE, 3000,
+    {"restored-twice", "Redis restored twice from one copy, each time a newcomer sends the first hello", FAULT_REDIS | FAULT_PROXY | FAULT_ALONE, 3000,
      save, restore_twice, NULL},
     {"memory-back", "the memory of Redis a second back, R1 excused until each host had a heartbeat answered", FAULT_REDIS | FAULT_ALONE, 1000,
      save, forget_and_excuse, NULL},

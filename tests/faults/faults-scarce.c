@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* What a host has no more of: processes, and files that can be written. Its programs are an ordinary user here, because root is never
- * out of processes; or their runtime directory is mounted over, because root writes whatever the mode says. */
+ * out of processes; or their runtime directory is mounted over, because root writes whatever the mode is. */
 
 #include <errno.h>
 #include <signal.h>

@@ -255,7 +255,7 @@ void load_begin_long(struct load *l, size_t host, unsigned msec) {
     item->child = berth_start(h->host, "start long --wait");
 }
 
-/* `berth start` says which run it began. */
+/* `berth start` prints the id of the run. */
 static void note_run(struct load_item *item) {
     const char *text = child_text(item->child, 1);
 

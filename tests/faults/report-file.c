@@ -15,7 +15,7 @@ static void pclosep(FILE **f) {
         (void) pclose(*f);
 }
 
-/* What the audit says of so many cases. */
+/* What the audit found in so many cases. */
 static const char *audit_text(char text[static 64], unsigned cases, unsigned unproved, unsigned broken) {
     if (broken > 0)
         snprintf(text, 64, "broken, as said, in %u of %u", broken, cases);
@@ -83,7 +83,7 @@ static void write_margins(FILE *f, struct report *r) {
 }
 
 static void write_doubts(FILE *f, const struct report *r) {
-    fputs("\n## What `berth audit` says\n\n"
+    fputs("\n## What `berth audit` finds\n\n"
           "`berth audit` also checks the journals of each case. It may find no violation, except of the order of claims where a key with that\n"
           "order is deleted by hand, which no journal has. Where a berthd or a host is killed, the end of a grant may be in no journal: a later\n"
           "grant is then no violation, but not proved (berth-audit(1)). That happened in:\n\n",

@@ -75,7 +75,7 @@ static void paused_machine(void) {
     TEST_INT(berth_end(old), 76); /* stopped as soon as it could be */
     token = witness_find(&w, "old")->token;
     CU_ASSERT(witness_find(&w, "new")->token > token); /* a resource that checks tokens refuses the old one */
-    TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0); /* in its new session, which says bye */
+    TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0); /* in its new session, which ends with bye */
 }
 
 /* `berth run` is frozen, and the lease is lost: nobody is there who could stop its command. */
@@ -93,7 +93,7 @@ static void frozen_run(void) {
     CU_ASSERT(most() > 1);
     unpin(&injection);
     TEST_INT(berth_end(old), 76);
-    TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0); /* in its new session, which says bye */
+    TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0); /* in its new session, which ends with bye */
 }
 
 /* Somebody deletes the key `held` by hand: Redis does not know what is held until a host notices; then all hosts report again

@@ -118,7 +118,7 @@ static void suspended_for_more(usec_t jump, bool guards_late) {
     suspend(jump, guards_late);
     woken = clock_boottime();
     host_await(ant, "session-lost", " ");
-    CU_ASSERT(strstr(host_await(ant, "fenced", "job=old"), late) != NULL); /* the event says how late it was */
+    CU_ASSERT(strstr(host_await(ant, "fenced", "job=old"), late) != NULL); /* the event has how late it was */
     CU_ASSERT(strstr(host_await(ant, "fenced", "job=older"), late) != NULL);
     host_await(ant, "exited", "job=old result=lease-lost"); /* both are recorded */
     host_await(ant, "exited", "job=older");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Crontabs of all three kinds (the first byte says which): what comes of them is a config without errors. */
+/* Crontabs of all three kinds (the first byte chooses): what comes of them is a config without errors. */
 
 #include <string.h>
 

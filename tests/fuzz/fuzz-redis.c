@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* What a Redis may answer: the store on Redis talks to a server (redis-peer.h) that answers as the scripts would, so that all states are
- * reached; the input says what is asked of the store, when time passes, what is pushed, and which answers are changed, and how.
+ * reached; the input decides what is asked of the store, when time passes, what is pushed, and which answers are changed, and how.
  *
  * The input is steps of a byte and what each of them takes: see step(). */
 

@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Holds whatever NDEBUG says. */
+/* Holds with NDEBUG, too. */
 #define FUZZ_ASSERT(condition) \
     do {                       \
         if (!(condition))      \

@@ -250,7 +250,7 @@ struct child *child_start_recorded(char *const argv[], char *const environment[]
     (void) close(out[1]);
     (void) close(err[1]);
     if (path && !put_recorder(err, path, &recorded))
-        CU_FAIL("what a program says cannot be recorded");
+        CU_FAIL("cannot record the output of a program");
     c = adopt(pid, out[0], err[0]);
     c->recorded = recorded;
     return c;

@@ -213,7 +213,7 @@ static void answer_release(struct answer *a, const char *id) {
     }
 }
 
-/* A list of what `each` says of each claim in the command's arguments. */
+/* A list of what `each` returns for each claim in the command's arguments. */
 static void answer_several(struct answer *a, const redisReply *command, size_t from, size_t step, void (*each)(struct answer *a, const char *id)) {
     put(a, "[");
     for (size_t i = from; i < command->elements; i += step) {
@@ -321,7 +321,7 @@ static int kind_of(const redisReply *command) {
            : PEER_OTHER;
 }
 
-/* Of each second script Redis says that it has it. */
+/* Redis replies for each second script that it has it. */
 static void answer_scripts(struct answer *a, const redisReply *command) {
     if (strcmp(argument(command, 1), "EXISTS") != 0) {
         put(a, "%s", redis_script_sha(0)); /* nobody looks at it */

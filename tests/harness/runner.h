@@ -37,7 +37,7 @@ int test_runner_connect(struct test_runner *t);              /* without hello */
 void test_runner_cannot_connect(struct test_runner *t, const char *name);
 void test_runner_open_up(struct test_runner *t, const char *name);
 void test_runner_hello(struct test_runner *t, int fd);       /* up to the answer to it */
-void test_runner_join(struct test_runner *t);                /* connects, says hello, reads on to `recovered` */
+void test_runner_join(struct test_runner *t);                /* connects, sends hello, reads on to `recovered` */
 /* Sends `start` for a job with the hash of the config as it is now. run: a hex digit that stands for an id. */
 void test_runner_send_start(struct test_runner *t, char run, const char *job);
 void test_runner_begin_start(struct message_writer *w, char run, const char *job, const char *hash);

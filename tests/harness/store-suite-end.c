@@ -91,7 +91,7 @@ void store_suite_test_revoke(void) {
     BED_UNTIL(&b, held->n_lost > 0);
     TEST_INT(held->loss, STORE_LOSS_REVOKED);
     TEST_INT(held->claim.state, CLAIM_STATE_HELD);
-    probe_still_waits(waiting); /* it is held until its owner says otherwise */
+    probe_still_waits(waiting); /* it is held until its owner releases it */
     TEST_INT(bed_used(&b, "one"), 1);
     TEST_INT(bed_revoke(&b, 2, waiting->claim.id), 0);
     BED_UNTIL(&b, waiting->n_lost > 0);

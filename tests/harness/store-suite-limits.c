@@ -273,7 +273,7 @@ void store_suite_test_clock_ahead(void) {
     bed_done(&b);
 }
 
-/* A claim that brings its ticket gets its old place, whatever the queue limit says. */
+/* A claim that brings its ticket gets its old place, whatever the queue limit is. */
 void store_suite_test_claim_keeps_ticket(void) {
     struct bed b;
 

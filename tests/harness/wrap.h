@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Calls that fail, for test programs whose name ends in -wrap: the "wrap:" line at their top tells the linker which names it shall send
+/* Calls that fail, for test programs whose name ends in -wrap: the "wrap:" line at their top lists the names that the linker sends
  * to __wrap_NAME() (Makefile). Only calls from berth's own objects are, not those within libraries. */
 
 #include <errno.h>

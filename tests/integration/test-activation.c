@@ -51,7 +51,7 @@ static void await_caller(int fd) {
     CU_ASSERT_FATAL(p.revents == POLLIN);
 }
 
-/* It ends at once, with 78, and says why. */
+/* It ends at once, with 78 and a reason. */
 static void assert_refuses(const char *why) {
     CU_ASSERT_FATAL(child_await(ant->berthd, HOST_PATIENCE));
     TEST_INT(ant->berthd->exit_code, 78);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Clients of the control socket that are not `berth`: nonsense is answered with an error that says what is wrong, or cut off; slow, deaf
+/* Clients of the control socket that are not `berth`: berthd answers nonsense with an error that names the problem, or cuts it off; slow, deaf
  * and half-closed ones hurt nobody else: while they are connected and after, `berth` works. */
 
 #include <errno.h>

@@ -26,7 +26,7 @@ static void check_to_a_full_disk(void) {
     TEST_INT(berth_end(child_start(argv, NULL)), 70);
 }
 
-/* A check names what the machine does not have. berthd accepts the config: the other jobs run, and the event of this one says why it did not. */
+/* A check names what the machine does not have. berthd accepts the config: the other jobs run, and the event of this one has the reason. */
 static void check_of_commands(void) {
     char shell[] = "sh", flag[] = "-c", command[512], expected[256];
     char *argv[] = {shell, flag, command, NULL};

@@ -10,7 +10,7 @@
 
 #define LARGE (3 * 1024 * 1024)
 
-/* In the child, in place of `berth run`: asks, prints what it got, ends with what client_call() says. */
+/* In the child, in place of `berth run`: asks, prints the answer, exits with the result of client_call(). */
 static void ask(struct fake *f) {
     json_t *reply = NULL;
     int status = client_call("io.berth.Stop", json_pack("{s:s}", "target", "nightly"), &reply);

@@ -105,7 +105,7 @@ for verb in $verbs; do
     if grep -q "^\*berth $verb\*\|^\*berth $verb " packaging/man/berth.1.scd || [ "$verb" = help ]; then
         passed=$((passed + 1))
     else
-        fails "berth.1 says nothing of berth $verb"
+        fails "berth.1 has no berth $verb"
     fi
 done
 # Every option that a verb's help names, in each shell, and in what the man page says of the verb.
@@ -114,7 +114,7 @@ for verb in $verbs; do
         grep -oE '(^|[[ ])--?[a-zA-Z][a-z-]*' | tr -d '[ ' | sort -u)
     [ -n "$options" ] || continue
     for option in $options; do
-        grep -q -e "^\*berth ${verb}[* ].*$option\*" -e "^\s*\*$option\*" packaging/man/berth.1.scd || fails "berth.1 says nothing of berth $verb $option"
+        grep -q -e "^\*berth ${verb}[* ].*$option\*" -e "^\s*\*$option\*" packaging/man/berth.1.scd || fails "berth.1 has no berth $verb $option"
     done
     for shell in bash zsh fish; do
         for kind in - --; do

@@ -86,7 +86,7 @@ static void not_read(void) {
     TEST_INT(host_count(ant, "exited", "job=held"), 1);
 }
 
-/* `berth run` has given up, or was killed: nobody says a status that nobody knows. */
+/* `berth run` has given up, or was killed: nobody reports a status that nobody knows. */
 static void no_report(void) {
     struct child *c = begin("db", "--exit 7");
     const char *line;

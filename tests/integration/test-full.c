@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A runtime directory without room, a berthd without descriptors: what was granted and cannot begin says why, exits with 125, and
+/* A runtime directory without room, a berthd without descriptors: a run that is granted and cannot begin has a reason, exits with 125, and
  * gives its permits back at once. */
 
 #include <fcntl.h>
@@ -88,7 +88,7 @@ static void no_room_for_a_hold(void) {
     check_failed_hold("one", "No space left on device");
     TEST_INT(berth(ant, "run -p own --name two -- true"), 125); /* permits of this host are released in the same breath */
     check_failed_hold("two", "No space left on device");
-    TEST_INT(berth(ant, "run -n -E 9 -p db -- true"), 125); /* it was granted: -E says nothing of that */
+    TEST_INT(berth(ant, "run -n -E 9 -p db -- true"), 125); /* it was granted: -E is not for that */
     TEST_INT(host_pool(ant, "db", "used"), 0);
     TEST_INT(host_pool(ant, "own", "used"), 0);
     TEST_INT(unlink(fill_path()), 0);

@@ -259,7 +259,7 @@ static void storm(void) {
         TEST_INT(seen[i], 1);
 }
 
-/* Whatever its own overlap says: two runs of a hook run beside each other. */
+/* Whatever its own overlap is: two runs of a hook run beside each other. */
 static void hooks_overlap(void) {
     host_set_config(ant,
                     "job \"hook\" { %s overlap = \"skip\" }\n"

@@ -116,7 +116,7 @@ static void berthd_stops_beside_an_orphan(void) {
     TEST_INT(berth(ant, "run -n -p db:2 -- true"), 0);
 }
 
-/* `berth run` itself goes on over a restart of berthd, and tells it the end. */
+/* `berth run` itself goes on over a restart of berthd, and reports its end. */
 static void berthd_restarts_under_berth_run(void) {
     struct child *c, *waiter;
 

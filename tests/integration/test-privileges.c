@@ -61,7 +61,7 @@ static void test_credentials(void) {
     test_runner_prints(&t, &m, "status",
                        "Uid:\t1\t1\t1\t1\nGid:\t1\t1\t1\t1\nCapInh:\t" NONE "\nCapPrm:\t" NONE "\nCapEff:\t" NONE "\nCapAmb:\t" NONE "\nNoNewPrivs:\t0\n");
     test_runner_prints(&t, &m, "id", "1\n1\n65534\n65534\ndaemon\nnogroup\n");
-    /* The harness gave the runner a group of its own to pass on; what the system says is right. */
+    /* The harness gave the runner a group of its own to pass on; the groups of the system are right. */
     CU_ASSERT_FATAL(getgrouplist("daemon", DAEMON, groups, &n) > 0);
     for (int i = 0; i < n; i++)
         length += (size_t) snprintf(expected + length, sizeof(expected) - length, "%u%s", groups[i], i + 1 < n ? " " : "\n");
@@ -216,7 +216,7 @@ static void test_keyrings(void) {
 
 /* --- who is refused, and what --- */
 
-/* As somebody else: connects, and says all that berthd would. Nothing comes back. */
+/* As another user: connects, and sends all that berthd would. Nothing comes back. */
 static void speak_as(uid_t uid) {
     unsigned failures = CU_get_number_of_failures();
     struct message_writer w;

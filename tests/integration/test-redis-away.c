@@ -133,7 +133,7 @@ static void frozen_berthd(void) {
     TEST_INT(berth_end(waiter), 0); /* a lease later */
     host_mark(ant);
     host_signal(ant, SIGCONT);
-    host_await(ant, "redis-connected", " "); /* with a new session, which says bye at its end */
+    host_await(ant, "redis-connected", " "); /* with a new session, which ends with bye */
     line = host_await(ant, "fenced", "job=held");
     TEST_FATAL(strstr(line, " was gone ") && sscanf(strstr(line, " was gone "), " was gone %31s", text) == 1, "no margin is named");
     TEST_INT(duration_parse(text, &margin), 0);

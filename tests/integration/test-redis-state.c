@@ -26,7 +26,7 @@ static void await_state(struct host *h, const char *state) {
     CU_ASSERT(seen);
 }
 
-/* A Redis that takes connections and says nothing; then one that is gone; then one that is there. */
+/* A Redis that accepts connections and never replies; then one that is gone; then one that is there. */
 static void connecting_and_away(void) {
     struct host *ant = host_add("ant", POOLS);
     struct child *waiter;
@@ -34,7 +34,7 @@ static void connecting_and_away(void) {
     TEST_INT(kill(cluster.redis.pid, SIGSTOP), 0);
     host_start(ant);
     await_state(ant, "connecting");
-    /* Nobody says that it is away before an attempt has failed. */
+    /* No view calls it away before an attempt has failed. */
     TEST_INT(berth(ant, "pools"), 0);
     TEST_STRING(berth_err, "berth: berthd is connecting to Redis: showing what this host knows\n");
     TEST_INT(berth(ant, "grace --end"), 69);
@@ -60,7 +60,7 @@ static void set_option(const char *name, const char *value) {
     CU_ASSERT(reply && reply->type == REDIS_REPLY_STATUS);
 }
 
-/* A Redis that answers and refuses is not one that cannot be reached: each view says what it said, and since when. */
+/* A Redis that answers and refuses is not one that cannot be reached: each view shows its error, and since when. */
 static void why_away(void) {
     struct host *ant = host_up("ant", POOLS);
     struct child *waiter;
@@ -130,7 +130,7 @@ static void seen(void) {
     json_decref(json);
     TEST_INT(berth(bee, "hosts"), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "not known"));
-    while (clock_boottime() < until) { /* it came after bee, so its first heartbeat says when */
+    while (clock_boottime() < until) { /* it came after bee, so its first heartbeat dates it */
         json = berth_json(bee, "hosts");
         cat_seen = json_incref(berth_at(json, "hosts.host=cat.seen_ms"));
         json_decref(json);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Who may what, asked of a real berthd by connections of other users: each method for each kind of caller, and what `berth` says. */
+/* Who may what, asked of a real berthd by connections of other users: each method for each kind of caller, and what `berth` prints. */
 
 #include <grp.h>
 #include <poll.h>
@@ -183,7 +183,7 @@ static void matrix_is_whole(void) {
     }
 }
 
-/* --- what `berth` says --- */
+/* --- what `berth` prints --- */
 
 static struct child *start_as(enum who who, const char *words) {
     char program[300], socket[128], copy[256], *rest = copy, *argv[32] = {program};

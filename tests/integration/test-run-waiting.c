@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What `berth run` says while it waits: on a terminal after a second, elsewhere with -v alone. */
+/* What `berth run` prints while it waits: on a terminal after a second, elsewhere with -v alone. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -87,7 +87,7 @@ static void away(void) {
     TEST_INT(berth_end(verbose), 0);
 }
 
-/* The permits are held while anything of the run lives, and it says what that is. */
+/* The permits are held while a process of the run lives, and `berth run` names these. */
 static void left_behind(void) {
     struct child *c, *silent;
     int master;

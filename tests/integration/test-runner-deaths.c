@@ -23,7 +23,7 @@
 static struct test_runner t;
 static struct message m; /* large */
 
-/* A guard's command that hid a process in a session of its own; the file tells its pid. */
+/* A guard's command that hid a process in a session of its own; the file has its pid. */
 #define HIDES TEST_SH("hides", "setsid sh -c 'echo $$ >@/pid; exec sleep 1000' & sleep 1000")
 
 static pid_t hidden_pid(uint64_t *ret_start) {
@@ -226,7 +226,7 @@ static void test_both_die(void) {
 
     runner_and_guard_die(getuid(), true);
     runner_and_guard_die(getuid(), false);
-    if (getuid() == 0 && cgroup_find_own(&cgroup) == 0) { /* and where there is no cgroup: BERTH_RUN tells whose it is */
+    if (getuid() == 0 && cgroup_find_own(&cgroup) == 0) { /* and where there is no cgroup: BERTH_RUN names its run */
         runner_and_guard_die(NOBODY, true);
         runner_and_guard_die(NOBODY, false);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A real berth-runner, with this test in the place of berthd: what it starts, refuses and tells. */
+/* A real berth-runner, with this test in the place of berthd: what it starts, refuses and reports. */
 
 #include <errno.h>
 #include <poll.h>

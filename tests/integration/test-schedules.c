@@ -155,7 +155,7 @@ static void backlog(void) {
     TEST_INT(host_count(ant, "missed", "job=h"), 0);
 }
 
-/* While a run is on, as many wait for their turn as `backlog` says: the newest. */
+/* While a run is on, the newest due times wait for their turn, as many as `backlog` allows. */
 static void backlog_behind_a_run(void) {
     HOST_AT("2027-05-01T00:59:59Z",
             "job \"h\" { %s " HOURLY "catch-up = \"1d\" backlog = 2 }\n" MARKER,

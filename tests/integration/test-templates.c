@@ -119,7 +119,7 @@ static void clock_at(const char *time) {
     host_clock_step(ant, (wanted - now.tv_sec) * (int64_t) USEC_PER_SEC - now.tv_nsec / 1000);
 }
 
-/* The entry that is due says what is set; it outlasts a berthd that is killed in between. */
+/* The entry that is due sets its parameters, also after berthd was killed in between. */
 static void by_schedule(void) {
     clock_at("2027-05-01T01:59:58Z");
     host_await(ant, "exited", "job=daily due=2027-05-01T02:00:00+00:00 result=success");

@@ -46,7 +46,7 @@ verified() {
 score() { # unit, tenths at most
     systemd-analyze security --no-pager --offline=true --threshold="$2" "$root/usr/lib/systemd/system/$1" || return
 }
-# Each line that takes something away says why: a comment stands in front of it, or of the lines it belongs to.
+# Each line that takes something away has a reason: a comment stands in front of it, or of the lines it belongs to.
 explained() {
     awk '/^\[/ { section = $0 } /^#/ { commented = 1 } /^$/ { commented = 0 }
         (section == "[Service]" || section == "[Socket]") && /^[A-Z]/ && !commented && !/^(Type|Restart|RestartSec|ExecStart|NotifyAccess|User|Group)=/ {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verbs that do something, against a real berthd with its runner and a Redis: what comes of them, what `berth` says and exits with. */
+/* The verbs that do something, against a real berthd with its runner and a Redis: their effects, output and exit status. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>

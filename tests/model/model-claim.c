@@ -80,7 +80,7 @@ void vclaim_extend(struct world *w, struct host *h) {
                 h->deadline > r->process.guard_deadline ? h->deadline : r->process.guard_deadline;
 }
 
-/* --- what Redis says --- */
+/* --- what Redis replies --- */
 
 static void start_notified(struct world *w, struct host *h, struct run *r) {
     if (r->notified || h->deadline == 0 || w->now >= h->deadline)

@@ -163,7 +163,7 @@ void vhost_crash(struct world *w, struct host *h) {
             continue;
         }
         r->token = 0;
-        if (r->state == RUN_HELD && r->notified) { /* it ended just now, as its guard's report says */
+        if (r->state == RUN_HELD && r->notified) { /* it ended just now, as its guard has reported */
             r->state = RUN_DONE;
         } else if (r->state != RUN_RELEASING && r->ticket > 0 && r->id % 2 == 0) {
             r->state = RUN_ASKED;

@@ -66,7 +66,7 @@ static void end_all(struct world *w) {
     }
 }
 
-/* Runs it; w->failure says how it ended. */
+/* Runs it; w->failure: how it ended; "": well. */
 static void run_sequence(struct world *w, struct bridge *bridge, const struct model_mutation *mutation, const struct sequence *q,
                          FILE *trace) {
     usec_t healed;

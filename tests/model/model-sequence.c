@@ -177,7 +177,7 @@ static void fill_step(struct dice *d, struct step *s, const struct world *w, con
     }
 }
 
-/* What matters most after some faults, and would seldom come by chance: the host goes away as soon as it heard a late answer, or was the
+/* What matters most after some faults, and would seldom come by chance: the host goes away as soon as it has received a late answer, or was the
  * first with another lease; Redis becomes another one, with connections kept, while a push is under way; who must remember the clock has
  * only just received it. */
 static void follow(struct dice *d, struct sequence *q, const struct step *s, const struct world *w, bool may_lose_data) {
@@ -198,7 +198,7 @@ static void follow(struct dice *d, struct sequence *q, const struct step *s, con
         *next = (struct step) {.kind = kinds[may_lose_data ? roll(d, ELEMENTSOF(kinds)) : 0], .host = s->host, .a = 1};
         next->at = s->at + roll(d, w->setup.lease / 2);
         q->n++;
-    } else if (s->kind == STEP_RESTORE || s->kind == STEP_AGAIN) { /* a berthd that is new says hello first, each time */
+    } else if (s->kind == STEP_RESTORE || s->kind == STEP_AGAIN) { /* each time a new berthd sends the first hello */
         *next = (struct step){
             .kind = STEP_LOSE_FILE, .at = s->at - 1, .host = s->host, .a = roll(d, w->setup.heartbeat)};
         q->n++;

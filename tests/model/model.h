@@ -50,9 +50,9 @@ struct model_mutation {
 };
 
 /* Runs sequences of these seeds until one fails. Shrinks that one, and prints it if `tell`. Returns the number of
- * sequences that were run; *ret_failed says whether the last one failed. Negative errno if there is no Redis to run it with, or
+ * sequences that were run; *ret_failed: whether the last one failed. Negative errno if there is no Redis to run it with, or
  * -ENOENT if the mutation's text is in no script. */
 int model_run(uint64_t first_seed, unsigned n, const struct model_mutation *mutation, bool tell, bool *ret_failed);
 
-/* A program that runs n sequences from this seed on, unless the environment says otherwise (SEED, SEQUENCES). */
+/* A program that runs n sequences from this seed on, or as SEED and SEQUENCES in the environment set. */
 int model_main(int argc, char **argv, uint64_t first_seed, unsigned n);

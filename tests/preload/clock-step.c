@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Preloaded into redis-server: its wall clock is off by so many µs as the file named by REDIS_CLOCK_OFFSET says, from the moment on that
+/* Preloaded into redis-server: its wall clock is off by the µs in the file named by REDIS_CLOCK_OFFSET, from the moment on that
  * its change on. TIME, expiry and scripts see it; the monotonic clock is left alone. */
 
 #include <fcntl.h>

@@ -56,7 +56,7 @@ static const _Atomic int64_t none[WORDS];
 static const _Atomic int64_t *offsets = none;
 static _Atomic int64_t *effects; /* of berthd; NULL: of no interest */
 
-/* Commands of `berth run` get its environment: a witness tells true time. */
+/* Commands of `berth run` get its environment: a witness shows true time. */
 __attribute__((constructor)) static void prepare(void) {
     const char *path = getenv("HOST_CLOCK");
     int is_berthd = strcmp(program_invocation_short_name, "berthd") == 0;

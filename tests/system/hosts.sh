@@ -45,7 +45,7 @@ await_boot() {
             host_pid[$name]=$(cat "/proc/${nspawn_pid[$name]}/task/${nspawn_pid[$name]}/children" 2>/dev/null)
             host_pid[$name]=${host_pid[$name]%% *}
             [ -n "${host_pid[$name]}" ] && on "$name" test -S /run/systemd/private 2>/dev/null && break
-            read -rt 0.1 <> <(:) || : # nothing tells from outside when its systemd listens
+            read -rt 0.1 <> <(:) || : # nothing shows from outside when its systemd listens
         done
         on "$name" systemctl is-system-running --wait >/dev/null || {
             on "$name" systemctl --failed --no-legend

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What base/schedule says is due, for programs that know it another way. Each line of the input
+/* The due times of base/schedule, for programs that know it another way. Each line of the input
  *
  *     ZONE<TAB>FROM<TAB>TO<TAB>ENTRY[;ENTRY...][<TAB>EXCEPT[;EXCEPT...]]
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A command that knows nothing of berth and tells on it: it writes its own start and end, each as one line in one write, and holds a
+/* A command that knows nothing of berth and watches it: it writes its own start and end, each as one line in one write, and holds a
  * kernel lock for as long as it or a process that it started lives, so that also a SIGKILL is seen. At its start it looks who else
  * holds such a lock right now: that is a true count of what runs at once, whatever happened to the records.
  *

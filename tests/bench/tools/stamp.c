@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A command that says when it began to run: CLOCK_BOOTTIME in ns. Without an argument as 8 bytes to standard output; with a file, one
+/* A command that writes when it began to run: CLOCK_BOOTTIME in ns. Without an argument as 8 bytes to standard output; with a file, one
  * line "BEGAN ENDED" is appended to it, ENDED being right before the exit. */
 
 #include <fcntl.h>

@@ -173,7 +173,7 @@ static void test_continue(void) {
 }
 
 /* ant's lease was lost, and c's processes were gone at 3000. Then d was granted c's permit, of which its
- * host never learned: its reclaim is logged at 4000. Its number says 2500: no violation if Redis's clock was
+ * host never learned: its reclaim is logged at 4000. Its number is of 2500: no violation if Redis's clock was
  * set back by a second. */
 static void test_set_back(void) {
     for (int i = 0; i < 2; i++) {

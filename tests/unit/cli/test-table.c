@@ -113,7 +113,7 @@ static void test_cut(void) {
     CU_ASSERT(strstr(text, "01234567") && strstr(text, "the config"));
 }
 
-/* Scripts get all of it, whatever $COLUMNS says. */
+/* Scripts get all of it, whatever $COLUMNS is. */
 static void test_pipe(void) {
     int fds[2];
     const char *text;

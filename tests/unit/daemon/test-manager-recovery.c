@@ -138,7 +138,7 @@ static void test_restart_keeps_order(void) {
     TEST_INT(n, ELEMENTSOF(ids));
 }
 
-/* A guard that died before it sent what it held: nothing is granted before the runner's report says that nothing is left. */
+/* A guard that died before it sent what it held: nothing is granted before the runner reports that nothing is left. */
 static void test_found_guard_gone(void) {
     struct run *r, *w;
     struct message report;
@@ -302,7 +302,7 @@ static void test_queued_behind(void) {
     TEST_INT(manager_bed_count_runs("queued"), 1);
 }
 
-/* A run that was queued behind another and is starting, while the job's record says still that it is queued. */
+/* A run that was queued behind another and is starting, while the job's record still has it queued. */
 static struct run *begin_unnoted(char ret_id[static ID_TEXT_SIZE]) {
     struct run *r = manager_bed_run("queued"), *next = manager_bed_begin("queued");
     _cleanup_free_ char *record = NULL;

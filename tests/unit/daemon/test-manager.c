@@ -116,7 +116,7 @@ static void test_stop(void) {
     TEST_INT(r->end.signal, SIGTERM);
 }
 
-/* The wall clock may have been set while berthd hung: it says nothing of how long a run waited. */
+/* The wall clock may have been set while berthd hung: a difference of its times is not how long a run waited. */
 static void test_start_by_boottime(void) {
     struct message state;
     uint64_t started = 0;

@@ -19,7 +19,7 @@ static const struct {
 } known[] = {{"alice", ALICE}, {"bob", BOB}, {"berth", RUNNERS}, {"berth-admin", OPERATORS}, {"students", STUDENTS}, {"dba", DBA}};
 
 static struct settings *settings;
-static struct run *adhoc, *of_job, *of_removed; /* the first is Carol's; the others have her uid, which says nothing of a job's run */
+static struct run *adhoc, *of_job, *of_removed; /* the first is Carol's; the others have her uid, which does not make a job's run hers */
 
 static void know(struct account *a) {
     for (size_t i = 0; i < ELEMENTSOF(known); i++)

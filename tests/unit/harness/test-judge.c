@@ -205,7 +205,7 @@ static void test_behind_by_ticket(void) {
     waits[0].ticket = 100;
     waits[0].ticketed = 14 * USEC_PER_SEC;
     judge(&j, &got);
-    TEST_INT(got.longest_idle, 15 * USEC_PER_SEC); /* one ticket alone says nothing */
+    TEST_INT(got.longest_idle, 15 * USEC_PER_SEC); /* one ticket alone proves nothing */
     waits[1].ticket = 101;
     waits[1].ticketed = 15 * USEC_PER_SEC;
     judge(&j, &got);

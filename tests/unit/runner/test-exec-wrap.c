@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=setsid,--wrap=setrlimit,--wrap=setrlimit64,--wrap=setpriority,--wrap=open,--wrap=open64,--wrap=write,--wrap=setgroups,--wrap=setresgid,--wrap=setresuid,--wrap=prctl,--wrap=capset,--wrap=capget,--wrap=getresuid,--wrap=getresgid,--wrap=getgroups,--wrap=setuid,--wrap=seteuid,--wrap=setgid,--wrap=setegid,--wrap=dup2,--wrap=chdir,--wrap=sigprocmask,--wrap=close_range,--wrap=execve,--wrap=getpwnam */
 
-/* Between fork and exec: each system call fails once, and each that drops something once does nothing and says it did. The command must
+/* Between fork and exec: each system call fails once, and each that drops something once does nothing and reports success. The command must
  * not be started, and the stage be reported. Then, without a failure, what the command is. */
 
 #include <errno.h>

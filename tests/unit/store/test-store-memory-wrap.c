@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=malloc,--wrap=calloc,--wrap=strdup */
 
-/* Every allocation of the memory store fails once: the call says -ENOMEM, nothing has changed, and the next try works. */
+/* Every allocation of the memory store fails once: the call returns -ENOMEM, nothing has changed, and the next try works. */
 
 #include <string.h>
 
