@@ -32,7 +32,7 @@ static void come_back(struct fake *f, int code, int signal, const char *result) 
 #define LATER (DEADLINE + 100 * USEC_PER_SEC)
 #define MUCH_LATER (LATER + 100 * USEC_PER_SEC)
 /* Ends on USR1, answers USR2; a shell misses no signal in `wait`, as it would just before a read. */
-#define WAITS "exec 3<&0; (read x <&3) & trap 'kill $!; exit 5' USR1; trap 'echo here' USR2; echo ready; while :; do wait; done"
+#define WAITS "exec 3<&0; (read x <&3) & trap 'kill -9 $!; exit 5' USR1; trap 'echo here' USR2; echo ready; while :; do wait; done"
 
 static void stand_at(usec_t time) {
     clock_file_stand(&own_clock, time);

@@ -80,7 +80,7 @@ static void test_signals_while_running(void) {
 
     fake_init(&f);
     fake_run(&f, "-p db -- sh -c",
-             "trap 'exit 9' USR1; trap 'exit 7' TERM; kill -USR1 $PPID; echo ready; while :; do read x; done");
+             "trap 'exit 9' USR1; trap 'exit 7' TERM; kill -USR1 $PPID; " FAKE_WAITS);
     fake_grant(&f, 0);
     fake_expect_started(&f);
     fake_await_output(&f, "ready");
@@ -96,7 +96,7 @@ static void passes_on(int signal) {
     struct fake f;
 
     fake_init(&f);
-    snprintf(script, sizeof(script), "trap 'exit 7' %d; echo ready; while :; do read x; done", signal);
+    snprintf(script, sizeof(script), "trap 'exit 7' %d; " FAKE_WAITS, signal);
     fake_run(&f, "-p db -- sh -c", script);
     fake_grant(&f, 0);
     fake_expect_started(&f);
@@ -139,7 +139,7 @@ static void stops(const char *reason, const char *script, int status, const char
 
 static void test_stop(void) {
     stops("stopped", "echo ready; while :; do read x; done", 143, "stopped", "berth: stopped (stopped)\n");
-    stops("revoked", "trap 'exit 3' TERM; echo ready; while :; do read x; done", 3, "stopped", "berth: stopped (revoked)\n");
+    stops("revoked", "trap 'exit 3' TERM; " FAKE_WAITS, 3, "stopped", "berth: stopped (revoked)\n");
     stops("lease-lost", "echo ready; while :; do read x; done", 76, "lease-lost",
           "berth: the lease was lost; the command was stopped\n");
     stops("what-may-come", "echo ready; while :; do read x; done", 143, "stopped", "berth: stopped (stopped)\n");

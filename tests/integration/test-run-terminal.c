@@ -161,7 +161,7 @@ static void test_reads_terminal(void) {
 static void test_interrupt_once(void) {
     struct terminal t;
 
-    begin(&t, "n=; trap 'n=x$n; echo int' INT; trap 'echo n=$n.; exit 5' USR1; echo ready; while :; do read x; done");
+    begin(&t, "n=; trap 'n=x$n; echo int' INT; trap 'echo n=$n.; exit 5' USR1; " FAKE_WAITS);
     await_text(&t, "ready");
     type(&t, "\x03");
     await_text(&t, "int");
