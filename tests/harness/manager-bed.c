@@ -335,3 +335,13 @@ size_t manager_bed_count_runs(const char *name) {
                     &job);
     return job.n_runs;
 }
+
+void manager_bed_end_first(void) {
+    struct run *r;
+
+    CU_ASSERT(manager_bed_await_starts(1));
+    r = list_first(manager_runs(manager_bed.manager, RUN_STATE_STARTING), struct run, link);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    manager_bed_started(r);
+    manager_bed_guard_report(r, "code", 0, "none");
+}

@@ -78,6 +78,7 @@ bool manager_bed_await_waiting(struct run *r); /* logged as queued, and recorded
 bool manager_bed_await_starting(struct run *r);
 bool manager_bed_await_over(struct run *r);
 bool manager_bed_await_released(struct run *r);
+void manager_bed_end_first(void); /* awaits the start of job "first", which begins by itself, and ends it with 0 */
 bool manager_bed_await_starts(unsigned n); /* so many `start` messages */
 
 /* How many files there are in a folder of the runtime directory. */

@@ -26,6 +26,8 @@ usec_t world_redis_time(const struct world *w);
 void rules_begin(struct world *w); /* the data is gone */
 /* What a call did, by its answer; complains where a rule is broken. */
 void rules_apply(struct world *w, enum redis_script script, const struct redis_command *arguments, const redisReply *answer);
+
+/* --- model-rules-queue.c --- */
 /* Nobody who could be served stands before it in any of its queues. Of two with one place (Redis lost the first's ticket, its clock was set
  * back, and the second claimed before any host had reported) either may be first; none must be. */
 bool rules_is_first(const struct world *w, unsigned claim, bool surely);
