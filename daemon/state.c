@@ -114,9 +114,12 @@ void state_put_run(struct message_writer *w, const struct run *run) {
     message_put(w, "hash", run->job.hash);
     message_put_u64(w, "uid", run->adhoc.uid);
     message_put(w, "pools", run_format_pools(run, pools));
-    /* requeued: returned; waiting: its turn is not committed, and Redis says whether the grant is still there */
+    /* requeued: returned; not granted: its turn is not committed, and Redis says whether the grant is still
+     * there. A hold is written before its run leaves the state waiting. */
     put_claim(w, "", &run->cluster_claim,
-              run->requeue != RUN_REQUEUE_NONE || run->state == RUN_STATE_WAITING ? 0 : run->cluster_claim.token);
+              run->requeue != RUN_REQUEUE_NONE || (run->state == RUN_STATE_WAITING && !run->granted)
+                  ? 0
+                  : run->cluster_claim.token);
     put_claim(w, "host-", &run->host_claim, run->host_claim.token);
     message_put(w, "on-lease-lost", run->terms.on_lease_lost == ON_LEASE_LOST_STOP ? "stop" : "continue");
     message_put_u64(w, "stop-timeout", run->terms.stop_timeout_usec);

@@ -63,6 +63,29 @@ static void kill_berth_run(bool restart_berthd) {
     CU_ASSERT(seen("outer")->end == 0);
 }
 
+/* The next berthd knows the grant, although the client has reported nothing yet. */
+static void berthd_is_killed_after_a_grant(void) {
+    struct child *first, *second;
+    char token[32];
+
+    ant = host_up("ant", POOLS);
+    first = berth_at_gate(ant, "-p db:2", "first", "started");
+    second = berth_start(ant, "run -p db:2 --name second -- %s --id second", cluster.command);
+    host_await(ant, "queued", "job=second");
+    child_kill(second, SIGSTOP);
+    gate_open(&cluster.gate);
+    TEST_INT(berth_end(first), 0);
+    snprintf(token, sizeof(token), "%s", event_get(host_await(ant, "granted", "job=second"), "token"));
+    host_kill(ant);
+    host_start(ant);
+    host_await(ant, "redis-connected", " ");
+    TEST_INT(host_pool(ant, "db", "used"), 2);
+    child_kill(second, SIGCONT);
+    TEST_INT(berth_end(second), 0);
+    host_await(ant, "started", "job=second token=%s", token);
+    host_await(ant, "released", "job=second token=%s", token);
+}
+
 static void berth_run_is_killed(void) {
     kill_berth_run(false);
 }
@@ -343,6 +366,7 @@ static void runner_hangs_and_stop(void) {
 
 static CU_TestInfo tests[] = {
     {"berth run is killed", berth_run_is_killed},
+    {"berthd is killed after a grant", berthd_is_killed_after_a_grant},
     {"berth run is killed and berthd restarted", berth_run_is_killed_and_berthd_restarted},
     {"the command of a killed berth run has closed its hold", command_without_hold},
     {"berthd stops beside an orphan", berthd_stops_beside_an_orphan},
