@@ -129,11 +129,32 @@ static void test_remembered(void) {
     bed_done(&b);
 }
 
+/* Redis loses its data between the grant and the commit: the host reports its turn before it commits that. */
+static void test_new_epoch(void) {
+    struct claim_turn turn;
+    struct probe *p;
+    struct bed b;
+
+    if (!bed_init(&b, redis_bed_fixture(1), pools, ELEMENTSOF(pools)) || !bed_start(&b))
+        return;
+    p = ask_for(&b, 0, &turn, DUE);
+    TEST_INT(store_claim(b.stores[0], &p->claim), 0);
+    BED_UNTIL(&b, p->n_granted > 0);
+    redis_bed_command("FLUSHALL");
+    store_commit(b.stores[0], &p->claim);
+    BED_UNTIL(&b, b.n_committed == 1);
+    store_release(b.stores[0], &p->claim);
+    BED_UNTIL(&b, p->n_released > 0);
+    p->claim.turn = NULL;
+    bed_done(&b);
+}
+
 static CU_TestInfo tests[] = {
     {"taken, committed, given back", test_memory},
     {"taken, committed, given back: zeroed memory", test_zeroed_memory},
     {"passed", test_pass},
     {"remembered", test_remembered},
+    {"new epoch", test_new_epoch},
     CU_TEST_INFO_NULL,
 };
 
