@@ -15,6 +15,8 @@ bool epoch_is(const struct store_redis *store, const char *id) {
 void epoch_observe(struct store_redis *store, const char *id) {
     if (epoch_is(store, id))
         return;
+    if (!epoch_is(store, "0"))
+        admin_leave_grace(store);
     (void) snprintf(store->epoch.id, sizeof(store->epoch.id), "%s", id);
     store->epoch.known_since = clock_boottime();
     store->epoch.in_grace = false;

@@ -316,6 +316,31 @@ static void test_scopes_differ(void) {
     bed_done(&b);
 }
 
+static void on_grace(int r, void *userdata) {
+    *(int *) userdata = r;
+}
+
+/* Who ends grace knows what ran at the last loss of data, not what another one has made Redis forget. */
+static void test_end_of_an_earlier_grace(void) {
+    int first = 1, second = 1;
+    struct bed b;
+
+    if (!redis_bed_begin(&b, 1))
+        return;
+    redis_bed_command("FLUSHALL");
+    BED_UNTIL(&b, b.stores[0]->state == STORE_STATE_GRACE);
+    redis_bed_command("FLUSHALL");
+    TEST_INT(store_end_grace(b.stores[0], on_grace, &first), 0);
+    BED_UNTIL(&b, first != 1);
+    TEST_INT(first, -ENOTCONN);
+    BED_UNTIL(&b, b.stores[0]->state == STORE_STATE_GRACE);
+    TEST_INT(store_end_grace(b.stores[0], on_grace, &second), 0);
+    BED_UNTIL(&b, second != 1);
+    TEST_INT(second, 0);
+    BED_UNTIL(&b, bed_all_ready(&b));
+    bed_done(&b);
+}
+
 static CU_TestInfo tests[] = {
     {"dead host", test_dead_host},
     {"restarted daemon", test_restarted_daemon},
@@ -327,6 +352,7 @@ static CU_TestInfo tests[] = {
     {"name taken", test_name_taken},
     {"limits differ", test_limits_differ},
     {"scopes differ", test_scopes_differ},
+    {"end of an earlier grace", test_end_of_an_earlier_grace},
     CU_TEST_INFO_NULL,
 };
 

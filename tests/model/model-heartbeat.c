@@ -53,6 +53,7 @@ void vheartbeat_observe_epoch(struct world *w, struct host *h, const char *epoch
     h->heartbeat.last_count = h->heartbeat.own = h->clock.given = 0;
     h->clock.lost = 0;
     h->clock.grace = false;
+    h->heartbeat.ends_grace = false;
 }
 
 void vheartbeat_add_sample(struct world *w, struct host *h, uint64_t count, usec_t sent) {

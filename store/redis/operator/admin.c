@@ -111,6 +111,12 @@ void admin_answer_grace(struct store_redis *store) {
             admin_answer(admin, 0);
 }
 
+void admin_leave_grace(struct store_redis *store) {
+    list_foreach_safe(admin, &store->admins, struct admin, link)
+        if (admin->kind == ADMIN_GRACE)
+            admin_answer(admin, -ENOTCONN);
+}
+
 void admin_send_pending(struct store_redis *store) {
     list_foreach_safe(admin, &store->admins, struct admin, link)
         if (!admin->is_sent)

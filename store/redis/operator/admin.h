@@ -22,6 +22,9 @@ void admin_send_pending(struct store_redis *store);
 bool admin_is_ending_grace(const struct store_redis *store);
 /* There is no grace (any more): answers those who end it. */
 void admin_answer_grace(struct store_redis *store);
+/* Another epoch has begun: fails those who end the grace of the one before. They knew what ran then, not what
+ * Redis has lost since. */
+void admin_leave_grace(struct store_redis *store);
 /* Calls under way are sent again. */
 void admin_reset(struct store_redis *store);
 /* Redis is away: fails calls that are not under way. */
