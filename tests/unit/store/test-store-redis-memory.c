@@ -41,6 +41,7 @@ static void test_seen_since_the_last(void) {
     usec_t now = clock_boottime();
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(store);
+    epoch_init(store);
     store->samples.expiry_usec = LEASE;
     samples_add(store, 10, now - 3 * USEC_PER_SEC, false);
     samples_add(store, 20, now - USEC_PER_SEC, false);
