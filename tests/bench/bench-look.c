@@ -107,7 +107,7 @@ static void share(struct report *r, struct rig *g) {
         looks += viewers[i].n_looks;
         viewers[i].goes_on = false;
     }
-    report_add(r, &(struct figure) {"  looks of each host", (double) looks / HOSTS / (WATCHED / USEC_PER_SEC), "/s", NULL, 0, GOAL_NONE, 0});
+    report_add(r, &(struct figure) {"  looks of each host", (double) (looks * USEC_PER_SEC) / (double) (HOSTS * WATCHED), "/s", NULL, 0, GOAL_NONE, 0});
 }
 
 void bench_look(struct report *r) {

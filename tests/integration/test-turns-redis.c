@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+
+/* `on = "any"` while Redis loses data or is away, and clocks that are ahead of its own. */
+
+#include <stdio.h>
+
+#include "tests/harness/host-clock.h"
+#include "tests/harness/sharing.h"
+#include "tests/harness/test.h"
+#include "tests/harness/witness.h"
+
+static void hosts_up_simple(const char *more) {
+    char config[1024];
+
+    snprintf(config, sizeof(config), "job \"j\" { %s " SHARED "%s }\n", witness_command("--id j"), more);
+    sharing_up(config);
+}
+
+#define FLUSHES 4
+
+/* S18, in short: at a due time and around it. */
+static void redis_loses_data(void) {
+    char fields[96];
+
+    hosts_up_simple("");
+    for (int64_t i = 0; i < FLUSHES; i++) {
+        int64_t due = SHARING_FIRST + i * SHARING_MINUTE;
+
+        sharing_clocks_at(due, -300);
+        child_turn(clock_boottime() + (usec_t) (100 + i * 150) * USEC_PER_MSEC);
+        freeReplyObject(redis_command(&cluster.redis, "FLUSHALL"));
+        snprintf(fields, sizeof(fields), "job=j due=%s", sharing_text(due));
+        sharing_await_count("exited", fields, 1);
+        sharing_await_count("turn-taken", fields, SHARING_HOSTS - 1);
+        TEST_INT(sharing_count("started", fields), 1);
+    }
+}
+
+static void redis_was_away(void) {
+    char fields[96];
+
+    hosts_up_simple("catch-up = \"5m\"");
+    redis_server_kill(&cluster.redis);
+    for (size_t i = 0; i < SHARING_HOSTS; i++)
+        host_await(sharing_hosts[i], "redis-lost", " ");
+    sharing_clocks_at(SHARING_FIRST, -20);
+    child_turn(clock_boottime() + USEC_PER_SEC / 2);
+    sharing_clocks_at(SHARING_FIRST + 4 * SHARING_MINUTE, 2000);
+    TEST_INT(redis_server_resume(&cluster.redis), 0);
+    snprintf(fields, sizeof(fields), "job=j due=%s", sharing_text(SHARING_FIRST + 4 * SHARING_MINUTE));
+    sharing_await_count("exited", fields, 1);
+    TEST_INT(sharing_count("started", "job=j"), 1);
+}
+
+/* S8 for a cluster: one host logs what all of them missed. */
+static void all_were_away(void) {
+    char fields[96];
+
+    hosts_up_simple("catch-up = \"5m\"");
+    for (size_t i = 0; i < SHARING_HOSTS; i++)
+        host_kill(sharing_hosts[i]);
+    sharing_clocks_at(SHARING_FIRST + 30 * SHARING_MINUTE, 2000);
+    for (size_t i = 0; i < SHARING_HOSTS; i++)
+        host_start(sharing_hosts[i]);
+    snprintf(fields, sizeof(fields), "job=j due=%s", sharing_text(SHARING_FIRST + 30 * SHARING_MINUTE));
+    sharing_await_count("exited", fields, 1);
+    sharing_await_count("turn-taken", fields, SHARING_HOSTS - 1);
+    sharing_await_count("missed", "job=j reason=late", 1);
+    sharing_await_count("missed", "job=j reason=backlog", 1);
+    TEST_INT(sharing_count("started", "job=j"), 1);
+}
+
+/* S19: the host begins nothing early. */
+static void clock_ahead(void) {
+    struct host *ant = sharing_hosts[0] = host_add("ant", "job \"j\" { %s " SHARED "}\n", witness_command("--id j"));
+
+    host_clock_give(ant);
+    host_clock_set_realtime(ant, clock_realtime() + 86400 * USEC_PER_SEC);
+    host_start(ant);
+    host_open(ant);
+    host_clock_set_realtime(ant, (clock_realtime() / USEC_PER_SEC + 86400) / 60 * 60 * USEC_PER_SEC +
+                                     59500 * USEC_PER_MSEC);
+    host_await(ant, "clock-ahead", "job=j");
+    TEST_INT(host_count(ant, "queued", "job=j"), 0);
+    TEST_INT(host_count(ant, "started", "job=j"), 0);
+}
+
+static CU_TestInfo tests[] = {
+    {"redis-loses-data", redis_loses_data},
+    {"redis-away", redis_was_away},
+    {"all-away", all_were_away},
+    {"clock-ahead", clock_ahead},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "turns, Redis", .pSetUpFunc = cluster_up, .pTearDownFunc = cluster_down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}
