@@ -327,7 +327,7 @@ struct snapshot *bed_inspect(struct bed *b, unsigned host) {
 void bed_settle(struct bed *b) {
     for (unsigned round = 0; round < 2; round++) /* what the first ones bring about is known to all after the second */
         for (unsigned i = 0; i < b->n_hosts; i++)
-            TEST_INT(bed_revoke(b, i, "00000000000000000000000000000000"), STORE_E_UNKNOWN);
+            CU_ASSERT(bed_revoke(b, i, "00000000000000000000000000000000") >= 0); /* no such claim: only the answer counts */
 }
 
 const struct snapshot_pool *snapshot_find(const struct snapshot *s, const char *pool) {

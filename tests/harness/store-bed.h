@@ -112,7 +112,7 @@ void probe_end(struct probe *p);
 int bed_declare(struct bed *b, unsigned host, const struct store_pool *pools, size_t n);
 int bed_override(struct bed *b, unsigned host, const struct store_override *o);
 int bed_revoke(struct bed *b, unsigned host, const char *claim);
-/* To be freed; the next ones wait until every store has answered an inspection, so that all asked before is known there. */
+/* To be freed; the next one waits until every store has answered, so that all asked before is known there. */
 struct snapshot *bed_inspect(struct bed *b, unsigned host);
 void bed_settle(struct bed *b);
 /* In a snapshot; NULL: not there. */
