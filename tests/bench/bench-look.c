@@ -122,6 +122,7 @@ void bench_look(struct report *r) {
     }
     rig_up(&g, &(struct rig_options) {.n_hosts = HOSTS, .pools = pools, .n_pools = POOLS,
                                       .redis = (const char *const[]) {"--slowlog-log-slower-than", "0", "--slowlog-max-len", "1000", NULL}});
+    peer_empty.prepare(&g.server, 0);
     for (size_t i = 0; i < POOLS; i++) {
         slots[i] = rig_slots(&g, CLAIMS, 0, names[i], 1);
         rig_ask_all(&g, slots[i], CLAIMS);
