@@ -73,7 +73,7 @@ static const char *set_delay(struct import_settings *settings, const char *value
     return NULL;
 }
 
-/* Returns why a setting is not carried, or NULL. */
+/* Returns why a setting is not converted, or NULL. */
 static const char *read_setting(const struct import_source *source, struct import_settings *settings,
                                 char *name, char *value) {
     static const char *const of_cron[] = {"LOGNAME", "MAILFROM", "CONTENT_TYPE",
@@ -125,7 +125,7 @@ static void take_setting(struct import *import, const struct import_source *sour
     }
     why = read_setting(source, settings, line->name, line->value);
     if (why)
-        import_comment(import, source, number, "not carried: %.60s=: %s", line->name, why);
+        import_comment(import, source, number, "not converted: %.60s=: %s", line->name, why);
 }
 
 /* ---- a crontab ---- */
@@ -149,7 +149,7 @@ int import_crontab(struct import *import, const struct import_source *source) {
         } else if (line.kind == CRONTAB_LINE_WRONG) {
             import->n_lines++;
             import->n_left_out++;
-            import_comment(import, source, number, "not carried: %s", line.error);
+            import_comment(import, source, number, "not converted: %s", line.error);
         } else if (line.kind == CRONTAB_LINE_ENTRY) {
             import->n_lines++;
             r = import_job(import, source, &settings, number, &line);

@@ -219,7 +219,7 @@ static char *make_script(const char *text) {
 
 /* ---- when ---- */
 
-/* Returns why an entry of an anacrontab is not carried, or NULL. */
+/* Returns why an entry of an anacrontab is not converted, or NULL. */
 static const char *time_anacron(const struct import_settings *settings, const struct crontab_line *line,
                                 struct job *job) {
     static const struct {
@@ -249,7 +249,7 @@ static const char *time_anacron(const struct import_settings *settings, const st
     return NULL;
 }
 
-/* Returns why an entry is not carried, or NULL. */
+/* Returns why an entry is not converted, or NULL. */
 static const char *time_job(const struct import_source *source, const struct import_settings *settings,
                             const struct crontab_line *line, struct job *job) {
     job->catch_up = "0s";
@@ -361,7 +361,7 @@ int import_job(struct import *import, const struct import_source *source,
 
     if (why) {
         import->n_left_out++;
-        import_comment(import, source, number, "not carried: %s", why);
+        import_comment(import, source, number, "not converted: %s", why);
         return 0;
     }
     script = make_script(line->command);
@@ -372,7 +372,7 @@ int import_job(struct import *import, const struct import_source *source,
     import_comment(import, source, number, "%s", line->command);
     if (line->flags)
         import_comment(import, source, number,
-                       "flag %.60s is not carried: berth mails nothing, and logs each run", line->flags);
+                       "flag %.60s is not converted: berth mails nothing, and logs each run", line->flags);
     fprintf(import->out, "job \"%s\" {\n", job.name);
     write_time(import, settings, &job);
     write_option(import->out, "script", script);

@@ -142,7 +142,7 @@ int verb_import_crontab(int argc, char **argv) {
         return status;
     (void) fflush(stdout);
     fprintf(stderr,
-            "%u line%s: %u job%s, %u not carried; overlap = \"allow\" is cron's way: look whether \"skip\" "
+            "%u line%s: %u job%s, %u not converted; overlap = \"allow\" is cron's way: look whether \"skip\" "
             "is meant\n",
             import.n_lines, import.n_lines == 1 ? "" : "s", import.n_jobs, import.n_jobs == 1 ? "" : "s",
             import.n_left_out);

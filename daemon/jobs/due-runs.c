@@ -201,7 +201,7 @@ void due_runs_wake_all(struct scheduler *scheduler) {
             due_runs_wake(scheduler, scheduler->jobs[i]);
 }
 
-/* Timers are on CLOCK_BOOTTIME: what goes by the clock of the wall is looked at again. */
+/* Timers are on CLOCK_BOOTTIME: what goes by the wall clock is looked at again. */
 static void due_runs_on_clock(_unused_ bool clock_was_set, void *userdata) {
     struct scheduler *scheduler = userdata;
 

@@ -80,7 +80,7 @@ static void keep(char *id, size_t size, const char *line, const char *field) {
 
 /* --- the chain --- */
 
-/* The delay goes on by the clock of the wall, also while the host is down. */
+/* The delay goes on by the wall clock, also while the host is down. */
 static void in_the_delay(void) {
     char first[64];
     usec_t delay;

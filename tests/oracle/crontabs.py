@@ -146,11 +146,11 @@ def run_import(*words):
 
 
 def schedules(config):
-    """{line of the crontab: its schedule} and the lines that were not carried."""
+    """{line of the crontab: its schedule} and the lines that were not converted."""
     found, left_out, line = {}, set(), None
     for text in config.splitlines():
         number = re.match(r"# [^:]*:(\d+): (.*)", text)
-        if number and number[2].startswith("not carried: "):
+        if number and number[2].startswith("not converted: "):
             left_out.add(int(number[1]))
         elif number:
             line = int(number[1])
@@ -207,7 +207,7 @@ def compare_debian(judge, folder="tests/data/crontabs"):
         found, left_out = schedules(config)
         if status != 0 or left_out:
             judge.n_wrong += 1
-            print(f"wrong: {name} is not carried whole")
+            print(f"wrong: {name} is not converted whole")
         with open(path, encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 words = line.split()

@@ -127,7 +127,7 @@ static void test_left_out(void) {
         if (n_left_out != 1)
             printf("%s\n", lines[i]);
         TEST_INT(n_left_out, 1);
-        has("# f:1: not carried: ");
+        has("# f:1: not converted: ");
     }
     import(CRONTAB_SYSTEM,
            "* * * * * 0day a\n* * * * * berth a\n* * * * * root:berth-admin a\n* * * * * root\n");
@@ -188,12 +188,12 @@ static void test_settings(void) {
            "0 1 * * * a\nCRON_TZ=Mars/Base\nA=4\nSHELL=sh\nRANDOM_DELAY=x\n1A=\n0 1 * * * b\n");
     has("# f:1: MAILTO=x@y: cron mails");
     CU_ASSERT_PTR_NULL(strstr(config, "# f:2:"));
-    has("# f:7: not carried: LOGNAME=");
-    has("# f:8: not carried: BERTH_RUN=");
-    has("# f:11: not carried: CRON_TZ=");
-    has("# f:13: not carried: SHELL=");
-    has("# f:14: not carried: RANDOM_DELAY=");
-    has("# f:15: not carried: 1A=");
+    has("# f:7: not converted: LOGNAME=");
+    has("# f:8: not converted: BERTH_RUN=");
+    has("# f:11: not converted: CRON_TZ=");
+    has("# f:13: not converted: SHELL=");
+    has("# f:14: not converted: RANDOM_DELAY=");
+    has("# f:15: not converted: 1A=");
     TEST_STRING(job("p-a")->input.environment[0], "A= 1 ");
     TEST_STRING(job("p-a")->input.environment[1], "B=2 3");
     TEST_STRING(job("p-b")->input.environment[0], "A=4");
@@ -212,10 +212,10 @@ static void test_users(void) {
     TEST_STRING(job("p-b")->command.script, "b");
     TEST_STRING(job("p-c")->directory, "/");
     TEST_STRING(job("p-d")->command.script, "d");
-    has("# f:4: flag -n -q is not carried");
+    has("# f:4: flag -n -q is not converted");
     import(CRONTAB_OF_USER, "-5 * * * * a\n");
     TEST_STRING(job("p-a")->user, "ann");
-    has("# f:1: flag - is not carried");
+    has("# f:1: flag - is not converted");
 }
 
 static void test_anacron(void) {
