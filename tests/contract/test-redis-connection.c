@@ -5,7 +5,6 @@
 
 /* Bugs of other clients: redis/hiredis#396, redis/hiredis#1170. */
 
-#include <netdb.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -13,7 +12,6 @@
 #include <sys/un.h>
 
 #include "store/redis/client/connection.h"
-#include "store/redis/client/resolve.h"
 #include "tests/harness/test.h"
 
 #define OK "+OK\r\n"
@@ -317,51 +315,6 @@ static void test_nobody_there(void) {
     sd_event_unref(s.event);
 }
 
-/* --- names --- */
-
-struct lookup {
-    struct redis_resolve *resolve;
-    char address[RESOLVE_ADDRESS_SIZE];
-    unsigned n;
-};
-
-static void on_resolved(const struct redis_addresses *addresses, void *userdata) {
-    struct lookup *l = userdata;
-
-    (void) snprintf(l->address, sizeof(l->address), "%s", addresses->n > 0 ? addresses->items[0] : "none");
-    l->n++;
-    l->resolve = redis_resolve_free(l->resolve);
-}
-
-static void resolve(const char *name, usec_t timeout, const char *expected) {
-    struct lookup l = {0};
-    sd_event *event = NULL;
-
-    CU_ASSERT_FATAL(sd_event_new(&event) >= 0);
-    CU_ASSERT_FATAL(redis_resolve_new(&l.resolve, event, name, timeout, on_resolved, &l) == 0);
-    while (l.n == 0)
-        (void) sd_event_run(event, USEC_PER_SEC);
-    TEST_STRING(l.address, expected);
-    sd_event_unref(event);
-}
-
-static void test_names(void) {
-    struct addrinfo *found = NULL;
-    char expected[NI_MAXHOST] = "";
-
-    CU_ASSERT(redis_resolve_is_address("127.0.0.1"));
-    CU_ASSERT(redis_resolve_is_address("::1"));
-    CU_ASSERT_FALSE(redis_resolve_is_address("localhost"));
-    CU_ASSERT_FALSE(redis_resolve_is_address(""));
-    if (getaddrinfo("localhost", NULL, &(struct addrinfo) {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG}, &found) != 0)
-        TEST_SKIP("localhost has no address here: no /etc/hosts");
-    (void) getnameinfo(found->ai_addr, found->ai_addrlen, expected, sizeof(expected), NULL, 0, NI_NUMERICHOST);
-    freeaddrinfo(found);
-    resolve("localhost", 10 * USEC_PER_SEC, expected);
-    resolve("no such name", 10 * USEC_PER_SEC, "none");
-    resolve("localhost", 0, "none"); /* too slow */
-}
-
 static int on_other(sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_, void *userdata _unused_) {
     return 0;
 }
@@ -400,7 +353,7 @@ static CU_TestInfo tests[] = {
     {"silence", test_silence}, {"hang up", test_hang_up},           {"nonsense", test_nonsense},         {"flood", test_flood},
     {"excess", test_excess},
     {"errors", test_errors},   {"freed inside", test_freed_inside}, {"nobody there", test_nobody_there},
-    {"names", test_names},     {"late", test_late},                 CU_TEST_INFO_NULL,
+    {"late", test_late},       CU_TEST_INFO_NULL,
 };
 
 int main(int argc, char **argv) {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/harness/redis-peer.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "tests/harness/redis-peer-answer.h"
 
 #define CLAIMS_MAX 16
-#define WORDS_MAX 256
 #define ID_LENGTH 32
 
 struct peer_claim {
@@ -57,105 +56,6 @@ void redis_peer_change(int kind, enum peer_change change, unsigned at, const cha
     p.next[kind].text[p.next[kind].size] = '\0';
 }
 
-/* --- answers as words: "[" and "]" make lists; a line is one text of all its words, in a list they have "_" between them --- */
-
-struct answer {
-    char text[8192];
-    const char *words[WORDS_MAX];
-    size_t n;
-    bool line;
-};
-
-static void put(struct answer *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void put(struct answer *a, const char *format, ...) {
-    size_t used = strlen(a->text);
-    va_list args;
-
-    va_start(args, format);
-    (void) vsnprintf(a->text + used, sizeof(a->text) - used, format, args);
-    va_end(args);
-}
-
-static void split(struct answer *a) {
-    for (char *rest = a->text, *word; (word = strsep(&rest, " ")) && a->n < WORDS_MAX / 2;)
-        a->words[a->n++] = strcmp(word, "''") == 0 ? "" : word;
-}
-
-static void change(struct answer *a, enum peer_change how, unsigned at, const char *text) {
-    size_t k = a->n > 0 ? at % a->n : 0;
-
-    if (a->n == 0)
-        return;
-    switch (how) {
-    case PEER_REPLACE: a->words[k] = text; break;
-    case PEER_REMOVE:
-        memmove(&a->words[k], &a->words[k + 1], (a->n - k - 1) * sizeof(*a->words));
-        a->n--;
-        break;
-    case PEER_INSERT:
-        memmove(&a->words[k + 1], &a->words[k], (a->n - k) * sizeof(*a->words));
-        a->words[k] = text;
-        a->n++;
-        break;
-    case PEER_NEST:
-        memmove(&a->words[k + 3], &a->words[k + 1], (a->n - k - 1) * sizeof(*a->words));
-        a->words[k + 1] = a->words[k];
-        a->words[k] = "[";
-        a->words[k + 2] = "]";
-        a->n += 2;
-        break;
-    case PEER_CUT: a->n = k; break;
-    case PEER_WORD:
-        a->words[0] = text;
-        a->n = 1;
-        break;
-    default: break;
-    }
-}
-
-static size_t write_text(char *buffer, size_t size, const char *text) {
-    int n = snprintf(buffer, size, "$%zu\r\n%s\r\n", strlen(text), text);
-
-    return n < 0 || (size_t) n >= size ? 0 : (size_t) n;
-}
-
-static size_t count_items(const struct answer *a, size_t from) {
-    size_t depth = 0, n = 0;
-
-    for (size_t i = from; i < a->n; i++) {
-        if (strcmp(a->words[i], "]") == 0) {
-            if (depth == 0)
-                return n;
-            depth--;
-            continue;
-        }
-        n += depth == 0;
-        depth += strcmp(a->words[i], "[") == 0;
-    }
-    return n;
-}
-
-/* A list that the change left open ends with the answer: what is short makes the reader wait, as it would in earnest. */
-static size_t write_answer(const struct answer *a, char *buffer, size_t size) {
-    size_t used = 0;
-
-    if (a->line) {
-        char text[8192];
-        size_t length = 0;
-
-        text[0] = '\0';
-        for (size_t i = 0; i < a->n && length < sizeof(text); i++)
-            length += (size_t) snprintf(text + length, sizeof(text) - length, i ? " %s" : "%s", a->words[i]);
-        return write_text(buffer, size, text);
-    }
-    for (size_t i = 0; i < a->n && used + 32 < size; i++)
-        if (strcmp(a->words[i], "[") == 0)
-            used += (size_t) snprintf(buffer + used, size - used, "*%zu\r\n", count_items(a, i + 1));
-        else if (strcmp(a->words[i], "]") != 0)
-            used += write_text(buffer + used, size - used, a->words[i]);
-    return used;
-}
-
 /* --- what is known --- */
 
 static const char *argument(const redisReply *command, size_t i) {
@@ -188,49 +88,49 @@ static struct peer_claim *add(const char *id) {
 
 /* --- the scripts --- */
 
-static void answer_claim(struct answer *a, const char *id) {
+static void answer_claim(struct peer_answer *a, const char *id) {
     unsigned long long before = p.last;
     bool known = find(id) != NULL;
     struct peer_claim *c = add(id);
 
     if (!c) {
-        put(a, "refused %u 0 queue-full db", p.epoch);
+        peer_answer_put(a, "refused %u 0 queue-full db", p.epoch);
         return;
     }
     if (!known && p.n % 2 == 1) /* every other one waits */
         grant(c);
-    put(a, "ok %u 0 %c %llu %llu %llu %u 5", p.epoch, c->state, c->ticket, c->token, before, c->state == 'W' ? 1u : 0u);
+    peer_answer_put(a, "ok %u 0 %c %llu %llu %llu %u 5", p.epoch, c->state, c->ticket, c->token, before, c->state == 'W' ? 1u : 0u);
 }
 
-static void answer_release(struct answer *a, const char *id) {
+static void answer_release(struct peer_answer *a, const char *id) {
     struct peer_claim *c = find(id);
 
     if (c) {
         *c = p.claims[--p.n];
-        put(a, "ok %u 0 %llu %llu", p.epoch, p.clock, p.last);
+        peer_answer_put(a, "ok %u 0 %llu %llu", p.epoch, p.clock, p.last);
     } else {
-        put(a, "ok %u 0", p.epoch);
+        peer_answer_put(a, "ok %u 0", p.epoch);
     }
 }
 
 /* A list of what `each` returns for each claim in the command's arguments. */
-static void answer_several(struct answer *a, const redisReply *command, size_t from, size_t step, void (*each)(struct answer *a, const char *id)) {
-    put(a, "[");
+static void answer_several(struct peer_answer *a, const redisReply *command, size_t from, size_t step, void (*each)(struct peer_answer *a, const char *id)) {
+    peer_answer_put(a, "[");
     for (size_t i = from; i < command->elements; i += step) {
-        struct answer one = {0};
+        struct peer_answer one = {0};
 
         each(&one, argument(command, i));
         for (char *at = strchr(one.text, ' '); at; at = strchr(at, ' '))
             *at = '_';
-        put(a, " %s", one.text);
+        peer_answer_put(a, " %s", one.text);
     }
-    put(a, " ]");
+    peer_answer_put(a, " ]");
 }
 
-static void answer_sync(struct answer *a, const redisReply *command) {
+static void answer_sync(struct peer_answer *a, const redisReply *command) {
     if (strcmp(argument(command, 8), "1") == 0)
         p.n = 0;
-    put(a, "[ ok %u 0 0 %llu %llu [", p.epoch, p.last, p.clock);
+    peer_answer_put(a, "[ ok %u 0 0 %llu %llu [", p.epoch, p.last, p.clock);
     for (size_t i = 10; i + 9 < command->elements; i += 10) {
         struct peer_claim *c = add(argument(command, i));
 
@@ -240,73 +140,73 @@ static void answer_sync(struct answer *a, const redisReply *command) {
             c->state = 'H', c->token = strtoull(argument(command, i + 2), NULL, 10);
         else if (argument(command, i + 1)[0] == 'K')
             grant(c);
-        put(a, " [ %s %c %llu %llu %u 5 '' ]", c->id, c->state, c->ticket, c->token, c->state == 'W' ? 1u : 0u);
+        peer_answer_put(a, " [ %s %c %llu %llu %u 5 '' ]", c->id, c->state, c->ticket, c->token, c->state == 'W' ? 1u : 0u);
     }
-    put(a, " ] [ [ db 4 3 ] ] ]");
+    peer_answer_put(a, " ] [ [ db 4 3 ] ] ]");
 }
 
 /* Puts the ids of the claims in this state, and their records. */
-static void put_claims(struct answer *a, char state) {
-    put(a, " [");
+static void put_claims(struct peer_answer *a, char state) {
+    peer_answer_put(a, " [");
     for (size_t i = 0; i < p.n; i++)
         if (p.claims[i].state == state)
-            put(a, " %s", p.claims[i].id);
-    put(a, " ] [");
+            peer_answer_put(a, " %s", p.claims[i].id);
+    peer_answer_put(a, " ] [");
     for (size_t i = 0; i < p.n; i++)
         if (p.claims[i].state == state)
-            put(a, " %c_%llu_0123456789abcdef0123456789abcdef_db:1_%llu_5_0_77_%s_job_", state, p.claims[i].token, p.claims[i].ticket,
+            peer_answer_put(a, " %c_%llu_0123456789abcdef0123456789abcdef_db:1_%llu_5_0_77_%s_job_", state, p.claims[i].token, p.claims[i].ticket,
                 p.claims[i].id);
-    put(a, " ]");
+    peer_answer_put(a, " ]");
 }
 
-static void answer_inspect(struct answer *a, const redisReply *command) {
+static void answer_inspect(struct peer_answer *a, const redisReply *command) {
     const char *what = argument(command, 4);
     size_t n_held = 0;
 
     for (size_t i = 0; i < p.n; i++)
         n_held += p.claims[i].state == 'H';
-    put(a, "[ ok [ [ key error ] ]");
+    peer_answer_put(a, "[ ok [ [ key error ] ]");
     if (strcmp(what, "sessions") == 0 && strcmp(argument(command, 5), "0") != 0)
-        put(a, " %u 0 1000 5000 [ ] [ ] [ ] [ ]", p.epoch);
+        peer_answer_put(a, " %u 0 1000 5000 [ ] [ ] [ ] [ ]", p.epoch);
     else if (strcmp(what, "sessions") == 0)
-        put(a, " %u 0 1000 5000 [ 0123456789abcdef0123456789abcdef ] [ %llu ] [ host_m_1.0_db=3,local=host ] [ 1 ]", p.epoch, p.count);
+        peer_answer_put(a, " %u 0 1000 5000 [ 0123456789abcdef0123456789abcdef ] [ %llu ] [ host_m_1.0_db=3,local=host ] [ 1 ]", p.epoch, p.count);
     else if (strcmp(what, "pool") == 0)
-        put(a, " 3 3 4 [ 3 0 because ] %zu %zu 0 0 0123456789abcdef0123456789abcdef", n_held, p.n - n_held);
+        peer_answer_put(a, " 3 3 4 [ 3 0 because ] %zu %zu 0 0 0123456789abcdef0123456789abcdef", n_held, p.n - n_held);
     else if (strcmp(what, "held") == 0)
-        put(a, " 0"), put_claims(a, 'H');
+        peer_answer_put(a, " 0"), put_claims(a, 'H');
     else if (strcmp(what, "queue") == 0)
         put_claims(a, 'W');
     else if (strcmp(what, "positions") == 0)
-        put(a, " 1 1 1 1");
-    put(a, " ]");
+        peer_answer_put(a, " 1 1 1 1");
+    peer_answer_put(a, " ]");
 }
 
 /* Overrides, sessions that ended, claims of theirs, limits that went with them. */
 #define NEWS "[ [ db %llu 2 0 somebody '' because ] ] [ [ 0123456789abcdef0123456789abcdef bee 900 ] ] " \
              "[ [ fedcba9876543210fedcba9876543210 bee job 00000000000000000000000000000001 db:1 800 900 ] ] [ [ db 3 900 ] ]"
 
-static void answer_script(struct answer *a, int script, const redisReply *command) {
+static void answer_script(struct peer_answer *a, int script, const redisReply *command) {
     a->line = script == REDIS_SCRIPT_CLAIM || script == REDIS_SCRIPT_RELEASE;
     switch (script) {
     case REDIS_SCRIPT_HELLO:
-        put(a, "[ ok %u 0 0 %llu 1 %llu [ ] [ [ db 2 4 1 ] ] [ ] [ ] [ ] %llu ]", p.epoch, ++p.count, p.clock, p.clock);
+        peer_answer_put(a, "[ ok %u 0 0 %llu 1 %llu [ ] [ [ db 2 4 1 ] ] [ ] [ ] [ ] %llu ]", p.epoch, ++p.count, p.clock, p.clock);
         break;
-    case REDIS_SCRIPT_BYE: put(a, "[ ok %u 0 [ ] ]", p.epoch); break;
+    case REDIS_SCRIPT_BYE: peer_answer_put(a, "[ ok %u 0 [ ] ]", p.epoch); break;
     case REDIS_SCRIPT_HEARTBEAT:
         a->line = ++p.count % 2 == 1;
-        put(a, a->line ? "ok %u 0 0 %llu %llu %zu %llu" : "[ ok_%u_0_0_%llu_%llu_%zu_%llu", p.epoch, p.count, p.last, p.n, p.clock);
+        peer_answer_put(a, a->line ? "ok %u 0 0 %llu %llu %zu %llu" : "[ ok_%u_0_0_%llu_%llu_%zu_%llu", p.epoch, p.count, p.last, p.n, p.clock);
         if (!a->line)
-            put(a, "_%llu " NEWS " ]", p.clock, p.clock);
+            peer_answer_put(a, "_%llu " NEWS " ]", p.clock, p.clock);
         break;
     case REDIS_SCRIPT_CLAIM: answer_claim(a, argument(command, 7)); break;
     case REDIS_SCRIPT_CLAIMS: answer_several(a, command, 9, 2, answer_claim); break;
     case REDIS_SCRIPT_RELEASE: answer_release(a, argument(command, 7)); break;
     case REDIS_SCRIPT_RELEASES: answer_several(a, command, 7, 1, answer_release); break;
     case REDIS_SCRIPT_SYNC: answer_sync(a, command); break;
-    case REDIS_SCRIPT_OVERRIDE: put(a, "[ ok %u 0 %llu ]", p.epoch, ++p.clock); break;
+    case REDIS_SCRIPT_OVERRIDE: peer_answer_put(a, "[ ok %u 0 %llu ]", p.epoch, ++p.clock); break;
     case REDIS_SCRIPT_INSPECT: answer_inspect(a, command); break;
-    case REDIS_SCRIPT_PROBE: put(a, "[ ok [ ] ]"); break;
-    default: put(a, "[ ok %u 0 1 ]", p.epoch); break;
+    case REDIS_SCRIPT_PROBE: peer_answer_put(a, "[ ok [ ] ]"); break;
+    default: peer_answer_put(a, "[ ok %u 0 1 ]", p.epoch); break;
     }
 }
 
@@ -322,24 +222,18 @@ static int kind_of(const redisReply *command) {
 }
 
 /* Redis replies for each second script that it has it. */
-static void answer_scripts(struct answer *a, const redisReply *command) {
+static void answer_scripts(struct peer_answer *a, const redisReply *command) {
     if (strcmp(argument(command, 1), "EXISTS") != 0) {
-        put(a, "%s", redis_script_sha(0)); /* nobody looks at it */
+        peer_answer_put(a, "%s", redis_script_sha(0)); /* nobody looks at it */
         return;
     }
-    put(a, "[");
+    peer_answer_put(a, "[");
     for (size_t i = 2; i < command->elements; i++)
-        put(a, " %zu", i % 2);
-    put(a, " ]");
+        peer_answer_put(a, " %zu", i % 2);
+    peer_answer_put(a, " ]");
 }
 
 /* Lines in the list that a script answers. */
-static void open_lines(struct answer *a) {
-    for (size_t i = 0; i < sizeof(a->text); i++)
-        if (a->text[i] == '_')
-            a->text[i] = ' ';
-}
-
 /* As redis-server 6.2 does it; 0: as a newer one. */
 static size_t answer_as_old(const redisReply *command, int kind, char *buffer, size_t size) {
     char info[128];
@@ -362,25 +256,25 @@ static size_t answer_as_old(const redisReply *command, int kind, char *buffer, s
 
 size_t redis_peer_answer(const redisReply *command, char *buffer, size_t size) {
     int kind = kind_of(command);
-    struct answer a = {0};
+    struct peer_answer a = {0};
     size_t old = answer_as_old(command, kind, buffer, size);
 
     if (old > 0)
         return old;
 
     switch (kind) {
-    case PEER_INFO: put(&a, "maxmemory_policy:noeviction\r\nconnected_slaves:1\r\n"); break;
+    case PEER_INFO: peer_answer_put(&a, "maxmemory_policy:noeviction\r\nconnected_slaves:1\r\n"); break;
     case PEER_LOAD: answer_scripts(&a, command); break;
     case PEER_SUBSCRIBE:
         (void) snprintf(p.channel, sizeof(p.channel), "%s", argument(command, 1));
-        put(&a, "[ subscribe %s 1 ]", p.channel);
+        peer_answer_put(&a, "[ subscribe %s 1 ]", p.channel);
         break;
-    case PEER_OTHER: put(&a, "OK"); break;
+    case PEER_OTHER: peer_answer_put(&a, "OK"); break;
     default: answer_script(&a, kind, command); break;
     }
-    split(&a);
+    peer_answer_split(&a);
     if (kind < REDIS_SCRIPTS)
-        open_lines(&a);
+        peer_answer_open_lines(&a);
     if (p.next[kind].change != PEER_AS_IT_IS) {
         enum peer_change how = p.next[kind].change;
 
@@ -392,9 +286,9 @@ size_t redis_peer_answer(const redisReply *command, char *buffer, size_t size) {
 
             return n < 0 || (size_t) n >= size ? 0 : (size_t) n;
         }
-        change(&a, how, p.next[kind].at, p.next[kind].text);
+        peer_answer_change(&a, how, p.next[kind].at, p.next[kind].text);
     }
-    return write_answer(&a, buffer, size);
+    return peer_answer_write(&a, buffer, size);
 }
 
 size_t redis_peer_push(unsigned verb, unsigned claim, char *buffer, size_t size) {
