@@ -7,7 +7,7 @@
 
 /* berthd → runner */
 #define PROTOCOL_HELLO "hello"   /* version                                       → hello, guard..., report..., recovered */
-#define PROTOCOL_START "start"   /* run job hash token ticket pools namespace host queued [deadline] [facts, below]
+#define PROTOCOL_START "start"   /* run job hash token ticket pools namespace host queued queued-boot [deadline] [facts, below]
                                     → starting | exists | refused; idempotent by run */
 #define PROTOCOL_KILL "kill"     /* run [token]: kill all processes left of it   → in time, a report; of a run that is not
                                     known: lost=1, and that token as `killed` */
@@ -25,7 +25,7 @@
 #define PROTOCOL_REPORT "report"     /* at any time, and after hello; fields below */
 
 /* guard → berthd. Each connection begins with `state`; then what changes. */
-#define PROTOCOL_STATE "state"     /* run job hash token ticket pools queued phase(starting|running|stopping|done)
+#define PROTOCOL_STATE "state"     /* run job hash token ticket pools queued queued-boot phase(starting|running|stopping|done)
                                       on-lease-lost(stop|continue) stop-timeout guard [deadline] [pid started] [reason];
                                       guard: the guard's own pid */
 #define PROTOCOL_STARTED "started" /* run pid started (boottime): exec succeeded */
@@ -51,7 +51,7 @@
 /* What the trigger of a run set: set-0, set-1 ..., each NAME=VALUE (conf/parameter.h). They are fields of
  * `start`; `state` and the report repeat them. */
 
-/* A report: run job token ticket pools queued ended reason [started ended-boot], both boottime
+/* A report: run job token ticket pools queued queued-boot ended reason [started ended-boot], both boottime
  *   and one of  code (it exited), signal (it was ended by one), errno + stage [text] (it never ran), lost=1 (its guard died);
  *   [gone-before] µs between the end of the last process and the deadline, if there was one (0: after it, and then
  *   [gone-after] µs after it: the host was suspended, or stood still)

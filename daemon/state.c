@@ -158,7 +158,6 @@ static void read_times(const struct message *record, struct run *run) {
     usec_t now = clock_boottime(), started;
 
     (void) message_get_u64(record, "queued", &run->queued.realtime);
-    run->queued.boottime = usec_sub(now, usec_sub(clock_realtime(), run->queued.realtime));
     (void) message_get_u64(record, "queued-boot", &run->queued.boottime);
     (void) message_get_u64(record, "first-queued", &run->job.origin.first_queued_realtime);
     if (message_get_u64(record, "begin", &run->job.begin_realtime) == 0)

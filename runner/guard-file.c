@@ -70,7 +70,7 @@ int guard_file_parse(struct guard_file *ret, const struct message *m) {
         message_get_name(m, "namespace", r.namespace) < 0 || message_get_name(m, "host", r.host) < 0)
         return -EBADMSG;
     if (message_get_u64(m, "token", &r.token) < 0 || message_get_u64(m, "ticket", &r.ticket) < 0 ||
-        message_get_u64(m, "queued", &r.queued) < 0)
+        message_get_u64(m, "queued", &r.queued) < 0 || message_get_u64(m, "queued-boot", &r.queued_boottime) < 0)
         return -EBADMSG;
     if (parse_hash(&r, m) < 0 || parse_pools(&r, m) < 0 || parse_cgroup(&r, m) < 0 ||
         parse_guard(&r, m) < 0 || facts_parse(&r.facts, m) < 0 || sets_parse(&r.sets, m) < 0)
@@ -86,6 +86,7 @@ void guard_file_put(const struct guard_file *r, struct message_writer *w) {
     message_put_u64(w, "ticket", r->ticket);
     message_put(w, "pools", r->pools);
     message_put_u64(w, "queued", r->queued);
+    message_put_u64(w, "queued-boot", r->queued_boottime);
     facts_put(&r->facts, w);
     sets_put(&r->sets, w);
 }

@@ -28,7 +28,8 @@ struct guard_file {
     char job[NAME_MAX_LENGTH + 1], namespace[NAME_MAX_LENGTH + 1], host[NAME_MAX_LENGTH + 1];
     char hash[17];
     char pools[DEMANDS_TEXT_SIZE];
-    uint64_t token, ticket, queued;
+    uint64_t token, ticket;
+    usec_t queued, queued_boottime;
     usec_t deadline;                             /* at the start; USEC_INFINITY: none */
     char cgroup[GUARD_FILE_CGROUP_MAX];              /* "": none */
     pid_t guard;                                 /* 0: not written yet */
@@ -40,7 +41,7 @@ struct guard_file {
 /* Reads a PROTOCOL_START message or a guard file. 0 or -EBADMSG. */
 int guard_file_parse(struct guard_file *ret, const struct message *m);
 /* Adds the fields that state, report and guard file have in common: run job token ticket pools
- * queued, the facts and what was set. */
+ * queued queued-boot, the facts and what was set. */
 void guard_file_put(const struct guard_file *r, struct message_writer *w);
 
 /* Writes DIRECTORY/RUN + suffix to a buffer of GUARD_FILE_PATH_SIZE. */

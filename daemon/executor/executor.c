@@ -60,6 +60,7 @@ void executor_start(struct executor *executor, struct run *run) {
     message_put(&w, "namespace", executor->namespace);
     message_put(&w, "host", executor->host);
     message_put_u64(&w, "queued", run->queued.realtime);
+    message_put_u64(&w, "queued-boot", run->queued.boottime);
     run_origin_put(&run->job.origin, &w);
     if (deadline != USEC_INFINITY)
         message_put_u64(&w, "deadline", deadline);

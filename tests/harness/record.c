@@ -170,11 +170,12 @@ void record_read(struct entries *ret) {
         }
 }
 
-static void show(const struct entries *entries, const char *run) {
+/* Prints the entries of hosts, and of the runs that the finding names. */
+static void show(const struct entries *entries, const struct audit_finding *f) {
     for (size_t i = 0; i < entries->n; i++) {
         const struct entry *e = &entries->items[i];
 
-        if (!e->run || (run && strcmp(e->run, run) == 0) || getenv("BERTH_AUDIT_ALL"))
+        if (!e->run || (f->entry->run && strcmp(e->run, f->entry->run) == 0) || strstr(f->text, e->run))
             printf("  %" PRIu64 " %s %" PRIu64 " %s run=%s pools=%s ticket=%" PRIu64 " token=%" PRIu64 " clock=%" PRIu64
                    " wait_ms=%" PRId64 " run_ms=%" PRId64 " result=%s limits=%s\n", e->time, e->process, e->seq, e->event,
                    e->run ? e->run : "", e->pools ? e->pools : "", e->ticket, e->token, e->clock, e->took.wait_ms, e->took.run_ms,
@@ -197,7 +198,7 @@ void record_audit(void) {
                f->entry->process, f->text);
         if (expected)
             continue;
-        show(&entries, f->entry->run);
+        show(&entries, f);
         CU_FAIL("the audit finds a violation");
     }
     for (size_t i = 0; i < report.n_doubts; i++)

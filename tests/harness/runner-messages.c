@@ -188,6 +188,7 @@ void test_runner_begin_start(struct message_writer *w, char run, const char *job
     message_put(w, "namespace", "n");
     message_put(w, "host", "h");
     message_put_u64(w, "queued", 1763640079123000);
+    message_put_u64(w, "queued-boot", 1000000);
 }
 
 void test_runner_send_start(struct test_runner *t, char run, const char *job) {

@@ -38,6 +38,7 @@ static void test_talk(void) {
     TEST_FIELD(&m, "ticket", "1763640079123455");
     TEST_FIELD(&m, "pools", "db:2,net:1");
     TEST_FIELD(&m, "queued", "1763640079123000");
+    TEST_FIELD(&m, "queued-boot", "1000000");
     TEST_FIELD(&m, "phase", "running");
     TEST_FIELD(&m, "on-lease-lost", "stop");
     TEST_FIELD(&m, "stop-timeout", "5000000");

@@ -27,6 +27,7 @@ static void test_start(void) {
     TEST_FIELD(&m, "ticket", "1763640079123455");
     TEST_FIELD(&m, "pools", "db:2,net:1");
     TEST_FIELD(&m, "queued", "1763640079123000");
+    TEST_FIELD(&m, "queued-boot", "1000000");
     TEST_FIELD(&m, "reason", "none");
     TEST_FIELD(&m, "code", "5");
     TEST_FIELD(&m, "signal", NULL);
@@ -90,7 +91,8 @@ static void refused_with(const char *key, const char *value) {
 }
 
 static void test_refused(void) {
-    static const char *const needed[] = {"job", "hash", "token", "ticket", "pools", "namespace", "host", "queued"};
+    static const char *const needed[] = {"job", "hash", "token", "ticket", "pools", "namespace", "host", "queued",
+                                         "queued-boot"};
     struct message_writer w;
 
     test_runner_begin(&t, TEST_SH("a", "exit 0"), getuid());

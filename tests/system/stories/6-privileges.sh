@@ -29,7 +29,7 @@ CONF
     # --- runner.sock ---
     sock=/run/berth/runner/runner.sock
     r=0123456789abcdef0123456789abcdef
-    rest="token=1 ticket=1 pools= namespace=berth host=x queued=1"
+    rest="token=1 ticket=1 pools= namespace=berth host=x queued=1 queued-boot=1"
     systemctl kill --signal=STOP berthd.service # else it comes back in the middle and takes the runner from us
     ask() { runuser -u berth -- perl /shared/speak.pl $sock "$@" >/run/said || fail "speak.pl: $*"; tail -n 1 /run/said; }
     # Not a job of the config, or not as defined there, or a command of one's own: all refused.

@@ -64,6 +64,7 @@ static void test_restart(void) {
     char running[ID_TEXT_SIZE], waiting[ID_TEXT_SIZE];
     uint64_t ticket, token;
     struct message state;
+    usec_t queued;
 
     r = manager_bed_run("one");
     w = manager_bed_begin("one");
@@ -73,6 +74,8 @@ static void test_restart(void) {
     CU_ASSERT(ticket > 0 && token > 0);
     memcpy(running, r->id, sizeof(running));
     memcpy(waiting, w->id, sizeof(waiting));
+    queued = r->queued.boottime;
+    r->queued.realtime -= 300 * USEC_PER_SEC; /* the wall clock is set meanwhile */
     manager_bed_make_state(&state, r);
     manager_bed.n_started = 0;
     manager_bed_restart();
@@ -85,6 +88,7 @@ static void test_restart(void) {
     TEST_INT(found->state, RUN_STATE_RUNNING);
     TEST_INT(found->host_claim.ticket, ticket);
     TEST_INT(run_token(found), token);
+    TEST_INT(found->queued.boottime, queued);
     w = manager_find_run(manager_bed.manager, waiting);
     CU_ASSERT_PTR_NOT_NULL_FATAL(w);
     TEST_INT(w->state, RUN_STATE_WAITING);
