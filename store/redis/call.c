@@ -6,8 +6,7 @@
 #include "store/redis/store-redis.h"
 
 void call_begin(struct store_redis *store, struct redis_command *command, enum redis_script script) {
-    command_add(command, "EVALSHA");
-    command_add(command, redis_script_sha(script));
+    handshake_add_script(store, command, script);
     command_add(command, "1");
     command_add(command, store->env.key);
     command_add(command, store->session.id);

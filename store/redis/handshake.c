@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Which Redis is usable: its role, settings and rights. A version is asked for only by an error that Redis before
- * 7.0 gives: INFO takes one section there, and the scripts (#!lua) do not load. */
+/* client/server-info.h decides which server is usable; here it is asked, and what berthd may do there. */
 
-#include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
 
@@ -89,10 +87,33 @@ static void send_probe(struct store_redis *store) {
 
 /* --- scripts --- */
 
+void handshake_add_script(struct store_redis *store, struct redis_command *command, enum redis_script script) {
+    struct handshake *handshake = &store->handshake;
+    bool is_text = handshake->is_by_text && (handshake->sent & UINT32_C(1) << script) == 0;
+
+    command_add(command, is_text ? "EVAL" : "EVALSHA");
+    command_add(command, is_text ? redis_script_text(script) : redis_script_sha(script));
+    if (is_text)
+        handshake->sent |= UINT32_C(1) << script;
+}
+
+/* Returns whether the reply says that Redis refuses SCRIPT; then scripts are sent by their text. */
+static bool take_refusal(struct store_redis *store, const struct redisReply *reply) {
+    const char *error = reply_error(reply);
+
+    if (store->link.phase != PHASE_CONNECTING || !error ||
+        (strncmp(error, "NOPERM", strlen("NOPERM")) != 0 &&
+         strncmp(error, "ERR unknown", strlen("ERR unknown")) != 0))
+        return false;
+    store->handshake.is_by_text = true;
+    store->handshake.sent = 0;
+    return true;
+}
+
 static void handshake_on_loaded(const struct redisReply *reply, void *userdata) {
     struct store_redis *store = userdata;
 
-    if (!handshake_is_current(store, reply))
+    if (!take_refusal(store, reply) && !handshake_is_current(store, reply))
         return;
     store->handshake.loads--;
     handshake_advance(store);
@@ -103,8 +124,14 @@ static void handshake_on_loaded(const struct redisReply *reply, void *userdata) 
 static void handshake_on_scripts(const struct redisReply *reply, void *userdata) {
     struct store_redis *store = userdata;
 
+    if (take_refusal(store, reply)) {
+        store->handshake.scripts_due = false;
+        handshake_advance(store);
+        return;
+    }
     if (!handshake_is_current(store, reply))
         return;
+    store->handshake.is_by_text = false;
     store->handshake.scripts_due = false;
     for (enum redis_script i = 0; i < REDIS_SCRIPTS; i++) {
         const char *load[] = {"SCRIPT", "LOAD", redis_script_text(i)};
@@ -137,85 +164,52 @@ static int send_script_exists(struct store_redis *store) {
 
 /* --- the server --- */
 
-/* Copies the value of "key:value\r\n" in INFO's text; "" if there is none. */
-static void find_info(const char *text, const char *key, char *value, size_t size) {
-    size_t length = strlen(key);
+#define INFO_SECTIONS "server", "clients", "memory", "replication", "persistence", "cluster"
+#define INFO_REFUSED "ERR syntax error" /* by Redis before 7.0, whose INFO takes one section */
+#define DAY (UINT64_C(86400) * USEC_PER_SEC)
 
-    value[0] = '\0';
-    for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
-        if (strncmp(line, key, length) == 0 && line[length] == ':') {
-            (void) snprintf(value, size, "%.*s", (int) strcspn(line + length + 1, "\r\n"),
-                            line + length + 1);
-            return;
+/* Logs each warning when it begins. The number of clients goes up and down: that is logged once a day. */
+static void log_warnings(struct store_redis *store) {
+    struct handshake *handshake = &store->handshake;
+    usec_t now = clock_boottime();
+    char text[SERVER_WHY_SIZE];
+
+    for (enum server_warning i = 0; i < SERVER_WARNINGS; i++) {
+        bool is_due = now >= handshake->silent_until[i];
+
+        if (!server_info_warns(&handshake->server, i, text, sizeof(text))) {
+            if (i != SERVER_WARNING_CLIENTS)
+                handshake->silent_until[i] = 0;
+        } else if (is_due) {
+            handshake->silent_until[i] = i == SERVER_WARNING_CLIENTS ? usec_add(now, DAY) : USEC_INFINITY;
+            journal_log(store_redis_journal(store), LOG_WARNING, "%s", text);
         }
+    }
 }
 
-/* Fails the link and returns false if this Redis cannot be used. */
-static bool is_usable(struct store_redis *store, const char *info) {
-    char role[16], policy[40], why[160];
+/* Takes what INFO says. Fails the link and returns false if this Redis cannot be used. */
+static bool take_info(struct store_redis *store, const char *info) {
+    enum redis_error error;
+    char why[SERVER_WHY_SIZE];
 
-    find_info(info, "role", role, sizeof(role));
-    find_info(info, "maxmemory_policy", policy, sizeof(policy));
-    if (strcmp(role, "slave") == 0) { /* also a writable replica: its master would miss the writes */
-        link_fail(store, REDIS_ERROR_REDIRECT, "this Redis is a replica (role:slave)");
+    server_info_read(&store->handshake.server, info);
+    if (!server_info_is_usable(&store->handshake.server, &error, why, sizeof(why))) {
+        link_fail(store, error, why);
         return false;
     }
-    if (strcmp(policy, "noeviction") != 0) {
-        (void) snprintf(why, sizeof(why),
-                        "Redis evicts keys (maxmemory-policy is \"%s\"): set it to noeviction", policy);
-        link_fail(store, REDIS_ERROR_FATAL, why);
-        return false;
-    }
+    log_warnings(store);
     return true;
 }
 
-static void warn_of_replicas(struct store_redis *store, const char *info) {
-    char replicas[24], good[24];
-
-    find_info(info, "connected_slaves", replicas, sizeof(replicas));
-    find_info(info, "min_slaves_good_slaves", good, sizeof(good));
-    if (strcmp(replicas, "0") != 0 && *replicas && !*good)
-        journal_log(store_redis_journal(store), LOG_WARNING,
-                    "Redis has %s replica(s) and min-replicas-to-write is 0: a partitioned old master would "
-                    "go on granting",
-                    replicas);
-}
-
-/* Logs a failed snapshot, once until a snapshot succeeds. berthd has no right to read
- * stop-writes-on-bgsave-error itself. */
-static void warn_of_snapshot(struct store_redis *store, const char *info) {
-    char status[16];
-    bool failed;
-
-    find_info(info, "rdb_last_bgsave_status", status, sizeof(status));
-    failed = strcmp(status, "err") == 0;
-    if (failed && !store->handshake.snapshot_logged)
-        journal_log(store_redis_journal(store), LOG_WARNING,
-                    "the last snapshot of Redis failed: with stop-writes-on-bgsave-error yes (its default) "
-                    "it refuses heartbeats, "
-                    "and all jobs are stopped; free its disk or set that to no");
-    store->handshake.snapshot_logged = failed;
-}
-
-/* --- a Redis that is too old --- */
-
-#define INFO_REFUSED "ERR syntax error"
-#define VERSION_NEEDED 7
-
 static void handshake_on_version(const struct redisReply *reply, void *userdata) {
     struct store_redis *store = userdata;
-    char version[32] = "", why[200];
+    const char *info = reply_text(reply);
+    char why[SERVER_WHY_SIZE];
 
     if (!handshake_is_current(store, reply))
         return;
-    if (reply_text(reply))
-        find_info(reply_text(reply), "redis_version", version, sizeof(version));
-    if (version[0] == '\0' || strtoul(version, NULL, 10) >= VERSION_NEEDED)
-        (void) snprintf(why, sizeof(why), INFO_REFUSED " (INFO memory replication persistence)");
-    else
-        (void) snprintf(why, sizeof(why),
-                        "this Redis is version %s, and berth needs 7.0: upgrade it, or use Valkey 7.2 or later",
-                        version);
+    if (!info || !server_info_is_too_old(info, why, sizeof(why)))
+        (void) snprintf(why, sizeof(why), INFO_REFUSED " (INFO with several sections)");
     link_fail(store, REDIS_ERROR_FATAL, why);
 }
 
@@ -240,17 +234,14 @@ static void handshake_on_info(const struct redisReply *reply, void *userdata) {
         call_bad_reply(store, "INFO");
         return;
     }
-    if (!is_usable(store, info))
+    if (!take_info(store, info))
         return;
     store->handshake.info_due = false;
-    if (!store->link.connected_logged)
-        warn_of_replicas(store, info);
-    warn_of_snapshot(store, info);
     handshake_advance(store);
 }
 
 static int send_info(struct store_redis *store, redis_reply_fn fn) {
-    static const char *const info[] = {"INFO", "memory", "replication", "persistence"};
+    static const char *const info[] = {"INFO", INFO_SECTIONS};
 
     store->handshake.info_sent = clock_boottime();
     return redis_connection_call(store->link.commands, ELEMENTSOF(info), info, fn, store);
@@ -269,8 +260,8 @@ static void handshake_on_recheck(const struct redisReply *reply, void *userdata)
     struct store_redis *store = userdata;
     const char *info = reply_text(reply);
 
-    if (store->link.phase == PHASE_LIVE && !store->link.is_stopping && info && is_usable(store, info))
-        warn_of_snapshot(store, info);
+    if (store->link.phase == PHASE_LIVE && !store->link.is_stopping && info)
+        (void) take_info(store, info);
 }
 
 void handshake_recheck(struct store_redis *store) {

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The handshake: berthd checks Redis's role and eviction policy, loads missing scripts, and probes its own
- * rights before hello. */
+/* The handshake: berthd checks whether Redis is usable, loads missing scripts, and probes its own rights
+ * before hello. */
 
 #include <stdbool.h>
 
 #include "base/clock.h"
+#include "store/redis/client/script.h"
+#include "store/redis/client/server-info.h"
 
 struct store_redis;
-struct redisReply;
+struct redis_command;
 
 struct handshake {
     bool info_due, scripts_due, probe_due; /* replies that are awaited */
     bool is_subscribed;
-    unsigned loads;       /* SCRIPT LOADs under way */
-    usec_t info_sent;     /* boottime of the last INFO */
-    bool snapshot_logged; /* the failure of the last snapshot */
+    bool is_by_text; /* Redis refuses SCRIPT: the first call of a script on a connection has its text */
+    uint32_t sent;   /* scripts that were sent so, a bit each */
+    unsigned loads;  /* SCRIPT LOADs under way */
+    usec_t info_sent;           /* boottime of the last INFO */
+    struct server_info server; /* what the last INFO said */
+    usec_t silent_until[SERVER_WARNINGS]; /* boottime; a warning that was logged is not logged again before */
 };
 
 /* For a new attempt to connect. */
@@ -29,3 +34,5 @@ void handshake_reset_scripts(struct store_redis *store);
 void handshake_note_subscribed(struct store_redis *store);
 /* Sends INFO once a lease. To be called after each answered heartbeat. */
 void handshake_recheck(struct store_redis *store);
+/* Adds the first two words of a script's call: EVALSHA and its SHA-1, or EVAL and its text. */
+void handshake_add_script(struct store_redis *store, struct redis_command *command, enum redis_script script);

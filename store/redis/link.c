@@ -14,15 +14,18 @@ static void link_connect(struct store_redis *store);
 
 /* --- the pause before a retry --- */
 
+static usec_t longest_pause(const struct store_redis *store) {
+    return store->env.heartbeat_usec < BACKOFF_MAX ? store->env.heartbeat_usec : BACKOFF_MAX;
+}
+
 /* Returns the pause before the next try: none at first, then twice as long each time until
  * link_reset_backoff(). */
 static usec_t next_pause(struct store_redis *store) {
-    usec_t pause = store->link.backoff_usec;
-    usec_t max = store->env.heartbeat_usec < BACKOFF_MAX ? store->env.heartbeat_usec : BACKOFF_MAX;
+    usec_t pause = store->link.backoff_usec, most = longest_pause(store);
 
     store->link.backoff_usec = pause * 2 > BACKOFF_MIN ? pause * 2 : BACKOFF_MIN;
-    if (store->link.backoff_usec > max)
-        store->link.backoff_usec = max;
+    if (store->link.backoff_usec > most)
+        store->link.backoff_usec = most;
     return pause;
 }
 
@@ -110,9 +113,10 @@ void link_fail_waiting_later(struct store_redis *store) {
 void link_fail(struct store_redis *store, enum redis_error error, const char *text) {
     struct redis_link *link = &store->link;
     usec_t delay = next_pause(store);
+    bool is_right = strncmp(text, "NOPERM ", strlen("NOPERM ")) == 0;
     char why[256];
 
-    (void) snprintf(why, sizeof(why), "%s", redis_error_text(text));
+    (void) snprintf(why, sizeof(why), "%.230s%s", redis_error_text(text), is_right ? " (see redis.acl)" : "");
     link_close(store);
     if (error == REDIS_ERROR_FATAL && strcmp(why, link->last_error) != 0)
         journal_log(store_redis_journal(store), LOG_ERR, "Redis refuses, an administrator is needed: %s",
@@ -126,6 +130,8 @@ void link_fail(struct store_redis *store, enum redis_error error, const char *te
     link->connected_logged = false;
     if (error == REDIS_ERROR_FATAL)
         delay = BACKOFF_MAX;
+    else if (error == REDIS_ERROR_LATER)
+        delay = longest_pause(store);
     link_retry(store, delay > BACKOFF_MIN ? delay : BACKOFF_MIN);
     link_enter_away(store);
 }

@@ -256,7 +256,7 @@ static void test_other_protocol(void) {
     a.settings.tls.is_used = false;
     (void) snprintf(text, sizeof(text),
                     "localhost:%u: closed before the first answer: does url have to name rediss://?", port);
-    attempt_expect_down(&a, REDIS_ERROR_RETRY, text);
+    attempt_expect_down(&a, REDIS_ERROR_LATER, text);
     attempt_begin(&a, &place, "localhost", plain_port);
     a.settings.connect_timeout_usec = 300 * USEC_PER_MSEC;
     (void) snprintf(text, sizeof(text), "TLS with localhost:%u: ", plain_port);

@@ -198,8 +198,7 @@ static void test_same_lie(void) {
 
 /* It is refused with its version and what to do, and taken once it is new enough. */
 static void test_too_old(void) {
-    static const char expected[] =
-        "this Redis is version 6.2.14, and berth needs 7.0: upgrade it, or use Valkey 7.2 or later";
+    static const char expected[] = "Redis 6.2.14 is too old: berth needs Redis 7.0 or Valkey 7.2";
     struct bed b;
 
     CU_ASSERT_FATAL(make_bed(&b));
@@ -220,7 +219,24 @@ static void test_info_refused(void) {
     redis_peer_change(PEER_INFO, PEER_ERROR, 0, "ERR syntax error", strlen("ERR syntax error"));
     TEST_INT(store_start(b.stores[0]), 0);
     BED_UNTIL(&b, b.stores[0]->away_why[0] != '\0');
-    TEST_STRING(b.stores[0]->away_why, "ERR syntax error (INFO memory replication persistence)");
+    TEST_STRING(b.stores[0]->away_why, "ERR syntax error (INFO with several sections)");
+    end(&b);
+}
+
+/* berthd could not distinguish a new epoch from the old one. */
+static void test_no_replication_id(void) {
+    static const char info[] = "redis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\nrole:master\r\n";
+    struct bed b;
+
+    CU_ASSERT_FATAL(make_bed(&b));
+    redis_peer_set_info(info);
+    TEST_INT(store_start(b.stores[0]), 0);
+    BED_UNTIL(&b, b.stores[0]->away_why[0] != '\0');
+    TEST_STRING(b.stores[0]->away_why,
+                "Redis does not report its replication id: berth could not notice a failover (INFO replication "
+                "has no master_replid)");
+    CU_ASSERT(bed_says(&b, "Redis refuses, an administrator is needed: Redis does not report its replication id"));
+    redis_peer_set_info(NULL);
     end(&b);
 }
 
@@ -228,6 +244,7 @@ static CU_TestInfo tests[] = {
     {"the same wrong reply each time", test_same_lie},
     {"too-old", test_too_old},
     {"info-refused", test_info_refused},
+    {"no replication id", test_no_replication_id},
     CU_TEST_INFO_NULL,
 };
 

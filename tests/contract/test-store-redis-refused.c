@@ -36,6 +36,49 @@ static void test_refused_by_redis(void) {
     bed_done(&b);
 }
 
+/* No key of berth has a TTL, so that these policies evict none. */
+static void test_volatile_policies(void) {
+    static const char *const policies[] = {"noeviction", "volatile-lru", "volatile-lfu", "volatile-random",
+                                           "volatile-ttl"};
+
+    for (size_t i = 0; i < ELEMENTSOF(policies); i++) {
+        char command[64];
+        struct bed b;
+
+        (void) snprintf(command, sizeof(command), "CONFIG SET maxmemory-policy %s", policies[i]);
+        redis_bed_command(command);
+        if (!redis_bed_begin(&b, 1))
+            return;
+        CU_ASSERT_FALSE(bed_says(&b, "maxmemory-policy"));
+        bed_done(&b);
+    }
+    redis_bed_command("CONFIG SET maxmemory-policy noeviction");
+}
+
+/* The warning comes once, although the number of clients is looked at with each lease. */
+static void test_many_clients(void) {
+    static const char warning[] = " of 33 clients: each host takes 2";
+    redisContext *others[30];
+    struct bed b;
+
+    for (size_t i = 0; i < ELEMENTSOF(others); i++) {
+        others[i] = redisConnectUnix(redis_bed.server.socket);
+        CU_ASSERT_FATAL(others[i] && !others[i]->err);
+    }
+    redis_bed_command("CONFIG SET maxclients 33");
+    CU_ASSERT_FATAL(redis_bed_begin(&b, 1));
+    BED_UNTIL(&b, bed_says(&b, warning));
+    usec_t until = clock_boottime() + 3 * redis_bed.lease;
+    while (bed_turn(&b, until))
+        ;
+    _cleanup_free_ char *said = capture_read(&b.capture);
+    CU_ASSERT(strstr(said, warning) && !strstr(strstr(said, warning) + 1, warning));
+    redis_bed_command("CONFIG SET maxclients 10000");
+    for (size_t i = 0; i < ELEMENTSOF(others); i++)
+        redisFree(others[i]);
+    bed_done(&b);
+}
+
 /* An eviction policy or another master that appears while a host is connected is detected within a lease,
  * not only by the next connection. */
 static void test_changed_while_connected(void) {
@@ -209,6 +252,8 @@ static void test_full_nowait(void) {
 
 static CU_TestInfo tests[] = {
     {"refused by redis", test_refused_by_redis},
+    {"volatile policies", test_volatile_policies},
+    {"many clients", test_many_clients},
     {"changed while connected", test_changed_while_connected},
     {"replica", test_replica},
     {"failed snapshot", test_failed_snapshot},

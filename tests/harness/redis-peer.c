@@ -24,6 +24,7 @@ static struct {
     unsigned long long clock, count, last;
     char channel[128];
     char version[32]; /* "": of one that is new enough */
+    const char *info; /* NULL: REDIS_PEER_INFO */
     struct {
         enum peer_change change;
         unsigned at;
@@ -40,6 +41,10 @@ void redis_peer_reset(void) {
 
 void redis_peer_set_version(const char *version) {
     (void) snprintf(p.version, sizeof(p.version), "%s", version);
+}
+
+void redis_peer_set_info(const char *info) {
+    p.info = info;
 }
 
 void redis_peer_wipe(void) {
@@ -263,7 +268,7 @@ size_t redis_peer_answer(const redisReply *command, char *buffer, size_t size) {
         return old;
 
     switch (kind) {
-    case PEER_INFO: peer_answer_put(&a, "maxmemory_policy:noeviction\r\nconnected_slaves:1\r\n"); break;
+    case PEER_INFO: peer_answer_put(&a, "%s", p.info ? p.info : REDIS_PEER_INFO); break;
     case PEER_LOAD: answer_scripts(&a, command); break;
     case PEER_SUBSCRIBE:
         (void) snprintf(p.channel, sizeof(p.channel), "%s", argument(command, 1));

@@ -38,6 +38,11 @@ size_t redis_peer_answer(const redisReply *command, char *buffer, size_t size);
 size_t redis_peer_push(unsigned verb, unsigned claim, char *buffer, size_t size);
 /* INFO of this version; before 7.0 it takes no second section, and no script is known or loaded. */
 void redis_peer_set_version(const char *version);
+/* Another text of INFO, without spaces; borrowed. */
+#define REDIS_PEER_INFO                                                                                     \
+    "redis_version:7.0.0\r\nmaxmemory_policy:noeviction\r\nrole:master\r\nconnected_slaves:1\r\n"            \
+    "master_replid:0123456789012345678901234567890123456789\r\n"
+void redis_peer_set_info(const char *info);
 /* Forgets all: a wipe, and another epoch. */
 void redis_peer_wipe(void);
 void redis_peer_reset(void);

@@ -74,7 +74,11 @@ static void note_reader_error(struct redis_connection *c) {
 }
 
 static void note_socket_error(struct redis_connection *c) {
-    note_error(c, c->socket.is_refused ? REDIS_ERROR_FATAL : REDIS_ERROR_RETRY, c->socket.reason);
+    note_error(c,
+               c->socket.is_refused       ? REDIS_ERROR_FATAL
+               : c->socket.is_turned_away ? REDIS_ERROR_LATER
+                                          : REDIS_ERROR_RETRY,
+               c->socket.reason);
 }
 
 static void destroy(struct redis_connection *c) {

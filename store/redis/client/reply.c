@@ -50,7 +50,7 @@ enum redis_error redis_error_class(const char *text) {
     const struct meaning *m = find_meaning(text);
 
     if (strcmp(text, "ERR max number of clients reached") == 0)
-        return REDIS_ERROR_RETRY;
+        return REDIS_ERROR_LATER;
     return m ? m->error : REDIS_ERROR_FATAL;
 }
 

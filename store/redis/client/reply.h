@@ -15,6 +15,7 @@ struct redisReply;
 /* The reaction to an error (R13). */
 enum redis_error {
     REDIS_ERROR_RETRY,    /* temporary: LOADING, BUSY, MASTERDOWN ...; also errors of the connection */
+    REDIS_ERROR_LATER,    /* the same, and attempts soon after each other make it worse */
     REDIS_ERROR_RELOAD,   /* NOSCRIPT: load the scripts again */
     REDIS_ERROR_REDIRECT, /* MOVED, READONLY: this server is not the master; connect again */
     REDIS_ERROR_FULL,     /* OOM */

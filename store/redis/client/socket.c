@@ -102,6 +102,7 @@ static int fail_tls(struct redis_socket *s, const char *reason) {
 static int fail_closed(struct redis_socket *s, const char *reason) {
     if (s->has_answered || !s->is_network || s->context)
         return fail(s, reason);
+    s->is_turned_away = true;
     (void) snprintf(s->reason, sizeof(s->reason),
                     "%s: closed before the first answer: does url have to name rediss://?", s->where);
     return -1;

@@ -181,8 +181,7 @@ static void add_arguments(struct inspection *inspection, struct redis_command *c
 static void send_call(struct inspection *inspection) {
     _cleanup_command_ struct redis_command command = {0};
 
-    command_add(&command, "EVALSHA");
-    command_add(&command, redis_script_sha(REDIS_SCRIPT_INSPECT));
+    handshake_add_script(inspection->store, &command, REDIS_SCRIPT_INSPECT);
     command_add(&command, "1");
     command_add(&command, inspection->store->env.key);
     command_add(&command, steps[inspection->step].word);

@@ -135,7 +135,7 @@ static void test_errors(void) {
         {"MASTERDOWN Link with MASTER is down", REDIS_ERROR_RETRY},
         {"CLUSTERDOWN The cluster is down", REDIS_ERROR_RETRY},
         {"MISCONF Redis is configured to save RDB snapshots", REDIS_ERROR_RETRY},
-        {"ERR max number of clients reached", REDIS_ERROR_RETRY},
+        {"ERR max number of clients reached", REDIS_ERROR_LATER},
         {"NOSCRIPT No matching script. Please use EVAL.", REDIS_ERROR_RELOAD},
         {"MOVED 3999 127.0.0.1:6381", REDIS_ERROR_REDIRECT},
         {"READONLY You can't write against a read only replica.", REDIS_ERROR_REDIRECT},
@@ -183,9 +183,18 @@ static void test_words(void) {
     TEST_STRING(w.items[100], "");
 }
 
+/* A key with a TTL could be evicted under the policies volatile-*. */
+static void test_no_ttl(void) {
+    static const char *const words[] = {"EXPIRE'", "EXPIREAT'", "SETEX'", "GETEX'", "'PX'", "'EX'", "'RESTORE'", "'COPY'"};
+
+    for (enum redis_script i = 0; i < REDIS_SCRIPTS; i++)
+        for (size_t k = 0; k < ELEMENTSOF(words); k++)
+            TEST_STRING(strcasestr(redis_script_text(i), words[k]) ? redis_script_name(i) : "", "");
+}
+
 static CU_TestInfo tests[] = {
     {"values", test_values}, {"numbers", test_numbers}, {"line", test_line}, {"embedded nul", test_embedded_nul},
-    {"errors", test_errors}, {"scripts", test_scripts}, {"words", test_words},
+    {"errors", test_errors}, {"scripts", test_scripts}, {"no TTL", test_no_ttl}, {"words", test_words},
     CU_TEST_INFO_NULL,
 };
 

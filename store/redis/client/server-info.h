@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* What a server says about itself in INFO, whether berth can use it, and what is risky about it. Touches no
+ * connection: the text may be anything. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/redis/client/reply.h"
+
+#define SERVER_NAME_SIZE 16
+#define SERVER_VERSION_SIZE 32
+#define SERVER_WHY_SIZE 256
+
+struct server_info { /* "", 0: not known; texts are printable */
+    char name[SERVER_NAME_SIZE]; /* "redis", "valkey" */
+    char version[SERVER_VERSION_SIZE];
+    char role[16];   /* "master", "slave" */
+    char policy[32]; /* maxmemory-policy */
+    bool has_replication_id, is_cluster, snapshot_failed;
+    bool has_replicas, has_good_replicas; /* whether the numbers are known */
+    uint32_t replicas;
+    uint32_t good_replicas; /* that are not behind; known where min-replicas-to-write is not 0 */
+    uint32_t clients, clients_max;
+};
+
+/* Reads the text of INFO. The first line of a name counts. */
+void server_info_read(struct server_info *ret, const char *info);
+/* Returns whether berth can use the server. Otherwise why is for people, and *ret_error says what to do. */
+bool server_info_is_usable(const struct server_info *server, enum redis_error *ret_error, char *why,
+                           size_t size);
+/* The same of the version alone, where INFO says no more. */
+bool server_info_is_too_old(const char *info, char *why, size_t size);
+
+/* What an administrator should change, although berth goes on. */
+enum server_warning {
+    SERVER_WARNING_POLICY,   /* keys may be evicted */
+    SERVER_WARNING_REPLICAS, /* an old master goes on alone */
+    SERVER_WARNING_SNAPSHOT, /* writes may be refused */
+    SERVER_WARNING_CLIENTS,  /* clients may be refused */
+    SERVER_WARNING_CLUSTER,  /* a slot may be moved */
+    SERVER_WARNINGS
+};
+/* Returns whether there is such a warning; then the text says it. */
+bool server_info_warns(const struct server_info *server, enum server_warning warning, char *text,
+                       size_t size);
