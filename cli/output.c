@@ -18,7 +18,7 @@ int output_error(int r) {
 }
 
 int output_json(const json_t *answer) {
-    size_t flags = isatty(STDOUT_FILENO) ? JSON_INDENT(2) : JSON_COMPACT;
+    size_t flags = (isatty(STDOUT_FILENO) ? JSON_INDENT(2) : JSON_COMPACT) | JSON_REAL_PRECISION(12);
 
     if (json_dumpf(answer, stdout, flags) < 0)
         return EXIT_INTERNAL;

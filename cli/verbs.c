@@ -67,6 +67,12 @@ static const struct verb verbs[] = {
      "\n"
      "Lists the hosts with a live session, the time since each was last seen, and\n"
      "declared limits that differ from those in force.\n"},
+    {"redis", verb_redis, 0, 0, "show which Redis berthd uses, and what is risky about it",
+     "berth redis [--json]\n"
+     "\n"
+     "Shows what berthd knows of its Redis: address, version, role, round trip, how\n"
+     "long jobs go on without it, and warnings. Asks Redis nothing.\n"
+     "Exit status: 0 all is well, 1 there are warnings, 69 Redis is away.\n"},
     {"limit", verb_limit, 1, 2, "show or override a pool's limit",
      "berth limit POOL\n"
      "berth limit POOL N [--for DURATION] [--reason TEXT]\n"

@@ -93,6 +93,7 @@ int verb_jobs(int argc, char **argv);
 int verb_runs(int argc, char **argv);
 int verb_pools(int argc, char **argv);
 int verb_hosts(int argc, char **argv);
+int verb_redis(int argc, char **argv);
 int verb_limit(int argc, char **argv);
 int verb_pause(int argc, char **argv);
 int verb_resume(int argc, char **argv);

@@ -9,6 +9,7 @@
  *     verbs-json.c    runs, jobs, names as JSON
  *     verbs-pools.c   pools and hosts as JSON, from snapshots or from what this host knows
  *     verbs-show.c    Pools, Hosts, Runs: answered when the stores have answered
+ *     verbs-redis.c   Redis: what this host knows of its Redis
  *     verbs-next.c    Next: what begins when
  *     verbs-find.c    Find: names that people type
  *     verbs-act.c     SetLimit and others: answered when a store has changed
@@ -102,6 +103,7 @@ json_t *json_redis(struct manager *m, const struct snapshot *cluster);
 
 int verbs_pools(struct control_call *call, json_t *params, void *userdata);
 int verbs_hosts(struct control_call *call, json_t *params, void *userdata);
+int verbs_redis(struct control_call *call, json_t *params, void *userdata);
 int verbs_runs(struct control_call *call, json_t *params, void *userdata);
 int verbs_next(struct control_call *call, json_t *params, void *userdata);
 int verbs_find(struct control_call *call, json_t *params, void *userdata);

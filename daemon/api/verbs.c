@@ -91,6 +91,7 @@ static const struct control_method methods[] = {
     {"io.berth.Version", verbs_version, RIGHT_LOOK, "version"},
     {"io.berth.Pools", verbs_pools, RIGHT_LOOK, "pools"},
     {"io.berth.Hosts", verbs_hosts, RIGHT_LOOK, "hosts"},
+    {"io.berth.Redis", verbs_redis, RIGHT_LOOK, "redis"},
     {"io.berth.Jobs", verbs_jobs, RIGHT_LOOK, "jobs"},
     {"io.berth.Runs", verbs_runs, RIGHT_LOOK, "runs"},
     {"io.berth.Next", verbs_next, RIGHT_LOOK, "next"},

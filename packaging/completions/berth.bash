@@ -56,7 +56,7 @@ _berth_run() {
 
 _berth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run start stop jobs next runs pools hosts limit pause resume revoke grace drain undrain reload logs history audit import-crontab check-config version help"
+    local verbs="run start stop jobs next runs pools hosts redis limit pause resume revoke grace drain undrain reload logs history audit import-crontab check-config version help"
     local verb='' verb_at i
 
     COMPREPLY=()
@@ -80,7 +80,7 @@ _berth() {
     start) _berth_words "$(_berth_live name jobs) --set --wait --help" ;;
     stop) _berth_words "$(_berth_jobs) $(_berth_live run runs) --help" ;;
     jobs) _berth_words "$(_berth_jobs) --json --help" ;;
-    hosts) _berth_words "--json --help" ;;
+    hosts | redis) _berth_words "--json --help" ;;
     next)
         case $previous in
         -e | -z | --except | --count) ;;

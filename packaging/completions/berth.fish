@@ -59,7 +59,7 @@ complete -c berth -n 'not __berth_verb' -l socket -r -F -d 'control socket of be
 complete -c berth -n 'not __berth_in_command' -l help -d 'print help'
 
 set -l verbs run 'run a command while it holds permits' start 'trigger jobs' stop 'stop runs' jobs 'jobs that this host defines' \
-    next 'when jobs begin' runs 'runs of this host' pools 'pools, their holders and queues' hosts 'live hosts of the namespace' limit 'show or set a limit' \
+    next 'when jobs begin' runs 'runs of this host' pools 'pools, their holders and queues' hosts 'live hosts of the namespace' redis 'which Redis, and what is risky about it' limit 'show or set a limit' \
     pause 'set a limit of 0' resume 'end a pause' revoke 'take the permits of a run away' grace 'end the grace of a new namespace' \
     drain 'take nothing new on this host' undrain 'take work on this host again' \
     reload 'bring a changed config into force' logs 'what a job or a run wrote' history 'runs, as the journal has them' \
@@ -83,7 +83,7 @@ complete -c berth -n $run -s E -x -d 'exit status without a permit'
 complete -c berth -n $run -s v -d 'say what happens'
 complete -c berth -n __berth_in_command -a '(__berth_command)'
 
-complete -c berth -n '__berth_is jobs next runs pools hosts' -l json -d 'one JSON document'
+complete -c berth -n '__berth_is jobs next runs pools hosts redis' -l json -d 'one JSON document'
 complete -c berth -n '__berth_is next' -s e -x -d 'entry of a schedule'
 complete -c berth -n '__berth_is next' -s z -x -d 'by the clock of this zone'
 complete -c berth -n '__berth_is next' -l except -x -d 'not at these times'

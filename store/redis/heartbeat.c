@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "store/redis/store-redis.h"
@@ -52,6 +53,36 @@ static bool went_backwards(const struct store_redis *store, const struct heartbe
     return reply->count <= store->samples.own.count || reply->drawn < store->heartbeat.drawn_before;
 }
 
+/* --- round trips --- */
+
+static void note_round_trip(struct store_redis *store, usec_t sent) {
+    struct heartbeat *heartbeat = &store->heartbeat;
+
+    heartbeat->round_trips[heartbeat->n_round_trips++ % HEARTBEAT_ROUND_TRIPS] =
+        usec_sub(store->samples.own.received, sent);
+}
+
+static int compare_usec(const void *a, const void *b) {
+    usec_t x = *(const usec_t *) a, y = *(const usec_t *) b;
+
+    return (x > y) - (x < y);
+}
+
+usec_t heartbeat_round_trip(const struct store_redis *store) {
+    const struct heartbeat *heartbeat = &store->heartbeat;
+    size_t n =
+        heartbeat->n_round_trips < HEARTBEAT_ROUND_TRIPS ? heartbeat->n_round_trips : HEARTBEAT_ROUND_TRIPS;
+    usec_t sorted[HEARTBEAT_ROUND_TRIPS];
+
+    if (n == 0)
+        return 0;
+    memcpy(sorted, heartbeat->round_trips, n * sizeof(*sorted));
+    qsort(sorted, n, sizeof(*sorted), compare_usec);
+    return sorted[n / 2] > 0 ? sorted[n / 2] : 1;
+}
+
+/* --- what a reply changes --- */
+
 static int apply_news(struct store_redis *store, const struct heartbeat_reply *reply) {
     int r = limits_apply_overrides(store, reply->overrides);
 
@@ -90,6 +121,7 @@ static void heartbeat_on_reply(const struct redisReply *reply, void *userdata) {
     if (beat.latest > 0)
         clock_observe_latest(store, beat.latest, sent);
     samples_add(store, beat.count, sent, true);
+    note_round_trip(store, sent);
     session_save_clock(store);
     resync = push_check_gaps(store, beat.last_number) || beat.n_claims != store->table.n_confirmed;
     if (beat.last_number <= store->pushes.seq && !resync)
@@ -163,8 +195,13 @@ bool heartbeat_take_extra(struct store_redis *store) {
     return true;
 }
 
-void heartbeat_reset_extra(struct store_redis *store) {
+static void reset_extra(struct store_redis *store) {
     store->heartbeat.n_extra = 0;
+}
+
+void heartbeat_begin_connection(struct store_redis *store) {
+    reset_extra(store);
+    store->heartbeat.n_round_trips = 0;
 }
 
 void heartbeat_send_extra(struct store_redis *store) {
@@ -204,7 +241,7 @@ static void heartbeat_on_timer(void *userdata) {
 
     arm_timer(store, now);
     log_late(store, now);
-    heartbeat_reset_extra(store);
+    reset_extra(store);
     if (!store->heartbeat.is_under_way)
         heartbeat_send(store);
 }

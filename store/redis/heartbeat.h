@@ -8,6 +8,8 @@
 
 #include "base/timer.h"
 
+#define HEARTBEAT_ROUND_TRIPS 20
+
 struct store_redis;
 
 struct heartbeat {
@@ -20,6 +22,8 @@ struct heartbeat {
     usec_t sent;           /* boottime of the last one */
     uint64_t drawn_before; /* the clock's last number when it was sent */
     unsigned n_sent;       /* every sixteenth asks for the clock's latest number */
+    usec_t round_trips[HEARTBEAT_ROUND_TRIPS]; /* of the last ones on this connection, in any order */
+    unsigned n_round_trips; /* ever */
     unsigned n_extra;      /* calls since the last regular heartbeat that replies and pushes caused */
 };
 
@@ -36,7 +40,10 @@ void heartbeat_send_extra(struct store_redis *store);
 /* Returns whether a reply or push may cause another call. The number between two regular heartbeats is
  * bounded, so that a Redis that sends false replies cannot keep berthd busy. */
 bool heartbeat_take_extra(struct store_redis *store);
-void heartbeat_reset_extra(struct store_redis *store);
+/* For a new connection: also forgets the round trips on the one before. */
+void heartbeat_begin_connection(struct store_redis *store);
+/* Returns the median of the last round trips; 0: none was measured yet. */
+usec_t heartbeat_round_trip(const struct store_redis *store);
 /* Returns whether calls may be sent: the link is live and a heartbeat was answered. */
 bool heartbeat_is_ready(const struct store_redis *store);
 /* Resends everything that is pending after the next heartbeat. */

@@ -226,6 +226,10 @@ static void link_on_up(struct redis_connection *connection, void *userdata) {
         link_fail(store, REDIS_ERROR_RETRY, strerror(ENOMEM));
 }
 
+static void note_address(struct store_redis *store) {
+    redis_dial_format_address(&store->link.dial, store->link.address, sizeof(store->link.address));
+}
+
 /* The push connection is begun when the other one is up: it goes to the same address and resumes its TLS session. */
 static void link_on_found(struct redis_connection *connection, void *userdata) {
     struct store_redis *store = userdata;
@@ -234,6 +238,7 @@ static void link_on_found(struct redis_connection *connection, void *userdata) {
     if (renewal_take(store, connection))
         return;
     store->link.commands = connection;
+    note_address(store);
     r = redis_dial_again(&store->link.dial, &store->link.pushes);
     if (r < 0)
         link_fail(store, REDIS_ERROR_RETRY, strerror(-r));
@@ -256,7 +261,7 @@ static void link_connect(struct store_redis *store) {
     link->phase = PHASE_CONNECTING;
     store->base.is_connecting = true;
     handshake_reset(store);
-    heartbeat_reset_extra(store);
+    heartbeat_begin_connection(store);
     session_begin_connection(store);
     redis_dial_start(&link->dial);
 }
@@ -267,11 +272,12 @@ void link_replace(struct store_redis *store, struct redis_connection *commands, 
     link_close(store);
     link->commands = commands;
     link->pushes = pushes;
+    note_address(store);
     redis_connection_set_options(commands, &link->options);
     redis_connection_set_options(pushes, &link->options);
     link->phase = PHASE_CONNECTING;
     link->is_replaced = true;
-    heartbeat_reset_extra(store);
+    heartbeat_begin_connection(store);
     session_begin_connection(store);
     handshake_start(store);
     if (link->pushes)
@@ -289,7 +295,7 @@ int link_use(struct store_redis *store, const struct redis_settings *settings) {
     }
     redis_settings_done(&link->settings);
     link->settings = copy;
-    if (link->is_stopping || redis_dial_is_current(&link->dial))
+    if (link->is_stopping || (redis_dial_is_current(&link->dial) && !store->renewal.why[0]))
         return 0;
     if (link->phase == PHASE_LIVE) {
         renewal_start(store);

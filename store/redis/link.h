@@ -6,6 +6,7 @@
 
 #include "base/timer.h"
 #include "store/redis/client/dial.h"
+#include "store/status.h"
 #include "store/store.h"
 
 struct store_redis;
@@ -33,6 +34,7 @@ struct redis_link {
     usec_t backoff_usec;           /* the pause before the next try; 0: none */
     usec_t live_since;             /* boottime of the last complete sync */
     char last_error[256];          /* logged already */
+    char address[STATUS_ADDRESS_SIZE]; /* of the connections, or of those before; "": never connected */
     store_reply_fn stop_done;
     void *stop_userdata;
 };

@@ -9,18 +9,23 @@ void renewal_reset(struct store_redis *store) {
     struct renewal *renewal = &store->renewal;
 
     renewal->is_under_way = false;
+    renewal->why[0] = '\0';
     renewal->commands = redis_connection_free(renewal->commands);
     renewal->pushes = redis_connection_free(renewal->pushes);
 }
 
-bool renewal_fail(struct store_redis *store, const char *why) {
+bool renewal_fail(struct store_redis *store, const char *text) {
+    char why[SOCKET_REASON_SIZE];
+
     if (!store->renewal.is_under_way)
         return false;
-    journal_log(store_redis_journal(store), LOG_ERR,
-                "the connections to Redis stay as they were before the reload, new ones cannot be made: %s",
-                redis_error_text(why));
+    (void) snprintf(why, sizeof(why), "%s", redis_error_text(text)); /* it may be the connection's */
     redis_dial_stop(&store->link.dial);
     renewal_reset(store);
+    (void) snprintf(store->renewal.why, sizeof(store->renewal.why),
+                    "the connections to Redis stay as they were before the reload, new ones cannot be made: %.220s",
+                    why);
+    journal_log(store_redis_journal(store), LOG_ERR, "%s", store->renewal.why);
     return true;
 }
 

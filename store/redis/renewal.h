@@ -5,6 +5,7 @@
  * or certificate. It replaces the first when both connections are up, so no heartbeat is missed. */
 
 #include "store/redis/client/connection.h"
+#include "store/status.h"
 
 struct store_redis;
 
@@ -12,6 +13,7 @@ struct renewal {
     struct redis_connection_options options; /* of the second pair */
     bool is_under_way;
     struct redis_connection *commands, *pushes; /* NULL: not up yet */
+    char why[STATUS_WARNING_SIZE]; /* the last one failed, and the first pair goes on; "": no */
 };
 
 void renewal_init(struct store_redis *store);
@@ -20,5 +22,5 @@ void renewal_start(struct store_redis *store);
 /* Returns whether the connection that was found, or the failure, belongs to the renewal. */
 bool renewal_take(struct store_redis *store, struct redis_connection *connection);
 bool renewal_fail(struct store_redis *store, const char *why);
-/* Ends it. */
+/* Ends it, and forgets why an earlier one failed. */
 void renewal_reset(struct store_redis *store);

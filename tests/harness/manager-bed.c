@@ -172,7 +172,8 @@ void manager_bed_guard_report(const struct run *r, const char *key, uint64_t val
 
 /* --- the manager --- */
 
-static const char config[] = "runtime-directory = \"%s\"\n"
+static const char config[] = "%s"
+                             "runtime-directory = \"%s\"\n"
                              "host = \"here\"\n"
                              "pool \"slot\" { limit = 1 scope = \"host\" }\n"
                              "pool \"wide\" { limit = 8 scope = \"host\" }\n"
@@ -188,7 +189,8 @@ static void make_manager(void) {
     struct settings_source source = {.file = "test.conf"};
     char text[2048];
 
-    snprintf(text, sizeof(text), config, manager_bed.directory, manager_bed.at_start ? "true" : "false",
+    snprintf(text, sizeof(text), config,
+             manager_bed.has_redis ? "redis { url = \"unix:///nowhere\" }\n" : "", manager_bed.directory, manager_bed.at_start ? "true" : "false",
              manager_bed.every ? manager_bed.every : "");
     source.text = text;
     source.size = strlen(text);
@@ -199,11 +201,11 @@ static void make_manager(void) {
 }
 
 void manager_bed_up(void) {
-    bool at_start = manager_bed.at_start;
+    bool at_start = manager_bed.at_start, has_redis = manager_bed.has_redis;
     const char *every = manager_bed.every;
 
     manager_bed = (struct manager_bed){
-        .directory = "/tmp/berth-manager-XXXXXX", .runner_up = true, .at_start = at_start, .every = every};
+        .directory = "/tmp/berth-manager-XXXXXX", .runner_up = true, .has_redis = has_redis, .at_start = at_start, .every = every};
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(manager_bed.directory));
     TEST_INT(sd_event_new(&manager_bed.event), 0);
     TEST_INT(journal_new(&manager_bed.journal, "test"), 0);

@@ -24,6 +24,7 @@ struct guard_link {
 extern struct manager_bed {
     struct manager *manager;
     char directory[32];
+    bool has_redis; /* that does not answer, in the next manager that is made */
     bool at_start;  /* of job "first", in the next manager that is made */
     const char *every; /* likewise; NULL: it is not begun by time */
     sd_event *event;

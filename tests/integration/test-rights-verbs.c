@@ -128,6 +128,7 @@ static const struct row {
     {"Version", "{}", "yyyyyy"},
     {"Pools", "{}", "yyyyyy"},
     {"Hosts", "{}", "yyyyyy"},
+    {"Redis", "{}", "yyyyyy"},
     {"Jobs", "{}", "yyyyyy"},
     {"Next", "{}", "yyyyyy"},
     {"Runs", "{\"all\":true}", "yyyyyy"},

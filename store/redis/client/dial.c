@@ -102,20 +102,36 @@ static void dial_on_connection_down(struct redis_connection *c, enum redis_error
     try_next(dial);
 }
 
-/* Warns of a server's certificate that ends soon, once a day. */
-static void warn_of_expiry(struct redis_dial *dial, const struct redis_connection *c) {
+bool redis_dial_warns_of_expiry(const struct redis_dial *dial, const struct redis_connection *c, char *text,
+                                size_t size) {
     const struct tls_session *tls = redis_connection_tls(c);
     time_t until = tls ? tls_until(tls) : 0;
-    char date[16] = "", text[320];
+    char date[16] = "";
     struct tm tm;
 
-    if (until == 0 || until - (time_t) (clock_realtime() / USEC_PER_SEC) > EXPIRY_NEAR ||
-        clock_boottime() < dial->expiry_silent)
+    if (until == 0 || until - (time_t) (clock_realtime() / USEC_PER_SEC) > EXPIRY_NEAR)
+        return false;
+    (void) strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&until, &tm));
+    (void) snprintf(text, size, "the certificate of %.200s is not valid after %s: renew it",
+                    dial->options->settings->host, date);
+    return true;
+}
+
+bool redis_dial_warns_of_files(const struct redis_dial *dial, char *text, size_t size) {
+    const char *warning = dial->tls ? tls_context_warning(dial->tls) : NULL;
+
+    if (warning)
+        (void) snprintf(text, size, "%s", warning);
+    return warning != NULL;
+}
+
+/* Logs that once a day. */
+static void warn_of_expiry(struct redis_dial *dial, const struct redis_connection *c) {
+    char text[320];
+
+    if (clock_boottime() < dial->expiry_silent || !redis_dial_warns_of_expiry(dial, c, text, sizeof(text)))
         return;
     dial->expiry_silent = usec_add(clock_boottime(), DAY);
-    (void) strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&until, &tm));
-    (void) snprintf(text, sizeof(text), "the certificate of %.200s is not valid after %s: renew it",
-                    dial->options->settings->host, date);
     dial->handler.on_warning(text, dial->handler.userdata);
 }
 
@@ -158,6 +174,15 @@ static uint64_t stamp_of(const struct redis_settings *s) {
     hash_add_text(&stamp, "user", s->username ? s->username : "");
     redis_secret_add_stamp(&stamp, redis_secret_path(s->password_file, PASSWORD_CREDENTIAL, path));
     return stamp;
+}
+
+void redis_dial_format_address(const struct redis_dial *dial, char *buffer, size_t size) {
+    const struct redis_settings *s = dial->options->settings;
+
+    if (s->unix_path)
+        (void) snprintf(buffer, size, "%s", s->unix_path);
+    else
+        (void) snprintf(buffer, size, strchr(dial->up, ':') ? "[%s]:%u" : "%s:%u", dial->up, s->port);
 }
 
 bool redis_dial_is_current(const struct redis_dial *dial) {

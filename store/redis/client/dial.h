@@ -51,6 +51,13 @@ void redis_dial_start(struct redis_dial *dial);
 /* Begins another connection to the address that won, within the same limit of time. 0 or a negative errno.
  */
 int redis_dial_again(struct redis_dial *dial, struct redis_connection **ret);
+/* Formats the address that won: "10.0.0.5:6379", "[::1]:6379", "/run/redis.sock". */
+void redis_dial_format_address(const struct redis_dial *dial, char *buffer, size_t size);
+/* Return whether there is such a warning; then the text says it. Of a certificate of the server that ends soon;
+ * of files that others may read. */
+bool redis_dial_warns_of_expiry(const struct redis_dial *dial, const struct redis_connection *c, char *text,
+                                size_t size);
+bool redis_dial_warns_of_files(const struct redis_dial *dial, char *text, size_t size);
 /* Returns whether another attempt would use the same files and user as the last one. */
 bool redis_dial_is_current(const struct redis_dial *dial);
 /* Ends the attempt without a call of the handler. */

@@ -46,10 +46,16 @@ static void up(void) {
     TEST_INT(verbs_new_control(&control, manager_bed.event, manager_bed.manager, path, -1), 0);
 }
 
+static void up_with_redis(void) {
+    manager_bed.has_redis = true;
+    up();
+}
+
 static void down(void) {
     failing = 0;
     control = control_free(control);
     manager_bed_down();
+    manager_bed.has_redis = false;
     json_set_alloc_funcs(malloc, free);
 }
 
@@ -120,6 +126,10 @@ static void test_verbs(void) {
     ask_each("{\"method\":\"org.varlink.service.GetInfo\"}", "version");
 }
 
+static void test_redis(void) {
+    ask_each("{\"method\":\"io.berth.Redis\"}", "warnings");
+}
+
 static void test_hold(void) {
     ask_each("{\"method\":\"io.berth.Hold\",\"more\":true,\"parameters\":{\"pools\":[\"wide\"],\"name\":\"label\"}}", "state");
 }
@@ -180,8 +190,14 @@ static CU_TestInfo tests[] = {
     CU_TEST_INFO_NULL,
 };
 
+static CU_TestInfo redis_tests[] = {
+    {"redis", test_redis},
+    CU_TEST_INFO_NULL,
+};
+
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
+        {.pName = "with a Redis", .pSetUpFunc = up_with_redis, .pTearDownFunc = down, .pTests = redis_tests},
         {.pName = "verbs, failing", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
         CU_SUITE_INFO_NULL,
     };

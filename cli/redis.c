@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* `berth redis`: what berthd knows of its Redis, a line for each subject. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/client.h"
+#include "cli/format.h"
+#include "cli/output.h"
+#include "cli/verbs.h"
+
+#define INT "%" JSON_INTEGER_FORMAT
+#define INDENT 11 /* of what follows a subject */
+#define WIDTH 80
+#define LINE_SIZE 1024
+
+/* Prints text behind a subject, with lines of at most 80 columns. */
+static void print_line(const char *subject, const char *format, ...) _printf_(2, 3);
+static void print_line(const char *subject, const char *format, ...) {
+    char text[LINE_SIZE];
+    const char *at = text;
+    va_list ap;
+
+    va_start(ap, format);
+    (void) vsnprintf(text, sizeof(text), format, ap);
+    va_end(ap);
+    printf("%-*s", INDENT, subject);
+    while (strlen(at) > WIDTH - INDENT) {
+        size_t n = WIDTH - INDENT;
+
+        while (n > 0 && at[n] != ' ')
+            n--;
+        if (n == 0)
+            break;
+        printf("%.*s\n%*s", (int) n, at, INDENT, "");
+        at += n + 1;
+    }
+    puts(at);
+}
+
+static bool is_known(const json_t *answer, const char *key) {
+    const json_t *value = json_object_get(answer, key);
+
+    return value && !json_is_null(value);
+}
+
+static void print_state(const json_t *answer) {
+    const char *reason = format_get_text(answer, "reason");
+    char since[FORMAT_SIZE];
+
+    if (strcmp(format_get_text(answer, "state"), "connected") == 0)
+        return;
+    print_line("state", "%s (lost %s)%s%s", format_get_text(answer, "state"),
+               format_when(answer, "since", clock_realtime(), since), *reason ? ": " : "", reason);
+}
+
+static void print_server(const json_t *answer) {
+    const json_t *tls = json_object_get(answer, "tls");
+    const char *address = format_get_text(answer, "address"), *name = format_get_text(answer, "server"),
+               *until = format_get_text(tls, "until");
+    char version[FORMAT_SIZE] = "", secured[FORMAT_SIZE] = "";
+
+    if (*name)
+        (void) snprintf(version, sizeof(version), " (%s %s)", name, format_get_text(answer, "version"));
+    if (json_is_object(tls))
+        (void) snprintf(secured, sizeof(secured), ", %s%s%s", format_get_text(tls, "version"),
+                        *until ? ", certificate until " : "", until);
+    if (*address)
+        print_line("server", "%s%s%s", address, version, secured);
+}
+
+static void print_role(const json_t *answer) {
+    json_int_t replicas = format_get_number(answer, "replicas");
+    char good[FORMAT_SIZE] = "";
+
+    if (!is_known(answer, "role"))
+        return;
+    if (is_known(answer, "good_replicas"))
+        (void) snprintf(good, sizeof(good), " (" INT " in time for min-replicas-to-write)",
+                        format_get_number(answer, "good_replicas"));
+    print_line("role", "%s, " INT " replica%s%s", format_get_text(answer, "role"), replicas,
+               replicas == 1 ? "" : "s", good);
+}
+
+static void print_limits_of_server(const json_t *answer) {
+    char all[FORMAT_SIZE] = "";
+
+    if (is_known(answer, "policy"))
+        print_line("memory", "%s", format_get_text(answer, "policy"));
+    if (is_known(answer, "clients_max"))
+        (void) snprintf(all, sizeof(all), " of " INT, format_get_number(answer, "clients_max"));
+    if (is_known(answer, "clients"))
+        print_line("clients", INT "%s", format_get_number(answer, "clients"), all);
+}
+
+static void print_calls(const json_t *answer) {
+    json_int_t scripts = format_get_number(answer, "scripts");
+
+    if (is_known(answer, "rtt_ms"))
+        print_line("round trip", "%.*fms (of heartbeats: median of the last 20)",
+                   json_number_value(json_object_get(answer, "rtt_ms")) < 10 ? 2 : 0,
+                   json_number_value(json_object_get(answer, "rtt_ms")));
+    if (is_known(answer, "scripts") && scripts > 0)
+        print_line("scripts", INT " loaded", scripts);
+    else if (is_known(answer, "scripts"))
+        print_line("scripts", "sent by their text: Redis refuses SCRIPT");
+}
+
+static double seconds(const json_t *answer, const char *key) {
+    return (double) format_get_number(answer, key) / 1000;
+}
+
+static void print_times(const json_t *answer) {
+    char grace[FORMAT_SIZE];
+
+    if (format_get_number(answer, "grace_ms") > 0)
+        print_line("grace", "nothing is granted for up to %s", format_duration(answer, "grace_ms", grace));
+    else if (is_known(answer, "grace_ms"))
+        print_line("grace", "none");
+    print_line("outage", "jobs go on for %.4gs without Redis (lease %.4gs, heartbeat %.4gs, stop-timeout %.4gs)",
+               seconds(answer, "outage_ms"), seconds(answer, "lease_ms"), seconds(answer, "heartbeat_ms"),
+               seconds(answer, "stop_timeout_ms"));
+}
+
+static void print_answer(const json_t *answer) {
+    const json_t *warnings = json_object_get(answer, "warnings");
+    json_t *warning;
+    size_t i;
+
+    print_state(answer);
+    print_server(answer);
+    print_role(answer);
+    print_limits_of_server(answer);
+    print_calls(answer);
+    print_times(answer);
+    json_array_foreach(warnings, i, warning)
+        print_line("warning", "%s", json_is_string(warning) ? json_string_value(warning) : "?");
+}
+
+int verb_redis(int argc, char **argv) {
+    _cleanup_json_ json_t *answer = NULL;
+    bool json = false;
+    const struct verb_option options[] = {OPTION_FLAG("--json", &json)};
+    int status;
+
+    if (options_parse(argc, argv, options, ELEMENTSOF(options), &status) < 0)
+        return status;
+    status = client_call("io.berth.Redis", NULL, &answer);
+    if (status != 0)
+        return status;
+    if (json)
+        status = output_json(answer);
+    else
+        print_answer(answer);
+    if (status != 0)
+        return status;
+    if (strcmp(format_get_text(answer, "state"), "connected") != 0)
+        return EXIT_AWAY;
+    return json_array_size(json_object_get(answer, "warnings")) > 0 ? 1 : 0;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Redis: what this host knows of its Redis, answered without asking it. */
+
+#include <time.h>
+
+#include "daemon/api/verbs-internal.h"
+#include "store/status.h"
+
+static usec_t longest_stop_timeout(const struct settings *s) {
+    usec_t longest = s->n_jobs > 0 ? 0 : settings_stop_timeout_default(s);
+
+    for (size_t i = 0; i < s->n_jobs; i++)
+        if (s->jobs[i].stop_timeout_usec > longest)
+            longest = s->jobs[i].stop_timeout_usec;
+    return longest;
+}
+
+/* How long jobs go on without Redis: the last heartbeat may be an interval old when Redis goes away, and the last
+ * command must be gone a margin before the lease ends (R8). */
+static json_t *json_outage(const struct settings *s) {
+    usec_t stop = longest_stop_timeout(s),
+           spent = usec_add(settings_margin(s->lease_usec), usec_add(s->heartbeat_usec, stop));
+
+    return json_pack("{s:o, s:o, s:o, s:o}", "outage_ms", json_msec(usec_sub(s->lease_usec, spent)), "lease_ms",
+                     json_msec(s->lease_usec), "heartbeat_ms", json_msec(s->heartbeat_usec), "stop_timeout_ms",
+                     json_msec(stop));
+}
+
+static json_t *json_known(const char *text) {
+    return json_text(text[0] ? text : NULL);
+}
+
+static json_t *json_tls(const struct redis_status *status) {
+    char until[16] = "";
+    struct tm tm;
+
+    if (!status->tls_version[0])
+        return json_null();
+    if (status->tls_until > 0)
+        (void) strftime(until, sizeof(until), "%Y-%m-%d", gmtime_r(&status->tls_until, &tm));
+    return json_pack("{s:s, s:o}", "version", status->tls_version, "until", json_known(until));
+}
+
+static json_t *json_server(const struct redis_status *status) {
+    json_t *replicas = json_number(status->replicas, status->has_replicas),
+           *good_replicas = json_number(status->good_replicas, status->has_good_replicas),
+           *clients = json_number(status->clients, status->clients > 0),
+           *clients_max = json_number(status->clients_max, status->clients_max > 0);
+
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "server",
+                     json_known(status->server), "version", json_known(status->version), "tls",
+                     json_tls(status), "role", json_known(status->role), "replicas", replicas,
+                     "good_replicas", good_replicas, "policy", json_known(status->policy), "clients", clients,
+                     "clients_max", clients_max, "slot", json_null(), "scripts",
+                     json_number(status->scripts, status->has_scripts));
+}
+
+static json_t *json_warnings(const struct redis_status *status) {
+    json_t *list = json_array();
+
+    for (unsigned i = 0; list && i < status->n_warnings; i++)
+        if (json_array_append_new(list, json_string(status->warnings[i])) < 0) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+static json_t *json_connection(const struct store *s, const struct redis_status *status) {
+    bool is_away = s->state == STORE_STATE_AWAY;
+    json_t *round_trip = status->round_trip_usec > 0
+                             ? json_real((double) status->round_trip_usec / USEC_PER_MSEC)
+                             : json_null();
+
+    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o}", "schema", 1, "state",
+                     !is_away           ? "connected"
+                     : s->is_connecting ? "connecting"
+                                        : "away",
+                     "reason", json_text(is_away && s->away_why[0] ? s->away_why : NULL), "since",
+                     json_time(is_away ? s->away_since : 0), "address", json_known(status->address), "via", "url",
+                     "rtt_ms", round_trip, "grace_ms",
+                     is_away ? json_null() : json_msec(status->grace_usec), "warnings", json_warnings(status));
+}
+
+int verbs_redis(struct control_call *call, json_t *params, void *userdata) {
+    const struct store *s = manager_cluster_store(userdata);
+    _cleanup_json_ json_t *server = NULL, *outage = NULL;
+    json_t *answer;
+    struct redis_status status;
+    int k = params_read(call, params, NULL, 0);
+
+    if (k != 0)
+        return k;
+    if (!s)
+        return verbs_bad_request(call, "there is no Redis: the config has no redis section");
+    store_redis_get_status(s, &status);
+    server = json_server(&status);
+    outage = json_outage(manager_settings(userdata));
+    answer = json_connection(s, &status);
+    if (!server || !outage || !answer || json_object_update(answer, server) < 0 ||
+        json_object_update(answer, outage) < 0) {
+        json_decref(answer);
+        return -ENOMEM;
+    }
+    return control_call_answer(call, answer);
+}

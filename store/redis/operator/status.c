@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "store/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/redis/store-redis.h"
+
+static void describe_server(const struct store_redis *store, struct redis_status *ret) {
+    const struct server_info *server = &store->handshake.server;
+
+    (void) snprintf(ret->server, sizeof(ret->server), "%s", server->name);
+    (void) snprintf(ret->version, sizeof(ret->version), "%s", server->version);
+    (void) snprintf(ret->role, sizeof(ret->role), "%s", server->role);
+    (void) snprintf(ret->policy, sizeof(ret->policy), "%s", server->policy);
+    ret->has_replicas = server->has_replicas;
+    ret->replicas = server->replicas;
+    ret->has_good_replicas = server->has_good_replicas;
+    ret->good_replicas = server->good_replicas;
+    ret->clients = server->clients;
+    ret->clients_max = server->clients_max;
+    ret->has_scripts = true;
+    ret->scripts = store->handshake.is_by_text ? 0 : REDIS_SCRIPTS;
+}
+
+static void describe_tls(const struct store_redis *store, struct redis_status *ret) {
+    const struct tls_session *tls = redis_connection_tls(store->link.commands);
+
+    if (!tls)
+        return;
+    (void) snprintf(ret->tls_version, sizeof(ret->tls_version), "%s", tls_version(tls));
+    ret->tls_until = tls_until(tls);
+}
+
+static char *next_warning(struct redis_status *ret) {
+    return ret->warnings[ret->n_warnings];
+}
+
+static void add_warnings(const struct store_redis *store, struct redis_status *ret) {
+    const struct redis_dial *dial = &store->link.dial;
+
+    if (redis_dial_warns_of_expiry(dial, store->link.commands, next_warning(ret), STATUS_WARNING_SIZE))
+        ret->n_warnings++;
+    if (redis_dial_warns_of_files(dial, next_warning(ret), STATUS_WARNING_SIZE))
+        ret->n_warnings++;
+    if (store->renewal.why[0])
+        (void) snprintf(ret->warnings[ret->n_warnings++], STATUS_WARNING_SIZE, "%s", store->renewal.why);
+    for (enum server_warning i = 0; i < SERVER_WARNINGS && ret->n_warnings < STATUS_WARNINGS_MAX; i++)
+        if (server_info_warns(&store->handshake.server, i, next_warning(ret), STATUS_WARNING_SIZE))
+            ret->n_warnings++;
+}
+
+/* An epoch began at the earliest when this host did not know it yet. */
+static usec_t grace_left(const struct store_redis *store) {
+    usec_t left =
+        usec_sub(usec_add(store->epoch.known_since, store->env.lease_usec), clock_boottime());
+
+    return !store->epoch.in_grace ? 0 : left > 0 ? left : USEC_PER_MSEC;
+}
+
+void store_redis_get_status(const struct store *s, struct redis_status *ret) {
+    const struct store_redis *store = (const struct store_redis *) (const void *) s;
+
+    *ret = (struct redis_status) {0};
+    (void) snprintf(ret->address, sizeof(ret->address), "%s", store->link.address);
+    if (s->state == STORE_STATE_AWAY || !store->link.commands)
+        return;
+    describe_server(store, ret);
+    describe_tls(store, ret);
+    ret->round_trip_usec = heartbeat_round_trip(store);
+    ret->grace_usec = grace_left(store);
+    add_warnings(store, ret);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+
+/* `berth redis`: what berthd knows of its Redis, with a warning, while Redis is away, and without one. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/harness/host.h"
+#include "tests/harness/test.h"
+
+#define POOLS "pool \"db\" { limit = 2 }\n"
+#define JOBS                                                                                   \
+    POOLS "job \"slow\" { command = {\"/bin/true\"} pools = {\"db\"} stop-timeout = \"800ms\" }\n" \
+          "job \"fast\" { command = {\"/bin/true\"} stop-timeout = \"100ms\" }\n"
+
+static bool has_line(const char *line) {
+    char whole[200];
+
+    (void) snprintf(whole, sizeof(whole), "%s\n", line);
+    return strstr(berth_out, whole) != NULL;
+}
+
+#define SHOWS(line) TEST_STRING(has_line(line) ? (line) : berth_out, line)
+
+static void test_connected(void) {
+    struct host *ant = host_up("ant", "%s", JOBS);
+    char address[160];
+    json_t *json;
+
+    json = berth_json(ant, "redis");
+    AT_INT(json, "schema", 1);
+    AT_STRING(json, "state", "connected");
+    AT_NULL(json, "reason");
+    AT_NULL(json, "since");
+    if (cluster.redis.tls_port > 0) {
+        AT_STRING(json, "tls.version", "TLSv1.3");
+        (void) snprintf(address, sizeof(address), "127.0.0.1:%u", cluster.redis.tls_port);
+    } else {
+        AT_NULL(json, "tls");
+        (void) snprintf(address, sizeof(address), "%s", cluster.redis.socket);
+    }
+    AT_STRING(json, "address", address);
+    CU_ASSERT(json_is_string(berth_at(json, "server")) && json_is_string(berth_at(json, "version")));
+    AT_STRING(json, "via", "url");
+    AT_STRING(json, "role", "master");
+    AT_INT(json, "replicas", 0);
+    AT_STRING(json, "policy", "noeviction");
+    CU_ASSERT(berth_number_at(json, "clients") >= 2);
+    CU_ASSERT(berth_number_at(json, "clients_max") > 100);
+    AT_NULL(json, "slot");
+    CU_ASSERT(berth_number_at(json, "scripts") > 10);
+    CU_ASSERT(json_is_real(berth_at(json, "rtt_ms")));
+    CU_ASSERT(json_real_value(berth_at(json, "rtt_ms")) > 0 && json_real_value(berth_at(json, "rtt_ms")) < 3000);
+    AT_INT(json, "grace_ms", 0);
+    AT_INT(json, "lease_ms", 3000);
+    AT_INT(json, "heartbeat_ms", 500);
+    AT_INT(json, "stop_timeout_ms", 800);
+    AT_INT(json, "outage_ms", 3000 - 500 - 500 - 800);
+    TEST_INT(json_array_size(berth_at(json, "warnings")), 0);
+    json_decref(json);
+    TEST_INT(berth(ant, "redis"), 0);
+    TEST_STRING(berth_err, "");
+    CU_ASSERT(strncmp(berth_out, "server     ", 11) == 0 && strstr(berth_out, address));
+    SHOWS("role       master, 0 replicas");
+    SHOWS("memory     noeviction");
+    SHOWS("grace      none");
+    SHOWS("outage     jobs go on for 1.2s without Redis (lease 3s, heartbeat 0.5s,\n           stop-timeout 0.8s)");
+    CU_ASSERT(strstr(berth_out, "\nround trip ") && strstr(berth_out, " (of heartbeats: median of the last 20)\n"));
+    CU_ASSERT(strstr(berth_out, "\nscripts    ") && strstr(berth_out, " loaded\n"));
+    CU_ASSERT(!strstr(berth_out, "warning"));
+    TEST_INT(berth(ant, "redis now"), 64);
+}
+
+/* The warnings come from the INFO of the last lease. */
+static void test_warnings(void) {
+    static const char *const extra[] = {"--maxmemory-policy", "volatile-ttl", "--maxclients", "3", NULL};
+    struct host *ant;
+    json_t *json;
+
+    redis_server_kill(&cluster.redis);
+    cluster.redis_extra = extra;
+    TEST_INT(redis_server_start(&cluster.redis, extra), 0);
+    ant = host_up("ant", POOLS);
+    for (usec_t until = clock_boottime() + HOST_PATIENCE; berth(ant, "redis") == 0 && clock_boottime() < until;)
+        ;
+    TEST_INT(berth(ant, "redis"), 1);
+    SHOWS("memory     volatile-ttl");
+    SHOWS("clients    3 of 3");
+    SHOWS("warning    Redis has 3 of 3 clients: each host takes 2");
+    SHOWS("outage     jobs go on for 1.5s without Redis (lease 3s, heartbeat 0.5s,\n           stop-timeout 0.5s)");
+    TEST_INT(berth(ant, "redis --json"), 1);
+    json = json_loads(berth_out, 0, NULL);
+    AT_STRING(json, "warnings.0", "Redis has 3 of 3 clients: each host takes 2");
+    json_decref(json);
+    cluster.redis_extra = NULL;
+}
+
+static void test_away(void) {
+    struct host *ant = host_up("ant", POOLS);
+    json_t *json;
+
+    host_mark(ant);
+    redis_server_kill(&cluster.redis);
+    host_await(ant, "redis-lost", " ");
+    TEST_INT(berth(ant, "redis"), 69);
+    CU_ASSERT(strncmp(berth_out, "state      away (lost ", 22) == 0 || strncmp(berth_out, "state      connecting (lost ", 28) == 0);
+    CU_ASSERT(strstr(berth_out, "\nserver     ") && !strstr(berth_out, "\nrole") && strstr(berth_out, "\noutage     "));
+    TEST_INT(berth(ant, "redis --json"), 69);
+    json = json_loads(berth_out, 0, NULL);
+    CU_ASSERT(json_is_string(berth_at(json, "reason")) && json_is_string(berth_at(json, "since")));
+    CU_ASSERT(json_is_string(berth_at(json, "address")));
+    AT_NULL(json, "version");
+    AT_NULL(json, "rtt_ms");
+    AT_NULL(json, "grace_ms");
+    AT_INT(json, "outage_ms", 1500);
+    json_decref(json);
+    host_mark(ant);
+    TEST_INT(redis_server_resume(&cluster.redis), 0);
+    host_await(ant, "redis-connected", " ");
+    json = berth_json(ant, "redis");
+    CU_ASSERT(berth_number_at(json, "grace_ms") > 0 && berth_number_at(json, "grace_ms") <= 3000); /* it has lost its data */
+    json_decref(json);
+    TEST_INT(berth(ant, "redis"), 0);
+    CU_ASSERT(strstr(berth_out, "\ngrace      nothing is granted for up to ") != NULL);
+    TEST_INT(berth(ant, "grace --end"), 0);
+}
+
+static void test_none(void) {
+    struct host *ant = host_add_alone("ant", "pool \"here\" { limit = 1 scope = \"host\" }\n");
+
+    host_start(ant);
+    TEST_INT(berth(ant, "redis"), 64);
+    TEST_STRING(berth_err, "berth: there is no Redis: the config has no redis section\n");
+}
+
+static CU_TestInfo tests[] = {
+    {"connected", test_connected},
+    {"warnings", test_warnings},
+    {"away", test_away},
+    {"none", test_none},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "redis-verb", .pSetUpFunc = cluster_up, .pTearDownFunc = cluster_down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}
