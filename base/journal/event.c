@@ -80,6 +80,7 @@ static void fields_fill(struct fields *f, struct events *e, const struct event *
     fields_add(f, "BERTH_NAMESPACE", e->namespace);
     fields_add_number(f, event->head_start_usec > 0, "BERTH_HEAD_START_MS", event->head_start_usec / USEC_PER_MSEC);
     fields_add(f, "BERTH_ON_LEASE_LOST", event->continues ? "continue" : NULL);
+    fields_add(f, "BERTH_REDIS", event->redis);
     fields_add(f, "BERTH_LIMITS", event->limits);
     fields_add_number(f, event->took.has_wait, "BERTH_WAIT_MS", event->took.wait_usec / USEC_PER_MSEC);
     fields_add_number(f, event->took.has_run, "BERTH_RUN_MS", event->took.run_usec / USEC_PER_MSEC);

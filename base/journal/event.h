@@ -22,6 +22,7 @@ struct event { /* a field that is NULL or 0 is left out, unless it has a has_...
     const char *job, *run, *pools, *result, *reason; /* job: of an instance also BERTH_INSTANCE */
     const char *limits;            /* BERTH_LIMITS of berth-events(7) */
     const char *host;              /* NULL: this host */
+    const char *redis;             /* its address */
     struct {                       /* why a job's run began */
         const char *trigger, *due, *first_run;
         uint32_t attempt, attempts;

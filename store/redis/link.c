@@ -111,23 +111,14 @@ void link_fail_waiting_later(struct store_redis *store) {
 }
 
 void link_fail(struct store_redis *store, enum redis_error error, const char *text) {
-    struct redis_link *link = &store->link;
     usec_t delay = next_pause(store);
     bool is_right = strncmp(text, "NOPERM ", strlen("NOPERM ")) == 0;
     char why[256];
 
     (void) snprintf(why, sizeof(why), "%.230s%s", redis_error_text(text), is_right ? " (see redis.acl)" : "");
     link_close(store);
-    if (error == REDIS_ERROR_FATAL && strcmp(why, link->last_error) != 0)
-        journal_log(store_redis_journal(store), LOG_ERR, "Redis refuses, an administrator is needed: %s",
-                    why);
-    (void) snprintf(link->last_error, sizeof(link->last_error), "%s", why);
-    if (!link->lost_logged && !link->is_stopping)
-        event_emit(store->env.events, &(struct event) {.type = EVENT_REDIS_LOST, .reason = why},
-                   "Redis cannot be used: %s", why);
+    link_log_lost(store, why, error == REDIS_ERROR_FATAL);
     link_note_away(store, why);
-    link->lost_logged = true;
-    link->connected_logged = false;
     if (error == REDIS_ERROR_FATAL)
         delay = BACKOFF_MAX;
     else if (error == REDIS_ERROR_LATER)
@@ -297,6 +288,7 @@ int link_use(struct store_redis *store, const struct redis_settings *settings) {
     link->settings = copy;
     if (link->is_stopping || (redis_dial_is_current(&link->dial) && !store->renewal.why[0]))
         return 0;
+    link_log_note_reload(store, true);
     if (link->phase == PHASE_LIVE) {
         renewal_start(store);
     } else { /* not with what the attempt has begun with */
@@ -317,28 +309,11 @@ void link_begin_sync(struct store_redis *store) {
     sync_start(store);
 }
 
-static void log_connected(struct store_redis *store) {
-    _cleanup_free_ char *limits = limits_format(store);
-
-    event_emit(store->env.events,
-               &(struct event) {
-                   .type = EVENT_REDIS_CONNECTED, .limits = limits, .clock = store->limits.effective_after},
-               "Redis answers and knows what this host holds");
-    store->link.connected_logged = true;
-}
-
 void link_go_live(struct store_redis *store) {
     store->link.phase = PHASE_LIVE;
     store->link.is_replaced = false;
     store->link.live_since = clock_boottime();
-    store->link.lost_logged = false;
-    store->link.last_error[0] = '\0';
-    if (!store->link.connected_logged)
-        log_connected(store);
-}
-
-void link_forget_connected(struct store_redis *store) {
-    store->link.connected_logged = false;
+    link_log_live(store);
 }
 
 void link_repeat_hello(struct store_redis *store) {

@@ -26,14 +26,12 @@ struct redis_link {
     enum link_phase phase;
     bool is_stopping;
     bool is_replaced; /* a renewal's connections have replaced others, and are not live yet */
-    bool connected_logged, lost_logged;
     struct redis_dial dial;
     struct redis_connection *commands, *pushes;
     struct timer retry;            /* connects again, or repeats hello */
     struct defer fail_waiting;     /* fails administrators' calls while Redis is away */
     usec_t backoff_usec;           /* the pause before the next try; 0: none */
     usec_t live_since;             /* boottime of the last complete sync */
-    char last_error[256];          /* logged already */
     char address[STATUS_ADDRESS_SIZE]; /* of the connections, or of those before; "": never connected */
     store_reply_fn stop_done;
     void *stop_userdata;
@@ -78,8 +76,6 @@ void link_begin_session(struct store_redis *store);
 void link_begin_sync(struct store_redis *store);
 /* The sync is complete: logs redis-connected if that is news. */
 void link_go_live(struct store_redis *store);
-/* The next redis-connected is news: the session is a new one. */
-void link_forget_connected(struct store_redis *store);
 
 /* --- Redis is away --- */
 

@@ -22,6 +22,7 @@ bool renewal_fail(struct store_redis *store, const char *text) {
     (void) snprintf(why, sizeof(why), "%s", redis_error_text(text)); /* it may be the connection's */
     redis_dial_stop(&store->link.dial);
     renewal_reset(store);
+    link_log_note_reload(store, false);
     (void) snprintf(store->renewal.why, sizeof(store->renewal.why),
                     "the connections to Redis stay as they were before the reload, new ones cannot be made: %.220s",
                     why);

@@ -145,7 +145,7 @@ static void session_replace(struct store_redis *store, const char *id) {
     session->is_from_file = false;
     push_reset_session(store);
     samples_reset(store);
-    link_forget_connected(store);
+    link_log_forget_connected(store);
     heartbeat_drop_deadline(store);
 }
 

@@ -24,6 +24,7 @@
 #include "store/redis/operator/inspect.h"
 #include "store/redis/limits.h"
 #include "store/redis/link.h"
+#include "store/redis/link-log.h"
 #include "store/redis/push.h"
 #include "store/redis/renewal.h"
 #include "store/redis/samples.h"
@@ -48,6 +49,7 @@ struct store_redis {
     struct store base; /* first */
     struct redis_env env;
     struct redis_link link;
+    struct link_log link_log;
     struct renewal renewal;
     struct handshake handshake;
     struct session session;
