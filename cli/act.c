@@ -120,11 +120,17 @@ int verb_grace(int argc, char **argv) {
 }
 
 int verb_reload(int argc, char **argv) {
+    _cleanup_json_ json_t *answer = NULL;
+    const json_t *warning;
     int status;
+    size_t i;
 
     if (options_parse(argc, argv, NULL, 0, &status) < 0)
         return status;
-    return client_call("io.berth.Reload", NULL, NULL);
+    status = client_call("io.berth.Reload", NULL, &answer);
+    json_array_foreach(json_object_get(answer, "warnings"), i, warning)
+        fprintf(stderr, "berth: the config is in force, but %s\n", json_is_string(warning) ? json_string_value(warning) : "?");
+    return status;
 }
 
 int verb_drain(int argc, char **argv) {

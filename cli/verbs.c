@@ -114,7 +114,8 @@ static const struct verb verbs[] = {
      "berth reload\n"
      "\n"
      "Reads the config and waits for the result. If the config has errors, they are\n"
-     "printed, nothing changes, and the exit status is 78.\n"},
+     "printed, nothing changes, and the exit status is 78. If Redis cannot be used\n"
+     "with its new certificates, user or password, standard error says why (0).\n"},
     {"logs", verb_logs, 1, 1, "show the output of a job or a run",
      "berth logs JOB|RUN [-f] [-n N] [--since TIME] [--utc]\n"
      "                   [--directory DIR | -m] [--unit UNIT]\n"

@@ -13,6 +13,7 @@
 #include <systemd/sd-event.h>
 
 #include "base/cleanup.h"
+#include "base/list.h"
 #include "store/claim.h"
 #include "base/journal/event.h"
 #include "store/snapshot.h"
@@ -252,3 +253,12 @@ int store_redis_check(const struct redis_settings *settings, char *why, size_t s
 /* Takes other settings of the same server, which are copied, and the files that they name as these are now. A live store connects a
  * second time where that makes a difference, and goes on with the old connections until the new ones are up. 0 or -ENOMEM. */
 int store_redis_use(struct store *s, const struct redis_settings *settings);
+
+struct store_use_watch { /* one that waits until other settings are in use */
+    struct list link;
+    /* Called once, when the watch is unlinked. why: NULL: they are in use; else why not, valid during the call. */
+    void (*on_used)(struct store_use_watch *watch, const char *why);
+};
+/* Returns whether an attempt to use other settings is under way. Then on_used follows, never from inside this call;
+ * list_unlink() ends the watch. */
+bool store_redis_watch_use(struct store *s, struct store_use_watch *watch);

@@ -67,6 +67,45 @@ static int config_refused(struct control_call *call, const struct settings_error
     return control_call_error(call, "io.berth.ConfigRefused", json_pack("{s:o}", "errors", lines));
 }
 
+struct reloader { /* a client that waits until the new settings of Redis are in use */
+    struct store_use_watch watch;
+    struct control_call *call;
+};
+
+static int answer_reload(struct control_call *call, const char *why) {
+    return control_call_answer(call, why ? json_pack("{s:[s]}", "warnings", why) : json_pack("{s:[]}", "warnings"));
+}
+
+static void reloader_on_used(struct store_use_watch *watch, const char *why) {
+    struct reloader *reloader = list_entry(watch, struct reloader, watch);
+
+    (void) answer_reload(reloader->call, why);
+    free(reloader);
+}
+
+static void reloader_on_gone(_unused_ struct control_call *call, void *userdata) {
+    struct reloader *reloader = userdata;
+
+    list_unlink(&reloader->watch.link);
+    free(reloader);
+}
+
+/* Replies when Redis is connected with the new settings, or why it is not. */
+static int finish_reload(struct control_call *call, struct store *cluster) {
+    struct reloader *reloader = calloc(1, sizeof(*reloader));
+
+    if (!reloader)
+        return -ENOMEM;
+    reloader->call = call;
+    reloader->watch.on_used = reloader_on_used;
+    if (!cluster || !store_redis_watch_use(cluster, &reloader->watch)) {
+        free(reloader);
+        return answer_reload(call, NULL);
+    }
+    control_call_keep(call, reloader_on_gone, reloader);
+    return 0;
+}
+
 static int verbs_reload(struct control_call *call, json_t *params, void *userdata) {
     struct settings_errors errors = {};
     int k = params_read(call, params, NULL, 0);
@@ -75,7 +114,7 @@ static int verbs_reload(struct control_call *call, json_t *params, void *userdat
         return k;
     k = manager_reload(userdata, &errors);
     if (k == 0)
-        k = control_call_reply(call, NULL);
+        k = finish_reload(call, manager_cluster_store(userdata));
     else if (k == SETTINGS_E_INVALID)
         k = config_refused(call, &errors);
     settings_errors_done(&errors);

@@ -82,11 +82,15 @@ void link_note_away(struct store_redis *store, const char *why) {
 }
 
 void link_enter_away(struct store_redis *store) {
+    char why[sizeof(store->base.away_why) + 32];
+
     store->base.is_connecting = false;
     store_redis_set_state(store, STORE_STATE_AWAY);
     claims_refuse_nowait(store);
     admin_fail(store);
     inspect_fail(store);
+    (void) snprintf(why, sizeof(why), "Redis cannot be used: %s", store->base.away_why);
+    renewal_conclude(store, why);
 }
 
 static bool link_is_away(const struct store_redis *store) {
@@ -289,6 +293,7 @@ int link_use(struct store_redis *store, const struct redis_settings *settings) {
     if (link->is_stopping || (redis_dial_is_current(&link->dial) && !store->renewal.why[0]))
         return 0;
     link_log_note_reload(store, true);
+    renewal_expect(store);
     if (link->phase == PHASE_LIVE) {
         renewal_start(store);
     } else { /* not with what the attempt has begun with */
@@ -314,6 +319,7 @@ void link_go_live(struct store_redis *store) {
     store->link.is_replaced = false;
     store->link.live_since = clock_boottime();
     link_log_live(store);
+    renewal_conclude(store, NULL);
 }
 
 void link_repeat_hello(struct store_redis *store) {

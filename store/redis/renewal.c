@@ -5,6 +5,33 @@
 
 #include "store/redis/store-redis.h"
 
+/* --- the outcome --- */
+
+void renewal_expect(struct store_redis *store) {
+    store->renewal.is_awaited = true;
+}
+
+void renewal_conclude(struct store_redis *store, const char *why) {
+    struct renewal *renewal = &store->renewal;
+    struct store_use_watch *watch;
+
+    renewal->is_awaited = false;
+    while ((watch = list_first(&renewal->watches, struct store_use_watch, link))) {
+        list_unlink(&watch->link);
+        watch->on_used(watch, why);
+    }
+}
+
+bool store_redis_watch_use(struct store *s, struct store_use_watch *watch) {
+    struct renewal *renewal = &store_redis_of(s)->renewal;
+
+    if (renewal->is_awaited)
+        list_append(&renewal->watches, &watch->link);
+    return renewal->is_awaited;
+}
+
+/* --- the second pair --- */
+
 void renewal_reset(struct store_redis *store) {
     struct renewal *renewal = &store->renewal;
 
@@ -27,6 +54,7 @@ bool renewal_fail(struct store_redis *store, const char *text) {
                     "the connections to Redis stay as they were before the reload, new ones cannot be made: %.220s",
                     why);
     journal_log(store_redis_journal(store), LOG_ERR, "%s", store->renewal.why);
+    renewal_conclude(store, store->renewal.why);
     return true;
 }
 

@@ -129,6 +129,7 @@ int store_redis_new(struct store **ret, sd_event *event, struct events *events,
     env_init(&store->env, event, events, options);
     find_machine(store->env.machine, boot);
     list_init(&store->admins);
+    list_init(&store->renewal.watches);
     list_init(&store->inspections.list);
     batch_init(store);
     turns_init(store);

@@ -125,6 +125,54 @@ static void test_away(void) {
     TEST_INT(berth(ant, "grace --end"), 0);
 }
 
+static void write_password(const char *path, const char *password) {
+    FILE *f = fopen(path, "we");
+
+    CU_ASSERT_FATAL(f != NULL);
+    fputs(password, f);
+    TEST_INT(fclose(f), 0);
+}
+
+static void expect_reload(struct host *h, const char *warning) {
+    TEST_INT(berth(h, "reload"), 0);
+    if (*warning == '\0' || !strstr(berth_err, warning))
+        TEST_STRING(berth_err, warning);
+}
+
+/* The config is right and in force; what it names for Redis does not work, and the old connections go on. */
+static void test_reload(void) {
+    static const char kept[] = "berth: the config is in force, but the connections to Redis stay as they were before the "
+                               "reload, new ones cannot be made: Redis refuses the user or the password (WRONGPASS)\n";
+    struct host *ant;
+    char path[96];
+
+    (void) snprintf(path, sizeof(path), "%s/password", cluster.folder);
+    write_password(path, "first");
+    freeReplyObject(redis_command(&cluster.redis, "ACL SETUSER one on >first >second ~* &* +@all"));
+    ant = host_add_alone("ant", "redis { url = \"unix://%s\" username = \"one\" password-file = \"%s\" }\n" POOLS,
+                         cluster.redis.socket, path);
+    host_start(ant);
+    host_await(ant, "redis-connected", " ");
+    expect_reload(ant, "");
+    write_password(path, "wrong");
+    expect_reload(ant, kept);
+    expect_reload(ant, kept); /* it is tried again */
+    TEST_INT(berth(ant, "redis"), 1);
+    CU_ASSERT(strstr(berth_out, "\nwarning    the connections to Redis stay as they were before") != NULL);
+    TEST_INT(host_count(ant, "redis-lost", " "), 0);
+    write_password(path, "second");
+    expect_reload(ant, "");
+    TEST_INT(berth(ant, "redis"), 0);
+    host_mark(ant);
+    freeReplyObject(redis_command(&cluster.redis, "ACL DELUSER one"));
+    host_await(ant, "redis-lost", " ");
+    write_password(path, "third");
+    expect_reload(ant, "berth: the config is in force, but Redis cannot be used: Redis refuses the user or the password");
+    freeReplyObject(redis_command(&cluster.redis, "ACL SETUSER one on >third ~* &* +@all"));
+    host_await(ant, "redis-connected", " ");
+    TEST_INT(berth(ant, "grace --end"), 0);
+}
+
 static void test_none(void) {
     struct host *ant = host_add_alone("ant", "pool \"here\" { limit = 1 scope = \"host\" }\n");
 
@@ -137,6 +185,7 @@ static CU_TestInfo tests[] = {
     {"connected", test_connected},
     {"warnings", test_warnings},
     {"away", test_away},
+    {"reload", test_reload},
     {"none", test_none},
     CU_TEST_INFO_NULL,
 };
