@@ -23,9 +23,11 @@ static bool begin(struct bed *b) {
 
 static unsigned long count_calls(void) {
     _cleanup_reply_ redisReply *reply = redis_command(&redis_bed.server, "INFO commandstats");
-    const char *at = reply && reply->str ? strstr(reply->str, "cmdstat_evalsha:calls=") : NULL;
+    const char *at = reply && reply->str ? strstr(reply->str, "cmdstat_evalsha:calls=") : NULL,
+               *text = at ? strstr(reply->str, "cmdstat_eval:calls=") : NULL; /* where Redis refuses SCRIPT */
 
-    return at ? strtoul(at + strlen("cmdstat_evalsha:calls="), NULL, 10) : 0;
+    return (at ? strtoul(at + strlen("cmdstat_evalsha:calls="), NULL, 10) : 0) +
+           (text ? strtoul(text + strlen("cmdstat_eval:calls="), NULL, 10) : 0);
 }
 
 static void ask_all(struct bed *b, struct probe **probes, size_t n, const char *pool) {

@@ -79,6 +79,30 @@ static void test_many_clients(void) {
     bed_done(&b);
 }
 
+/* A server that is full is not asked again at once: that would keep it busy. */
+static void test_no_room(void) {
+    redisContext *others[10];
+    struct bed b;
+
+    for (size_t i = 0; i < ELEMENTSOF(others); i++)
+        others[i] = redisConnectUnix(redis_bed.server.socket);
+    redis_bed_command("CONFIG SET maxclients 11");
+    redis_bed_command("CONFIG RESETSTAT");
+    CU_ASSERT_FATAL(redis_bed_init(&b, 1));
+    TEST_INT(store_start(b.stores[0]), 0);
+    usec_t until = clock_boottime() + redis_bed.heartbeat * 9 / 10;
+    while (bed_turn(&b, until))
+        ;
+    TEST_STRING(b.stores[0]->away_why, "ERR max number of clients reached");
+    _cleanup_reply_ redisReply *stats = redis_command(&redis_bed.server, "INFO stats");
+    CU_ASSERT(stats && strstr(stats->str, "rejected_connections:1\r\n"));
+    redis_bed_command("CONFIG SET maxclients 10000");
+    for (size_t i = 0; i < ELEMENTSOF(others); i++)
+        redisFree(others[i]);
+    CU_ASSERT(bed_start(&b));
+    bed_done(&b);
+}
+
 /* An eviction policy or another master that appears while a host is connected is detected within a lease,
  * not only by the next connection. */
 static void test_changed_while_connected(void) {
@@ -254,6 +278,7 @@ static CU_TestInfo tests[] = {
     {"refused by redis", test_refused_by_redis},
     {"volatile policies", test_volatile_policies},
     {"many clients", test_many_clients},
+    {"no room", test_no_room},
     {"changed while connected", test_changed_while_connected},
     {"replica", test_replica},
     {"failed snapshot", test_failed_snapshot},

@@ -21,7 +21,8 @@
 #define ACL_SIZE (16 * 1024)
 #define ADMIN "tester" /* who we are where berth is not allowed everything */
 
-/* BERTH_TEST_ACL: a client without a name has the rights of packaging/redis.acl, and no others. */
+/* BERTH_TEST_ACL: a client without a name has the rights of packaging/redis.acl, and no others. "text": with EVAL instead of
+ * SCRIPT. */
 static size_t limit_rights(const char **arguments, size_t n) {
     static const char *const all[] = {"--user",  ADMIN,   "on",          "nopass", "~*",     "&*", "+@all", "--masteruser", ADMIN,
                                       "--masterauth", "x", "--user", "default", "on", "nopass"};
@@ -37,6 +38,10 @@ static size_t limit_rights(const char **arguments, size_t n) {
     for (rest = line ? line + strlen("\nuser berth on ") : NULL; (word = strsep(&rest, " \n")) && n + 1 < ARGUMENTS_MAX;)
         if (*word)
             arguments[n++] = word;
+    if (strcmp(getenv("BERTH_TEST_ACL"), "text") == 0 && n + 2 < ARGUMENTS_MAX) {
+        arguments[n++] = "-script";
+        arguments[n++] = "+eval";
+    }
     return line && n + 1 < ARGUMENTS_MAX ? n : (_exit(126), 0);
 }
 

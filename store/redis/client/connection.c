@@ -74,11 +74,9 @@ static void note_reader_error(struct redis_connection *c) {
 }
 
 static void note_socket_error(struct redis_connection *c) {
-    note_error(c,
-               c->socket.is_refused       ? REDIS_ERROR_FATAL
-               : c->socket.is_turned_away ? REDIS_ERROR_LATER
-                                          : REDIS_ERROR_RETRY,
-               c->socket.reason);
+    enum redis_error error = c->socket.is_turned_away ? REDIS_ERROR_LATER : REDIS_ERROR_RETRY;
+
+    note_error(c, c->socket.is_refused ? REDIS_ERROR_FATAL : error, c->socket.reason);
 }
 
 static void destroy(struct redis_connection *c) {
@@ -230,8 +228,11 @@ static void write_commands(struct redis_connection *c) {
         c->options->on_writing(c, c->options->userdata);
     if (is_over(c))
         return;
-    if (redis_socket_send(&c->socket, &c->out) < 0)
+    if (redis_socket_send(&c->socket, &c->out) < 0) {
+        if (!c->socket.has_answered && !c->socket.tls)
+            (void) read_replies(c); /* a server that turns a client away says why before it closes */
         note_socket_error(c);
+    }
     if (!is_over(c) && await_room(c, redis_socket_awaits_room(&c->socket, &c->out)) < 0)
         note_error(c, REDIS_ERROR_RETRY, "cannot watch the connection");
 }
@@ -276,6 +277,7 @@ static int queue_command(struct redis_connection *c, size_t argc, const char *co
     return 0;
 }
 
+/* deadline: 0: the timeout of an answer. */
 static int call(struct redis_connection *c, size_t argc, const char *const *argv, redis_reply_fn fn, void *userdata,
                 usec_t deadline, bool subscription) {
     struct pending *p;
@@ -286,8 +288,8 @@ static int call(struct redis_connection *c, size_t argc, const char *const *argv
     p = malloc(sizeof(*p));
     if (!p)
         return -ENOMEM;
-    *p = (struct pending) {.fn = fn, .userdata = userdata, .subscription = subscription,
-                           .deadline = deadline};
+    *p = (struct pending) {.fn = fn, .userdata = userdata, .subscription = subscription};
+    p->deadline = deadline > 0 ? deadline : usec_add(clock_boottime(), c->options->settings->timeout_usec);
     r = queue_command(c, argc, argv);
     if (r < 0) {
         free(p);
@@ -299,17 +301,13 @@ static int call(struct redis_connection *c, size_t argc, const char *const *argv
     return 0;
 }
 
-static usec_t answer_deadline(const struct redis_connection *c) {
-    return usec_add(clock_boottime(), c->options->settings->timeout_usec);
-}
-
 int redis_connection_call(struct redis_connection *c, size_t argc, const char *const *argv, redis_reply_fn fn, void *userdata) {
-    return call(c, argc, argv, fn, userdata, answer_deadline(c), false);
+    return call(c, argc, argv, fn, userdata, 0, false);
 }
 
 int redis_connection_subscribe(struct redis_connection *c, const char *channel, redis_reply_fn fn, void *userdata) {
     c->meter.bounds = &redis_bounds_push;
-    return call(c, 2, (const char *[]) {"SUBSCRIBE", channel}, fn, userdata, answer_deadline(c), true);
+    return call(c, 2, (const char *[]) {"SUBSCRIBE", channel}, fn, userdata, 0, true);
 }
 
 /* --- connecting --- */

@@ -152,9 +152,9 @@ bool server_info_warns(const struct server_info *server, enum server_warning war
         if (server->replicas == 0 || server->has_good_replicas)
             return false;
         (void) snprintf(text, size,
-                        "Redis has %" PRIu32 " replica(s) and min-replicas-to-write is 0: a partitioned old "
+                        "Redis has %" PRIu32 " replica%s and min-replicas-to-write is 0: a partitioned old "
                         "master would go on granting",
-                        server->replicas);
+                        server->replicas, server->replicas == 1 ? "" : "s");
         return true;
     case SERVER_WARNING_SNAPSHOT:
         return say(server->snapshot_failed, text, size,
