@@ -5,10 +5,15 @@
 
 #include "store/redis/store-redis.h"
 
-void call_begin(struct store_redis *store, struct redis_command *command, enum redis_script script) {
+void call_begin_plain(struct store_redis *store, struct redis_command *command, enum redis_script script) {
     handshake_add_script(store, command, script);
-    command_add(command, "1");
+    command_add(command, "2");
     command_add(command, store->env.key);
+    command_add(command, store->env.none);
+}
+
+void call_begin(struct store_redis *store, struct redis_command *command, enum redis_script script) {
+    call_begin_plain(store, command, script);
     command_add(command, store->session.id);
     command_add_u64(command, store->session.connection);
 }

@@ -10,6 +10,8 @@
 #include "store/redis/client/script.h"
 #include "store/redis/link.h"
 
+/* Adds a script's call up to its keys. */
+void call_begin_plain(struct store_redis *store, struct redis_command *command, enum redis_script script);
 /* Adds a script's call up to session and connection number. */
 void call_begin(struct store_redis *store, struct redis_command *command, enum redis_script script);
 /* Sends a call. Returns 0, -ENOTCONN if the link is failing, or -ENOMEM: then everything pending is sent

@@ -141,6 +141,7 @@ static void handle_stale(struct store_redis *store, const struct redisReply *rep
 
 static void hello_on_reply(const struct redisReply *reply, void *userdata) {
     struct store_redis *store = userdata;
+    char why[NAME_MAX_LENGTH + 80];
 
     if (store->link.phase != PHASE_HELLO)
         return;
@@ -153,6 +154,10 @@ static void hello_on_reply(const struct redisReply *reply, void *userdata) {
         return;
     case HELLO_SCHEMA:
         link_fail(store, REDIS_ERROR_FATAL, "the namespace was written by a newer berth: update this host");
+        return;
+    case HELLO_NONE:
+        (void) snprintf(why, sizeof(why), "another program made the key %s: delete it", store->env.none);
+        link_fail(store, REDIS_ERROR_FATAL, why);
         return;
     case HELLO_LEASE_DIFFERS:
         handle_refusal(store, reply, true);

@@ -206,7 +206,7 @@ static void link_on_pushes(const struct redisReply *reply, void *userdata) {
 
     if (error)
         link_fail(store, redis_error_class(error), error);
-    else if (reply_is(reply_at(reply, 0), "subscribe"))
+    else if (reply_is(reply_at(reply, 0), "ssubscribe"))
         handshake_note_subscribed(store);
     else
         push_on_message(reply, store);

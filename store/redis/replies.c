@@ -145,9 +145,9 @@ enum hello_answer hello_reply_answer(const struct redisReply *reply) {
         enum hello_answer answer;
     } answers[] = {
         {"ok", HELLO_ACCEPTED},           {"stale", HELLO_STALE},
-        {"schema", HELLO_SCHEMA},         {"lease-differs", HELLO_LEASE_DIFFERS},
-        {"name-taken", HELLO_NAME_TAKEN}, {"gone", HELLO_GONE},
-        {"again", HELLO_AGAIN},
+        {"schema", HELLO_SCHEMA},         {"none", HELLO_NONE},
+        {"name-taken", HELLO_NAME_TAKEN}, {"lease-differs", HELLO_LEASE_DIFFERS},
+        {"gone", HELLO_GONE},             {"again", HELLO_AGAIN},
     };
 
     for (size_t i = 0; i < ELEMENTSOF(answers); i++)

@@ -78,6 +78,7 @@ enum hello_answer {
     HELLO_ACCEPTED,
     HELLO_STALE,  /* a newer connection of this session exists */
     HELLO_SCHEMA, /* the namespace was written by a newer berth */
+    HELLO_NONE,   /* the key that must not exist does (R17) */
     HELLO_LEASE_DIFFERS,
     HELLO_NAME_TAKEN,
     HELLO_GONE,  /* the session belongs to another machine */

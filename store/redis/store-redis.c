@@ -112,6 +112,7 @@ static void env_init(struct redis_env *env, sd_event *event, struct events *even
     (void) snprintf(env->version, sizeof(env->version), "%s", options->version);
     (void) snprintf(env->prefix, sizeof(env->prefix), "berth:{%s}:", options->namespace);
     (void) snprintf(env->key, sizeof(env->key), "%smeta", env->prefix);
+    (void) snprintf(env->none, sizeof(env->none), "%snone", env->prefix);
     env->lease_usec = options->lease_usec;
     env->heartbeat_usec = options->heartbeat_usec;
 }

@@ -41,6 +41,7 @@ struct redis_env { /* constant after store_redis_new() */
     struct events *events;
     char host[NAME_MAX_LENGTH + 1], version[32], machine[ID_TEXT_SIZE];
     char key[NAME_MAX_LENGTH + 24];    /* berth:{ns}:meta */
+    char none[NAME_MAX_LENGTH + 24];   /* berth:{ns}:none, a key that never exists (R17) */
     char prefix[NAME_MAX_LENGTH + 16]; /* berth:{ns}: */
     usec_t lease_usec, heartbeat_usec;
 };

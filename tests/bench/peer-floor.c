@@ -50,7 +50,7 @@ static const char grant_text[] = "local call, meta, held, claims, c, next = redi
                                  "call('SADD', held, next)\n"
                                  "call('HSET', claims, next, ARGV[3])\n"
                                  "call('HSET', meta, 'clock', ARGV[4], ARGV[1], ARGV[4])\n"
-                                 "call('PUBLISH', KEYS[5], ARGV[3])\n";
+                                 "call('SPUBLISH', KEYS[5], ARGV[3])\n";
 
 static const char beat_text[] = "local call, meta, beats = redis.call, KEYS[1], KEYS[2]\n"
                                 "call('HMGET', meta, 'epoch', ARGV[1], 'grace', 'unsettled', 'override_version', 'override_expiry', 'clock')\n"
@@ -67,7 +67,7 @@ static void prepare(struct redis_server *s, size_t holders _unused_) {
     listener = redisConnectUnix(s->socket);
     if (!listener || listener->err)
         rig_fail("cannot connect");
-    peer_check(redisCommand(listener, "SUBSCRIBE z:of"));
+    peer_check(redisCommand(listener, "SSUBSCRIBE z:of"));
     peer_check(redis_command(s, "HSET z:meta about %s epoch " NUMBER " replid " SESSION " clock 1 l:busy 1000000 c:" SESSION " x",
                              "a text that makes this a hash table from the beginning, as it is in a namespace"));
     peer_check(redis_command(s, "ZADD z:queue 1 w"));

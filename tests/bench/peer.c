@@ -97,14 +97,14 @@ static unsigned empty_call(redisContext *c, unsigned number _unused_) {
 const struct peer peer_empty = {"two empty scripts", "evalsha", SIZE_MAX, empty_prepare, empty_call, empty_call};
 
 static unsigned arguments_claim(redisContext *c, unsigned number) {
-    redisAppendCommand(c, "EVALSHA %s 1 berth:{bench}:meta 0123456789abcdef0123456789abcdef 1 1760000000000000 "
+    redisAppendCommand(c, "EVALSHA %s 2 berth:{bench}:meta berth:{bench}:none 0123456789abcdef0123456789abcdef 1 1760000000000000 "
                           "0123456789abcdef0123456789%06u %s 0 0 busy 1 10000",
                        peer_sha(c, empty), number, "0 4711 0123456789abcdef0123456789abcdef pg-dump");
     return 1;
 }
 
 static unsigned arguments_release(redisContext *c, unsigned number) {
-    redisAppendCommand(c, "EVALSHA %s 1 berth:{bench}:meta 0123456789abcdef0123456789abcdef 1 1760000000000000 "
+    redisAppendCommand(c, "EVALSHA %s 2 berth:{bench}:meta berth:{bench}:none 0123456789abcdef0123456789abcdef 1 1760000000000000 "
                           "0123456789abcdef0123456789%06u", peer_sha(c, empty), number);
     return 1;
 }

@@ -179,7 +179,7 @@ static redisContext *listen_to(const char *session) {
     redisContext *c = redisConnectUnixWithTimeout(script_server.socket, (struct timeval) {.tv_sec = 5});
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(c);
-    _cleanup_reply_ redisReply *r = redisCommand(c, "SUBSCRIBE berth:{t}:to:%s", session);
+    _cleanup_reply_ redisReply *r = redisCommand(c, "SSUBSCRIBE berth:{t}:to:%s", session);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
     return c;
 }

@@ -56,7 +56,7 @@ static void test_nothing_besides(void) {
     static const char *const refused[] = {
         "GET berth:{test}:meta", "SET x 1", "HGET other x", "DEL other", "KEYS *", "SCAN 0", "FLUSHALL", "FLUSHDB", "EVAL x 0",
         "CONFIG GET maxmemory", "CONFIG SET maxmemory 1", "ACL LIST", "ACL WHOAMI", "CLIENT LIST", "CLIENT KILL ID 1", "DEBUG SLEEP 0",
-        "SCRIPT FLUSH", "FUNCTION LIST", "MONITOR", "PUBLISH other x", "SUBSCRIBE other", "PSUBSCRIBE *", "SHUTDOWN NOSAVE",
+        "SCRIPT FLUSH", "FUNCTION LIST", "MONITOR", "SPUBLISH other x", "PUBLISH other x", "SSUBSCRIBE other", "PSUBSCRIBE *", "SHUTDOWN NOSAVE",
         "REPLICAOF NO ONE", "HKEYS berth:{test}:meta",
     };
     redisContext *c = redisConnectUnix(redis_bed.server.socket);
@@ -91,7 +91,7 @@ static void add_commands(const char *script, char *list, size_t size) {
 
 /* The commands that berthd and its scripts send are allowed, and no others. */
 static void test_each_command(void) {
-    char used[2048] = " client|setname  select  info  script|exists  script|load  evalsha  subscribe ", allowed[2048] = " ";
+    char used[2048] = " client|setname  select  info  script|exists  script|load  evalsha  ssubscribe ", allowed[2048] = " ";
     _cleanup_free_ char *line = read_acl();
     DIR *scripts = opendir(LUA);
     struct dirent *entry;
@@ -134,7 +134,7 @@ static char *probe(void) {
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(c);
     hello = redisCommand(c, "AUTH berth %s", PASSWORD);
-    reply = redisCommand(c, "EVALSHA %s 1 berth:{test}:meta", redis_script_sha(REDIS_SCRIPT_PROBE));
+    reply = redisCommand(c, "EVALSHA %s 2 berth:{test}:meta berth:{test}:none", redis_script_sha(REDIS_SCRIPT_PROBE));
     CU_ASSERT(reply && reply->type == REDIS_REPLY_ARRAY);
     for (size_t i = 0; reply && i < reply->elements && i < 2 && reply->element[1]->elements > i; i++)
         (void) snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i > 0 ? " " : "", reply->element[1]->element[i]->str);
@@ -165,7 +165,7 @@ static void test_probe(void) {
     }
     freeReplyObject(redis_command(&redis_bed.server, "ACL SETUSER berth resetchannels"));
     _cleanup_free_ char *mute = probe();
-    TEST_STRING(mute, "PUBLISH");
+    TEST_STRING(mute, "SPUBLISH");
     TEST_INT(make_user(), 0);
     TEST_INT(redis_number(&redis_bed.server, "EXISTS berth:{test}:probe:h berth:{test}:probe:s berth:{test}:probe:s2 berth:{test}:probe:z"), 0);
 }
@@ -176,9 +176,9 @@ static void test_missing_right(void) {
 
     if (!store_suite_begin(&b))
         return;
-    freeReplyObject(redis_command(&redis_bed.server, "ACL SETUSER berth -publish -unlink"));
+    freeReplyObject(redis_command(&redis_bed.server, "ACL SETUSER berth -spublish -unlink"));
     freeReplyObject(redis_command(&redis_bed.server, "CLIENT KILL TYPE normal"));
-    BED_UNTIL(&b, bed_says(&b, "it lacks UNLINK, PUBLISH"));
+    BED_UNTIL(&b, bed_says(&b, "it lacks UNLINK, SPUBLISH"));
     TEST_INT(make_user(), 0);
     for (unsigned i = 0; i < 3; i++)
         BED_UNTIL(&b, b.stores[i]->state == STORE_STATE_READY);

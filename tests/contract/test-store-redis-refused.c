@@ -192,7 +192,7 @@ static void test_forged_push(void) {
 
             (void) snprintf(text, sizeof(text), "%s %s %s %s %s %s 0", forms[k].verb, store->epoch.id, forms[k].one ? forms[k].one : numbers[i],
                             forms[k].two ? forms[k].two : numbers[i], waiting->claim.id, forms[k].ticket ? forms[k].ticket : numbers[i]);
-            TEST_INT(redis_number(&redis_bed.server, "PUBLISH berth:{test}:to:%s %s", store->session.id, text), 1);
+            TEST_INT(redis_number(&redis_bed.server, "SPUBLISH berth:{test}:to:%s %s", store->session.id, text), 1);
         }
     bed_settle(&b);
     usec_t end = clock_boottime() + redis_bed.lease / 2; /* heartbeats */

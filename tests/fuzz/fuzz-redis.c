@@ -128,7 +128,7 @@ static void answer_one(struct peer_connection *p, const redisReply *command) {
     char answer[ANSWER_SIZE];
     size_t size = redis_peer_answer(command, answer, sizeof(answer));
 
-    if (command->type == REDIS_REPLY_ARRAY && command->elements > 0 && strcmp(command->element[0]->str, "SUBSCRIBE") == 0)
+    if (command->type == REDIS_REPLY_ARRAY && command->elements > 0 && strcmp(command->element[0]->str, "SSUBSCRIBE") == 0)
         f.subscriber = p->fd;
     if (size == 0)
         (void) shutdown(p->fd, SHUT_RDWR);

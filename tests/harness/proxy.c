@@ -183,7 +183,7 @@ static bool read_piece(struct pair *p, size_t side) {
     /* A half-open connection stays so, whatever the other end does. */
     if (n == 0)
         return false;
-    if (side == 0 && memmem(data, (size_t) n, "SUBSCRIBE", 9))
+    if (side == 0 && memmem(data, (size_t) n, "SSUBSCRIBE", 10))
         p->subscriber = true;
     return treat(p, side, data, (size_t) n);
 }

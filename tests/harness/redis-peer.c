@@ -133,10 +133,10 @@ static void answer_several(struct peer_answer *a, const redisReply *command, siz
 }
 
 static void answer_sync(struct peer_answer *a, const redisReply *command) {
-    if (strcmp(argument(command, 8), "1") == 0)
+    if (strcmp(argument(command, 9), "1") == 0)
         p.n = 0;
     peer_answer_put(a, "[ ok %u 0 0 %llu %llu [", p.epoch, p.last, p.clock);
-    for (size_t i = 10; i + 9 < command->elements; i += 10) {
+    for (size_t i = 11; i + 9 < command->elements; i += 10) {
         struct peer_claim *c = add(argument(command, i));
 
         if (!c)
@@ -165,13 +165,13 @@ static void put_claims(struct peer_answer *a, char state) {
 }
 
 static void answer_inspect(struct peer_answer *a, const redisReply *command) {
-    const char *what = argument(command, 4);
+    const char *what = argument(command, 5);
     size_t n_held = 0;
 
     for (size_t i = 0; i < p.n; i++)
         n_held += p.claims[i].state == 'H';
     peer_answer_put(a, "[ ok [ [ key error ] ]");
-    if (strcmp(what, "sessions") == 0 && strcmp(argument(command, 5), "0") != 0)
+    if (strcmp(what, "sessions") == 0 && strcmp(argument(command, 6), "0") != 0)
         peer_answer_put(a, " %u 0 1000 5000 [ ] [ ] [ ] [ ]", p.epoch);
     else if (strcmp(what, "sessions") == 0)
         peer_answer_put(a, " %u 0 1000 5000 [ 0123456789abcdef0123456789abcdef ] [ %llu ] [ host_m_1.0_db=3,local=host ] [ 1 ]", p.epoch, p.count);
@@ -203,10 +203,10 @@ static void answer_script(struct peer_answer *a, int script, const redisReply *c
         if (!a->line)
             peer_answer_put(a, "_%llu " NEWS " ]", p.clock, p.clock);
         break;
-    case REDIS_SCRIPT_CLAIM: answer_claim(a, argument(command, 7)); break;
-    case REDIS_SCRIPT_CLAIMS: answer_several(a, command, 9, 2, answer_claim); break;
-    case REDIS_SCRIPT_RELEASE: answer_release(a, argument(command, 7)); break;
-    case REDIS_SCRIPT_RELEASES: answer_several(a, command, 7, 1, answer_release); break;
+    case REDIS_SCRIPT_CLAIM: answer_claim(a, argument(command, 8)); break;
+    case REDIS_SCRIPT_CLAIMS: answer_several(a, command, 10, 2, answer_claim); break;
+    case REDIS_SCRIPT_RELEASE: answer_release(a, argument(command, 8)); break;
+    case REDIS_SCRIPT_RELEASES: answer_several(a, command, 8, 1, answer_release); break;
     case REDIS_SCRIPT_SYNC: answer_sync(a, command); break;
     case REDIS_SCRIPT_OVERRIDE: peer_answer_put(a, "[ ok %u 0 %llu ]", p.epoch, ++p.clock); break;
     case REDIS_SCRIPT_INSPECT: answer_inspect(a, command); break;
@@ -222,7 +222,7 @@ static int kind_of(const redisReply *command) {
         for (enum redis_script i = 0; i < REDIS_SCRIPTS; i++)
             if (strcmp(argument(command, 1), redis_script_sha(i)) == 0)
                 return (int) i;
-    return strcmp(verb, "INFO") == 0 ? PEER_INFO : strcmp(verb, "SCRIPT") == 0 ? PEER_LOAD : strcmp(verb, "SUBSCRIBE") == 0 ? PEER_SUBSCRIBE
+    return strcmp(verb, "INFO") == 0 ? PEER_INFO : strcmp(verb, "SCRIPT") == 0 ? PEER_LOAD : strcmp(verb, "SSUBSCRIBE") == 0 ? PEER_SUBSCRIBE
            : PEER_OTHER;
 }
 
@@ -272,7 +272,7 @@ size_t redis_peer_answer(const redisReply *command, char *buffer, size_t size) {
     case PEER_LOAD: answer_scripts(&a, command); break;
     case PEER_SUBSCRIBE:
         (void) snprintf(p.channel, sizeof(p.channel), "%s", argument(command, 1));
-        peer_answer_put(&a, "[ subscribe %s 1 ]", p.channel);
+        peer_answer_put(&a, "[ ssubscribe %s 1 ]", p.channel);
         break;
     case PEER_OTHER: peer_answer_put(&a, "OK"); break;
     default: answer_script(&a, kind, command); break;
@@ -312,6 +312,6 @@ size_t redis_peer_push(unsigned verb, unsigned claim, char *buffer, size_t size)
                  verb % 4 ? ++p.clock : p.last, c ? c->id : "?", verb % 4 ? "gone" : "7");
     else
         snprintf(text, sizeof(text), "%s %u 2 %llu %s 7 5", verbs[verb % 4], p.epoch, p.clock, c ? c->id : "?");
-    n = snprintf(buffer, size, "*3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(p.channel), p.channel, strlen(text), text);
+    n = snprintf(buffer, size, "*3\r\n$8\r\nsmessage\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(p.channel), p.channel, strlen(text), text);
     return n < 0 || (size_t) n >= size ? 0 : (size_t) n;
 }

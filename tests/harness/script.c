@@ -69,7 +69,7 @@ static const char failing[] =
     "local redis = setmetatable({call = function(name, ...)\n"
     "    halfway_n = halfway_n + 1\n"
     "    if halfway_n == %u then error('NOPERM halfway') end\n"
-    "    if name == 'PUBLISH' then return halfway_redis.call('RPUSH', 'pushes', (select(2, ...))) end\n"
+    "    if name == 'SPUBLISH' then return halfway_redis.call('RPUSH', 'pushes', (select(2, ...))) end\n"
     "    return halfway_redis.call(name, ...)\n"
     "end}, {__index = halfway_redis})\n"
     "local function halfway_script()\n%s\nend\nreturn halfway_script()\n";
@@ -95,7 +95,7 @@ static const char *say(const char *line, unsigned at) {
     _cleanup_reply_ redisReply *reply = NULL;
     static unsigned epochs;
     char fresh[16];
-    const char *argv[WORDS_MAX] = {"EVALSHA", NULL, "1", META};
+    const char *argv[WORDS_MAX] = {"EVALSHA", NULL, "2", META, NONE};
     char *rest = copy, *word;
     int argc = 1;
 
@@ -103,7 +103,7 @@ static const char *say(const char *line, unsigned at) {
     while ((word = strsep(&rest, " ")) && argc < WORDS_MAX)
         if (argc == 1) {
             argv[1] = at > 0 ? failing_sha(find_script(word), at) : redis_script_sha(find_script(word));
-            argc = 4;
+            argc = 5;
         } else {
             argv[argc++] = strcmp(word, "~") == 0 ? "" : strcmp(word, "$") == 0 ? script_epoch : strcmp(word, "!") == 0 ? fresh : word;
             for (char *c = word; (c = strchr(c, '_'));)

@@ -10,6 +10,7 @@
 #include "tests/harness/test.h"
 
 #define META "berth:{t}:meta"
+#define NONE "berth:{t}:none"
 #define LEASE 30000000 /* µs */
 
 extern struct redis_server script_server;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The scripts on a redis-server of our own, each wrapped in a prelude: TIME and INFO say what the test wants, PUBLISH only notes. They are
+/* The scripts on a redis-server of our own, each wrapped in a prelude: TIME and INFO say what the test wants, SPUBLISH only notes. They are
  * called as berth calls them, with its rights (BERTH_TEST_ACL); what befalls Redis goes over the server's own connection. */
 
 #include <string.h>
@@ -16,7 +16,7 @@ static const char prelude[] =
     "        return {model_sec, model_usec}\n"
     "    elseif name == 'INFO' then\n"
     "        return 'role:master\\r\\nmaster_replid:' .. model_id .. '\\r\\n'\n"
-    "    elseif name == 'PUBLISH' then\n"
+    "    elseif name == 'SPUBLISH' then\n"
     "        local channel, text = ...\n"
     "        model_pushes[#model_pushes + 1] = channel\n"
     "        model_pushes[#model_pushes + 1] = text\n"

@@ -307,7 +307,7 @@ int redis_connection_call(struct redis_connection *c, size_t argc, const char *c
 
 int redis_connection_subscribe(struct redis_connection *c, const char *channel, redis_reply_fn fn, void *userdata) {
     c->meter.bounds = &redis_bounds_push;
-    return call(c, 2, (const char *[]) {"SUBSCRIBE", channel}, fn, userdata, 0, true);
+    return call(c, 2, (const char *[]) {"SSUBSCRIBE", channel}, fn, userdata, 0, true);
 }
 
 /* --- connecting --- */

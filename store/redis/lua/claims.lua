@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 -- claims: requests one permit of one pool for each of several claims, in their order.
 --
--- KEYS  berth:{ns}:meta
+-- KEYS  berth:{ns}:meta berth:{ns}:none
 -- ARGV  session connection epoch pool queue-limit, then for each claim: claim details(as in claim)
 -- Reply {line, ...}: for each the reply of claim;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  all granted: 9 calls; else that of as many calls of claim

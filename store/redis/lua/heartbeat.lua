@@ -4,7 +4,7 @@
 -- dead sessions (R4), settles pools and ends overrides. An administrator who knows that a namespace is new ends grace with a
 -- known-µs of a whole lease.
 --
--- KEYS  berth:{ns}:meta
+-- KEYS  berth:{ns}:meta berth:{ns}:none
 -- ARGV  session connection epoch
 --       dead       the highest count that this host received at least a lease ago in this epoch, 0 if none
 --       own        the highest count in a reply to this session in this epoch

@@ -3,7 +3,7 @@
 -- hello: opens a session or continues it on a new connection (R6), and declares its limits (R14). Repeated on the same
 -- connection it declares its limits again (reload). A sync must follow. No other script begins an epoch (R10).
 --
--- KEYS  berth:{ns}:meta
+-- KEYS  berth:{ns}:meta berth:{ns}:none
 -- ARGV  session connection
 --       replaced   the session that this one replaces and that ends here; "": none
 --       host machine version lease-µs
@@ -24,7 +24,7 @@
 --       {'name-taken', the same}: a live session of this host name on another machine
 --       {'again'}: old data is being removed, and the bound of this call was reached
 --       {'gone'}: the session belongs to another machine;  {'stale', connection}: there was a newer connection
---       {'schema', n}: the data is newer than this script
+--       {'schema', n}: the data is newer than this script;  {'none'}: the key of that name exists (R17)
 -- Cost  about 15 calls and 6 a pool declared
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
@@ -40,6 +40,7 @@ end
 if call('TYPE', meta)['ok'] ~= 'hash' then call('UNLINK', meta) end
 local schema, broken = unpack(call('HMGET', meta, 'schema', 'broken'))
 if schema and tonumber(schema) > 1 then return {'schema', schema} end
+if call('EXISTS', KEYS[2]) == 1 then return {'none'} end
 --#include core
 --#include queue
 --#include turns

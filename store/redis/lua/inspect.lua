@@ -4,7 +4,7 @@
 -- were changed by hand: it returns values that it cannot read as malformed, and the others as usual. Numbers are the texts found
 -- in Redis; the caller parses them, and records as well.
 --
--- KEYS  berth:{ns}:meta
+-- KEYS  berth:{ns}:meta berth:{ns}:none
 -- ARGV  sessions FROM                    those with a higher heartbeat count; "0" at first
 -- Reply {'ok', malformed, epoch, grace(0|1), known-µs, time-µs, ids, heartbeat counts, records, numbers of claims}: 32, or all that are left
 -- ARGV  pool POOL

@@ -3,7 +3,7 @@
 -- probe: runs each command that the scripts use, without effect. A host calls it once a connection, before hello: a script that
 -- fails because of a missing right would leave half of its work done.
 --
--- KEYS  berth:{ns}:meta
+-- KEYS  berth:{ns}:meta berth:{ns}:none
 -- Reply {'ok', {command, ...}}: those that this user may not run, or not with these keys and channels
 -- Cost  some 40 calls
 local key, refused = string.sub(KEYS[1], 1, -5) .. 'probe:', {}
@@ -48,5 +48,5 @@ try('DEL', h)
 try('UNLINK', h, s, s2, z)
 try('TIME')
 try('INFO', 'replication')
-try('PUBLISH', string.sub(KEYS[1], 1, -5) .. 'to:probe', 'probe')
+try('SPUBLISH', string.sub(KEYS[1], 1, -5) .. 'to:probe', 'probe')
 return {'ok', refused}

@@ -25,7 +25,7 @@ local function touch(pool)
 end
 
 local function push(session, ...)
-    call('PUBLISH', at .. 'to:' .. session, table.concat({...}, ' '))
+    call('SPUBLISH', at .. 'to:' .. session, table.concat({...}, ' '))
 end
 
 -- Takes permits, even above the limit.

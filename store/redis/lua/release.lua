@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 -- release: returns a claim's permits, or withdraws it while it waits. Grants the next claims in the same call.
 --
--- KEYS  berth:{ns}:meta
+-- KEYS  berth:{ns}:meta berth:{ns}:none
 -- ARGV  session connection epoch claim
 -- Reply, one line: ok epoch more clock token   clock: the last number drawn before this; token: 0 if it waited
 --                  ok epoch more   there is no such claim (R6);  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
@@ -85,7 +85,7 @@ if #queues == 1 and queues[1] == pool then
                 call('SADD', held, first .. '#1')
                 call('HSET', claims, first, 'H ' .. token .. ' ' .. owner .. middle .. since .. rest)
                 call('HSET', meta, 'clock', token, session, connection .. token)
-                call('PUBLISH', at .. 'to:' .. owner, 'granted ' .. m[1] .. ' ' .. last .. ' ' .. token .. ' ' .. first .. ticket .. ' '
+                call('SPUBLISH', at .. 'to:' .. owner, 'granted ' .. m[1] .. ' ' .. last .. ' ' .. token .. ' ' .. first .. ticket .. ' '
                     .. queued)
                 if used == limit then return 'ok ' .. m[1] .. reply end
             end

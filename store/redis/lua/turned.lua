@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 -- turned: what becomes of turns (R18).
 --
--- KEYS  berth:{ns}:meta
+-- KEYS  berth:{ns}:meta berth:{ns}:none
 -- ARGV  session connection epoch, then one of:
 --       commit CLAIM AGAIN CHAIN    before anything is started. AGAIN: ms from the loss of this host to the next attempt, "-": the turn
 --                                is over then; CHAIN: a word for the host that makes it. Reply: ok epoch 0;  lost epoch 0: another

@@ -4,7 +4,7 @@
 -- each time, so that a deleted key blocks no claim for ever. It also settles the pools of a claim at the head of its queue,
 -- and checks some of the claims that block a waiting one.
 --
--- KEYS  berth:{ns}:meta
+-- KEYS  berth:{ns}:meta berth:{ns}:none
 -- ARGV  session connection epoch, then claims that Redis confirmed to have
 -- Reply, one line: ok epoch more incomplete   incomplete 1: some of this session's limits or claims are missing; its host sends hello and sync
 --       {'epoch', '', 'broken'}: keys are missing, see hello.lua;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim

@@ -181,9 +181,7 @@ static void add_arguments(struct inspection *inspection, struct redis_command *c
 static void send_call(struct inspection *inspection) {
     _cleanup_command_ struct redis_command command = {0};
 
-    handshake_add_script(inspection->store, &command, REDIS_SCRIPT_INSPECT);
-    command_add(&command, "1");
-    command_add(&command, inspection->store->env.key);
+    call_begin_plain(inspection->store, &command, REDIS_SCRIPT_INSPECT);
     command_add(&command, steps[inspection->step].word);
     add_arguments(inspection, &command);
     inspection->is_under_way = call_send(inspection->store, &command, inspect_on_reply, inspection) >= 0;
