@@ -66,7 +66,8 @@ static void print_server(const json_t *answer) {
         (void) snprintf(secured, sizeof(secured), ", %s%s%s", format_get_text(tls, "version"),
                         *until ? ", certificate until " : "", until);
     if (*address)
-        print_line("server", "%s%s%s", address, version, secured);
+        print_line("server", "%s%s%s%s", address, version,
+                   strcmp(format_get_text(answer, "via"), "cluster") == 0 ? ", a node of a cluster" : "", secured);
 }
 
 static void print_role(const json_t *answer) {
@@ -111,12 +112,14 @@ static double seconds(const json_t *answer, const char *key) {
 }
 
 static void print_times(const json_t *answer) {
-    char grace[FORMAT_SIZE];
+    char grace[FORMAT_SIZE], margin[FORMAT_SIZE];
 
     if (format_get_number(answer, "grace_ms") > 0)
         print_line("grace", "nothing is granted for up to %s", format_duration(answer, "grace_ms", grace));
     else if (is_known(answer, "grace_ms"))
         print_line("grace", "none");
+    if (format_get_number(answer, "margin_ms") > 0)
+        print_line("margin", "grace lasts %s longer than a lease", format_duration(answer, "margin_ms", margin));
     print_line("outage", "jobs go on for %.4gs without Redis (lease %.4gs, heartbeat %.4gs, stop-timeout %.4gs)",
                seconds(answer, "outage_ms"), seconds(answer, "lease_ms"), seconds(answer, "heartbeat_ms"),
                seconds(answer, "stop_timeout_ms"));

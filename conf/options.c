@@ -51,6 +51,7 @@ static const struct option redis_options[] = {
     {"tls-minimum",     &option_tls_minimum, AT(tls.minimum),          0,      0,   "1.2",                      HASH_NOT},
     {"timeout",         &option_duration,    AT(timeout_usec),         1 * MS, DAY, NULL,                       HASH_NOT},
     {"connect-timeout", &option_duration,    AT(connect_timeout_usec), 1 * MS, DAY, NULL,                       HASH_NOT},
+    {"failover-margin", &option_duration,    AT(failover_margin_usec), 0,      OPTION_DURATION_MAX, "",         HASH_NOT},
 };
 #undef AT
 

@@ -10,9 +10,18 @@
 
 #define TIMEOUT_DEFAULT (5 * USEC_PER_SEC)
 #define CONNECT_TIMEOUT_DEFAULT_MAX (10 * USEC_PER_SEC)
+#define LEASES_OF_MARGIN 10
 
 static usec_t whole_milliseconds(usec_t usec) {
     return usec - usec % USEC_PER_MSEC;
+}
+
+static void check_failover_margin(const struct settings *s, const struct redis_settings *redis, const struct value_reader *reader) {
+    char text[DURATION_TEXT_SIZE];
+
+    if (redis->failover_margin_usec != USEC_INFINITY && redis->failover_margin_usec > LEASES_OF_MARGIN * s->lease_usec)
+        value_error(reader, "failover-margin", 0, "is above 10 leases; make it at most %s",
+                    duration_format(LEASES_OF_MARGIN * s->lease_usec, text));
 }
 
 /* The user may be in the url or beside it. */
@@ -111,6 +120,7 @@ static struct redis_settings *redis_new(const struct settings *s, const struct p
     check_username(redis, &reader);
     check_timeout(s, redis, &reader);
     read_connect_timeout(s, redis, &reader);
+    check_failover_margin(s, redis, &reader);
     if (redis->host || redis->unix_path) { /* else the url is wrong */
         check_tls_is_used(redis, &reader);
         check_tls_pair(redis, &reader);

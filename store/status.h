@@ -22,10 +22,12 @@ struct redis_status { /* "", 0: not known, unless there is a has_... */
     bool has_replicas, has_good_replicas;
     uint32_t replicas, good_replicas; /* good: not behind; known where min-replicas-to-write is not 0 */
     uint32_t clients, clients_max;
+    bool is_cluster;
     unsigned scripts;        /* that are called by their hash */
     bool has_scripts;
     usec_t round_trip_usec;  /* median of the last heartbeats */
     usec_t grace_usec;       /* it may take so long; 0: no grace */
+    usec_t failover_margin;  /* of a grace period, beyond a lease */
     char warnings[STATUS_WARNINGS_MAX][STATUS_WARNING_SIZE];
     unsigned n_warnings;
 };

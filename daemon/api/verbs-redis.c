@@ -73,14 +73,15 @@ static json_t *json_connection(const struct store *s, const struct redis_status 
                              ? json_real((double) status->round_trip_usec / USEC_PER_MSEC)
                              : json_null();
 
-    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o}", "schema", 1, "state",
+    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "schema", 1, "state",
                      !is_away           ? "connected"
                      : s->is_connecting ? "connecting"
                                         : "away",
                      "reason", json_text(is_away && s->away_why[0] ? s->away_why : NULL), "since",
-                     json_time(is_away ? s->away_since : 0), "address", json_known(status->address), "via", "url",
+                     json_time(is_away ? s->away_since : 0), "address", json_known(status->address), "via", status->is_cluster ? "cluster" : "url",
                      "rtt_ms", round_trip, "grace_ms",
-                     is_away ? json_null() : json_msec(status->grace_usec), "warnings", json_warnings(status));
+                     is_away ? json_null() : json_msec(status->grace_usec), "margin_ms",
+                     is_away ? json_null() : json_msec(status->failover_margin), "warnings", json_warnings(status));
 }
 
 int verbs_redis(struct control_call *call, json_t *params, void *userdata) {

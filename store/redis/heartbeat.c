@@ -158,7 +158,7 @@ static void add_clock(struct store_redis *store, struct redis_command *command, 
         return;
     /* An administrator who ends grace names a whole lease. */
     command_add_u64(command, admin_is_ending_grace(store) ? USEC_INFINITY / 2
-                                                          : usec_sub(now, store->epoch.known_since));
+                                                          : usec_sub(usec_sub(now, store->epoch.known_since), slot_failover_margin(store)));
     command_add_u64(command, in_grace ? clock_latest(store, now) : 0);
 }
 

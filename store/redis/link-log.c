@@ -28,7 +28,9 @@ void link_log_lost(struct store_redis *store, const char *why, bool needs_admini
 
 static void log_moved(struct store_redis *store, const char *address) {
     struct link_log *log = &store->link_log;
-    const char *why = log->is_reloaded ? "reload" : "the name has another address";
+    const char *why = log->is_reloaded               ? "reload"
+                      : store->slot.n_redirects > 0 ? "MOVED"
+                                                    : "the name has another address";
 
     event_emit(store->env.events,
                &(struct event) {.type = EVENT_REDIS_MOVED, .reason = why, .redis = address},

@@ -18,9 +18,7 @@ static usec_t longest_pause(const struct store_redis *store) {
     return store->env.heartbeat_usec < BACKOFF_MAX ? store->env.heartbeat_usec : BACKOFF_MAX;
 }
 
-/* Returns the pause before the next try: none at first, then twice as long each time until
- * link_reset_backoff(). */
-static usec_t next_pause(struct store_redis *store) {
+usec_t link_next_pause(struct store_redis *store) {
     usec_t pause = store->link.backoff_usec, most = longest_pause(store);
 
     store->link.backoff_usec = pause * 2 > BACKOFF_MIN ? pause * 2 : BACKOFF_MIN;
@@ -52,6 +50,7 @@ void link_close(struct store_redis *store) {
     redis_dial_stop(&link->dial);
     renewal_reset(store);
     link->is_replaced = false;
+    slot_reset(store);
     link->phase = PHASE_DOWN;
     store->base.is_connecting = false;
     handshake_reset(store);
@@ -96,8 +95,8 @@ void link_enter_away(struct store_redis *store) {
 static bool link_is_away(const struct store_redis *store) {
     if (store->link.is_replaced)
         return false;
-    return store->link.phase == PHASE_DOWN || store->link.phase == PHASE_CONNECTING ||
-           hello_is_refused(store);
+    return store->link.phase == PHASE_DOWN || store->link.phase == PHASE_CONNECTING || hello_is_refused(store) ||
+           slot_is_away(store);
 }
 
 static void link_on_fail_waiting(void *userdata) {
@@ -115,11 +114,19 @@ void link_fail_waiting_later(struct store_redis *store) {
 }
 
 void link_fail(struct store_redis *store, enum redis_error error, const char *text) {
-    usec_t delay = next_pause(store);
     bool is_right = strncmp(text, "NOPERM ", strlen("NOPERM ")) == 0;
+    usec_t delay;
     char why[256];
 
+    if (error == REDIS_ERROR_REDIRECT && slot_redirect(store, text))
+        return;
     (void) snprintf(why, sizeof(why), "%.230s%s", redis_error_text(text), is_right ? " (see redis.acl)" : "");
+    if (error == REDIS_ERROR_WAIT && store->link.phase >= PHASE_HELLO && !store->link.is_stopping) {
+        slot_wait(store, why);
+        return;
+    }
+    delay = link_next_pause(store);
+    store->slot.n_redirects = 0;
     link_close(store);
     link_log_lost(store, why, error == REDIS_ERROR_FATAL);
     link_note_away(store, why);
@@ -208,6 +215,8 @@ static void link_on_pushes(const struct redisReply *reply, void *userdata) {
         link_fail(store, redis_error_class(error), error);
     else if (reply_is(reply_at(reply, 0), "ssubscribe"))
         handshake_note_subscribed(store);
+    else if (reply_is(reply_at(reply, 0), "sunsubscribe") && store->link.phase == PHASE_LIVE)
+        heartbeat_send_extra(store); /* the slot has left this node; the reply names the other one */
     else
         push_on_message(reply, store);
 }
@@ -279,6 +288,21 @@ void link_replace(struct store_redis *store, struct redis_connection *commands, 
         link_on_up(link->pushes, store);
 }
 
+void link_restart(struct store_redis *store) {
+    bool was_away = store->base.state == STORE_STATE_AWAY;
+
+    link_close(store);
+    store->link.is_replaced = !was_away;
+    link_retry(store, 0);
+}
+
+void link_repeat_hello_after(struct store_redis *store, usec_t pause) {
+    sync_reset(store);
+    heartbeat_reset(store);
+    store->link.phase = PHASE_HELLO;
+    link_retry(store, pause);
+}
+
 int link_use(struct store_redis *store, const struct redis_settings *settings) {
     struct redis_link *link = &store->link;
     struct redis_settings copy;
@@ -317,13 +341,15 @@ void link_begin_sync(struct store_redis *store) {
 void link_go_live(struct store_redis *store) {
     store->link.phase = PHASE_LIVE;
     store->link.is_replaced = false;
+    slot_reset(store);
     store->link.live_since = clock_boottime();
     link_log_live(store);
+    store->slot.n_redirects = 0;
     renewal_conclude(store, NULL);
 }
 
 void link_repeat_hello(struct store_redis *store) {
-    usec_t pause = next_pause(store);
+    usec_t pause = link_next_pause(store);
 
     if (pause > 0) {
         store->link.phase = PHASE_HELLO;
@@ -344,7 +370,7 @@ void link_reload_scripts(struct store_redis *store) {
     heartbeat_reset(store);
     store->link.phase = PHASE_CONNECTING;
     handshake_reset_scripts(store);
-    link_retry(store, next_pause(store));
+    link_retry(store, link_next_pause(store));
 }
 
 /* --- made and freed --- */

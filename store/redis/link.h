@@ -25,7 +25,7 @@ struct redis_link {
     char client_name[NAME_MAX_LENGTH + 16];
     enum link_phase phase;
     bool is_stopping;
-    bool is_replaced; /* a renewal's connections have replaced others, and are not live yet */
+    bool is_replaced; /* other connections, of a renewal or to another node, are not live yet */
     struct redis_dial dial;
     struct redis_connection *commands, *pushes;
     struct timer retry;            /* connects again, or repeats hello */
@@ -49,15 +49,23 @@ void link_start(struct store_redis *store);
 void link_stop(struct store_redis *store, store_reply_fn done, void *userdata);
 /* Closes both connections and forgets the calls under way. */
 void link_close(struct store_redis *store);
-/* Closes both connections, logs the reason, and tries again after a pause. */
+/* Does what the error requires: goes to the node that it names, waits while the slot moves, or closes both
+ * connections, logs the reason and tries again after a pause. */
 void link_fail(struct store_redis *store, enum redis_error error, const char *text);
 /* Takes other settings: see store_redis_use(). */
 int link_use(struct store_redis *store, const struct redis_settings *settings);
 /* Replaces both connections by others that are up, and takes these. Calls wait until hello and sync are
  * answered on them; Redis is not away meanwhile. */
 void link_replace(struct store_redis *store, struct redis_connection *commands, struct redis_connection *pushes);
+/* Returns the pause before the next try: none at first, then twice as long each time until
+ * link_reset_backoff(). */
+usec_t link_next_pause(struct store_redis *store);
 /* Tries to connect, or repeats hello, after `delay`. */
 void link_retry(struct store_redis *store, usec_t delay);
+/* Closes both connections and opens others at once. Redis is not away meanwhile, unless it was. */
+void link_restart(struct store_redis *store);
+/* Repeats hello and sync on both connections after a pause. */
+void link_repeat_hello_after(struct store_redis *store, usec_t pause);
 /* Repeats hello and sync, or hello alone, on both connections: at once, or after a pause if that happens
  * repeatedly. */
 void link_resync(struct store_redis *store);

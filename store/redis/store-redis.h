@@ -29,6 +29,7 @@
 #include "store/redis/renewal.h"
 #include "store/redis/samples.h"
 #include "store/redis/session.h"
+#include "store/redis/slot.h"
 #include "store/redis/sync.h"
 #include "store/redis/turns.h"
 #include "store/redis/verify.h"
@@ -51,6 +52,7 @@ struct store_redis {
     struct redis_env env;
     struct redis_link link;
     struct link_log link_log;
+    struct namespace_slot slot;
     struct renewal renewal;
     struct handshake handshake;
     struct session session;

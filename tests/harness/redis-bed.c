@@ -20,9 +20,14 @@ const struct store_pool redis_bed_pools[2] = {
 struct redis_settings redis_bed_settings(void) {
     static char password_file[sizeof(redis_bed.server.directory) + 16];
     struct redis_settings settings = {.unix_path = redis_bed.server.socket, .timeout_usec = redis_bed.timeout,
-                                      .connect_timeout_usec = redis_bed.timeout, .username = (char *) redis_bed.username};
+                                      .connect_timeout_usec = redis_bed.timeout, .username = (char *) redis_bed.username,
+                                      .failover_margin_usec = redis_bed.failover_margin};
 
-    if (redis_bed.server.tls_port > 0) {
+    if (redis_bed.port > 0) {
+        settings.unix_path = NULL;
+        settings.host = (char *) "127.0.0.1";
+        settings.port = redis_bed.port;
+    } else if (redis_bed.server.tls_port > 0) {
         settings.unix_path = NULL;
         settings.host = (char *) "127.0.0.1";
         settings.port = (uint16_t) redis_bed.server.tls_port;

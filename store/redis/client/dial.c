@@ -27,6 +27,7 @@ static void dial_on_defer(void *userdata) {
 
     (void) snprintf(text, sizeof(text), "%s", dial->reasons);
     redis_dial_stop(dial);
+    dial->moved.port = 0;
     /* OpenSSL reads a trusted certificate once, and keeps it as unusable if memory was short then. */
     if (dial->error == REDIS_ERROR_FATAL)
         dial->tls = tls_context_unref(dial->tls);
@@ -54,14 +55,23 @@ static void note_reason(struct redis_dial *dial, size_t i, enum redis_error erro
 
 /* --- addresses --- */
 
+static bool is_moved(const struct redis_dial *dial) {
+    return dial->moved.port > 0;
+}
+
+/* NULL: a unix socket. */
+static const char *host_of(const struct redis_dial *dial) {
+    return is_moved(dial) ? dial->moved.host : dial->options->settings->host;
+}
+
 static struct redis_target target_of(const struct redis_dial *dial, const char *address) {
     const struct redis_settings *s = dial->options->settings;
 
     return (struct redis_target){
-        .unix_path = s->unix_path,
+        .unix_path = is_moved(dial) ? NULL : s->unix_path,
         .address = address,
-        .port = s->port,
-        .name = s->host,
+        .port = is_moved(dial) ? dial->moved.port : s->port,
+        .name = host_of(dial),
         .tls = s->tls.is_used ? dial->tls : NULL,
         .password = dial->password,
         .deadline = dial->deadline,
@@ -113,7 +123,7 @@ bool redis_dial_warns_of_expiry(const struct redis_dial *dial, const struct redi
         return false;
     (void) strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&until, &tm));
     (void) snprintf(text, size, "the certificate of %.200s is not valid after %s: renew it",
-                    dial->options->settings->host, date);
+                    host_of(dial), date);
     return true;
 }
 
@@ -161,7 +171,7 @@ static void dial_on_resolved(const struct redis_addresses *addresses, void *user
         try_next(dial);
         return;
     }
-    (void) snprintf(why, sizeof(why), "the name %.100s has no address", dial->options->settings->host);
+    (void) snprintf(why, sizeof(why), "the name %.100s has no address", host_of(dial));
     give_up(dial, REDIS_ERROR_RETRY, why);
 }
 
@@ -179,10 +189,11 @@ static uint64_t stamp_of(const struct redis_settings *s) {
 void redis_dial_format_address(const struct redis_dial *dial, char *buffer, size_t size) {
     const struct redis_settings *s = dial->options->settings;
 
-    if (s->unix_path)
+    if (!host_of(dial))
         (void) snprintf(buffer, size, "%s", s->unix_path);
     else
-        (void) snprintf(buffer, size, strchr(dial->up, ':') ? "[%s]:%u" : "%s:%u", dial->up, s->port);
+        (void) snprintf(buffer, size, strchr(dial->up, ':') ? "[%s]:%u" : "%s:%u", dial->up,
+                        is_moved(dial) ? dial->moved.port : s->port);
 }
 
 bool redis_dial_is_current(const struct redis_dial *dial) {
@@ -210,6 +221,7 @@ static bool read_files(struct redis_dial *dial) {
 
 void redis_dial_start(struct redis_dial *dial) {
     const struct redis_settings *s = dial->options->settings;
+    const char *host = host_of(dial);
     int r;
 
     redis_dial_stop(dial);
@@ -218,16 +230,24 @@ void redis_dial_start(struct redis_dial *dial) {
     dial->stamp = stamp_of(s);
     if (!read_files(dial))
         return;
-    if (s->unix_path || redis_resolve_is_address(s->host)) {
+    if (!host || redis_resolve_is_address(host)) {
         dial->addresses.n = 1;
-        (void) snprintf(dial->addresses.items[0], RESOLVE_ADDRESS_SIZE, "%s", s->unix_path ? "" : s->host);
+        (void) snprintf(dial->addresses.items[0], RESOLVE_ADDRESS_SIZE, "%.*s", RESOLVE_ADDRESS_SIZE - 1, host ? host : "");
         try_next(dial);
         return;
     }
-    r = redis_resolve_new(&dial->resolve, dial->event, s->host, s->connect_timeout_usec, dial_on_resolved,
-                          dial);
+    r = redis_resolve_new(&dial->resolve, dial->event, host, s->connect_timeout_usec, dial_on_resolved, dial);
     if (r < 0)
         give_up(dial, REDIS_ERROR_RETRY, strerror(-r));
+}
+
+/* A node without a known host is on the one that named it. */
+void redis_dial_redirect(struct redis_dial *dial, const struct moved *moved) {
+    const char *host = moved->host[0] != '\0' ? moved->host : dial->up;
+    struct moved to = {.port = moved->port};
+
+    (void) snprintf(to.host, sizeof(to.host), "%s", host);
+    dial->moved = to;
 }
 
 int redis_dial_again(struct redis_dial *dial, struct redis_connection **ret) {

@@ -7,6 +7,7 @@
 
 #include "base/timer.h"
 #include "store/redis/client/connection.h"
+#include "store/redis/client/moved.h"
 #include "store/redis/client/resolve.h"
 
 struct redis_dial_handler {
@@ -36,6 +37,7 @@ struct redis_dial {
     size_t next; /* address */
     struct redis_connection *tries[RESOLVE_ADDRESSES_MAX];
     char up[RESOLVE_ADDRESS_SIZE]; /* the address that won last */
+    struct moved moved;            /* where a node of the cluster sent this host, instead of the url */
     struct timer timer;            /* the next address */
     struct defer defer;            /* reports a failure */
     enum redis_error error;
@@ -58,6 +60,8 @@ void redis_dial_format_address(const struct redis_dial *dial, char *buffer, size
 bool redis_dial_warns_of_expiry(const struct redis_dial *dial, const struct redis_connection *c, char *text,
                                 size_t size);
 bool redis_dial_warns_of_files(const struct redis_dial *dial, char *text, size_t size);
+/* The attempts from now on go to this node, until one fails: then they go by the url again. */
+void redis_dial_redirect(struct redis_dial *dial, const struct moved *moved);
 /* Returns whether another attempt would use the same files and user as the last one. */
 bool redis_dial_is_current(const struct redis_dial *dial);
 /* Ends the attempt without a call of the handler. */

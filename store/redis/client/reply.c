@@ -14,6 +14,7 @@
 #define YEAR ((usec_t) 31556952 * USEC_PER_SEC)
 #define BERTH_EPOCH (56 * YEAR) /* 2026: the earliest plausible time, whatever this host's clock shows */
 #define AHEAD_MAX (10 * YEAR)
+#define NO_DATABASE "ERR SELECT is not allowed in cluster mode"
 
 static const struct meaning {
     const char *word; /* first word of the error */
@@ -22,7 +23,7 @@ static const struct meaning {
 } meanings[] = {
     {"LOADING", REDIS_ERROR_RETRY, "Redis is still loading its data (LOADING)"},
     {"BUSY", REDIS_ERROR_RETRY, "a script of somebody keeps Redis busy (BUSY)"},
-    {"TRYAGAIN", REDIS_ERROR_RETRY, NULL},
+    {"TRYAGAIN", REDIS_ERROR_WAIT, "the cluster moves the slot of this namespace to another node (TRYAGAIN)"},
     {"NOREPLICAS", REDIS_ERROR_RETRY, "Redis refuses writes: it has fewer replicas than min-replicas-to-write requires (NOREPLICAS)"},
     {"MASTERDOWN", REDIS_ERROR_RETRY, NULL},
     {"CLUSTERDOWN", REDIS_ERROR_RETRY, NULL},
@@ -30,7 +31,7 @@ static const struct meaning {
     {"UNKILLABLE", REDIS_ERROR_RETRY, NULL},
     {"NOSCRIPT", REDIS_ERROR_RELOAD, NULL},
     {"MOVED", REDIS_ERROR_REDIRECT, NULL},
-    {"ASK", REDIS_ERROR_REDIRECT, NULL},
+    {"ASK", REDIS_ERROR_WAIT, "the cluster moves the slot of this namespace to another node (ASK)"},
     {"READONLY", REDIS_ERROR_REDIRECT, "this Redis is a replica (READONLY)"},
     {"OOM", REDIS_ERROR_FULL, "the memory of Redis is full (OOM)"},
     {"NOAUTH", REDIS_ERROR_FATAL, "Redis asks for a password, and the config names none (NOAUTH)"},
@@ -57,6 +58,8 @@ enum redis_error redis_error_class(const char *text) {
 const char *redis_error_text(const char *text) {
     const struct meaning *m = find_meaning(text);
 
+    if (strncmp(text, NO_DATABASE, strlen(NO_DATABASE)) == 0)
+        return "a cluster has database 0 alone: remove the database from the url";
     return m && m->text ? m->text : text;
 }
 

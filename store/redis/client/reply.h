@@ -17,7 +17,8 @@ enum redis_error {
     REDIS_ERROR_RETRY,    /* temporary: LOADING, BUSY, MASTERDOWN ...; also errors of the connection */
     REDIS_ERROR_LATER,    /* the same, and attempts soon after each other make it worse */
     REDIS_ERROR_RELOAD,   /* NOSCRIPT: load the scripts again */
-    REDIS_ERROR_REDIRECT, /* MOVED, READONLY: this server is not the master; connect again */
+    REDIS_ERROR_REDIRECT, /* MOVED, READONLY: this server is not the master; connect again, to the node that is named */
+    REDIS_ERROR_WAIT,     /* TRYAGAIN, ASK: the slot moves to another node (R17); repeat it on the same connection */
     REDIS_ERROR_FULL,     /* OOM */
     REDIS_ERROR_FATAL,    /* an administrator must act: NOAUTH, WRONGPASS, NOPERM ...; also any unknown error */
 };

@@ -162,10 +162,6 @@ bool server_info_warns(const struct server_info *server, enum server_warning war
                    "refuses heartbeats, and all jobs are stopped; free its disk or set that to no");
     case SERVER_WARNING_CLIENTS:
         return warns_of_clients(server, text, size);
-    case SERVER_WARNING_CLUSTER:
-        return say(server->is_cluster, text, size,
-                   "Redis is a node of a cluster: berth does not follow a slot that moves, and its limits do "
-                   "not hold meanwhile");
     case SERVER_WARNINGS:
         break;
     }

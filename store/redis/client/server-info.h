@@ -40,7 +40,6 @@ enum server_warning {
     SERVER_WARNING_REPLICAS, /* an old master goes on alone */
     SERVER_WARNING_SNAPSHOT, /* writes may be refused */
     SERVER_WARNING_CLIENTS,  /* clients may be refused */
-    SERVER_WARNING_CLUSTER,  /* a slot may be moved */
     SERVER_WARNINGS
 };
 /* Returns whether there is such a warning; then the text says it. */

@@ -100,16 +100,17 @@ static int add_session(struct inspection *i, const struct redisReply *reply, siz
 }
 
 static int read_grace(struct inspection *i, const struct redisReply *reply, usec_t now) {
-    usec_t known_here = usec_sub(now, i->store->epoch.known_since);
+    usec_t known_here = usec_sub(now, i->store->epoch.known_since), margin = slot_failover_margin(i->store);
     uint64_t grace, known;
 
     if (reply_u64(reply_at(reply, SESSIONS_GRACE), &grace) < 0 ||
         reply_u64(reply_at(reply, SESSIONS_TIME), &i->time_realtime) < 0)
         return -EBADMSG;
-    if (reply_u64(reply_at(reply, SESSIONS_KNOWN), &known) < 0 ||
-        known < known_here) /* implausible: this host knows better */
-        known = known_here;
-    i->snapshot->grace_usec = grace ? usec_sub(i->store->env.lease_usec, known) + 1 : 0;
+    if (reply_u64(reply_at(reply, SESSIONS_KNOWN), &known) < 0 || known + margin < known_here) /* this host knows better */
+        known = usec_sub(known_here, margin);
+    i->snapshot->grace_usec = !grace ? 0
+                              : known > 0 ? usec_sub(i->store->env.lease_usec, known) + 1
+                                          : usec_sub(i->store->env.lease_usec + margin, known_here) + 1;
     return 0;
 }
 

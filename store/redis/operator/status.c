@@ -20,6 +20,7 @@ static void describe_server(const struct store_redis *store, struct redis_status
     ret->good_replicas = server->good_replicas;
     ret->clients = server->clients;
     ret->clients_max = server->clients_max;
+    ret->is_cluster = server->is_cluster;
     ret->has_scripts = true;
     ret->scripts = store->handshake.is_by_text ? 0 : REDIS_SCRIPTS;
 }
@@ -53,8 +54,8 @@ static void add_warnings(const struct store_redis *store, struct redis_status *r
 
 /* An epoch began at the earliest when this host did not know it yet. */
 static usec_t grace_left(const struct store_redis *store) {
-    usec_t left =
-        usec_sub(usec_add(store->epoch.known_since, store->env.lease_usec), clock_boottime());
+    usec_t lasts = usec_add(store->env.lease_usec, slot_failover_margin(store));
+    usec_t left = usec_sub(usec_add(store->epoch.known_since, lasts), clock_boottime());
 
     return !store->epoch.in_grace ? 0 : left > 0 ? left : USEC_PER_MSEC;
 }
@@ -70,5 +71,6 @@ void store_redis_get_status(const struct store *s, struct redis_status *ret) {
     describe_tls(store, ret);
     ret->round_trip_usec = heartbeat_round_trip(store);
     ret->grace_usec = grace_left(store);
+    ret->failover_margin = slot_failover_margin(store);
     add_warnings(store, ret);
 }

@@ -91,7 +91,7 @@ static void test_unknown(void) {
         {"pool p { limt = 5 scope = host }", "c:1: unknown option \"limt\" in pool; did you mean \"limit\"?"},
         {"redis { passwordfile = {a, b} }", "c:1: unknown option \"passwordfile\" in redis; did you mean \"password-file\"?"},
         {"redis { colour = red }", "c:1: unknown option \"colour\" in redis; there are url, username, password-file, tls-ca, "
-         "tls-certificate, tls-key, tls-server-name, tls-minimum, timeout, connect-timeout"},
+         "tls-certificate, tls-key, tls-server-name, tls-minimum, timeout, connect-timeout, failover-margin"},
         {JOB("stop_timeout = 5s"), "c:1: unknown option \"stop_timeout\" in job; did you mean \"stop-timeout\"?"},
         {JOB("cron = daily"), "c:1: unknown option \"cron\" in job; berth.conf(5) lists them"},
         {JOB("once = true"), "c:1: unknown option \"once\" in job; did you mean \"on\"?"},
@@ -171,6 +171,7 @@ static void test_redis(void) {
          "c:1: redis: tls-server-name \"h:6380\" must be a host name or an address, without a port"},
         {"redis { connect-timeout = \"15001ms\" }",
          "c:1: redis: connect-timeout \"15001ms\" is above half the lease; make it at most 15s"},
+        {"redis { failover-margin = \"301s\" }", "c:1: redis: failover-margin \"301s\" is above 10 leases; make it at most 5m"},
         {"redis { connect-timeout = \"0s\" }", "c:1: redis: connect-timeout \"0s\" must be between 1ms and 1d"},
         {"redis { url = \"\\a\" }", "c:1: redis: url \"?\" holds a control character; remove it"},
         {"redis { username = \"a b\" }", "c:1: redis: username \"a b\" has a space; a user of Redis has none"},

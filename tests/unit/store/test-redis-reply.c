@@ -130,7 +130,6 @@ static void test_errors(void) {
     } table[] = {
         {"LOADING Redis is loading the dataset in memory", REDIS_ERROR_RETRY},
         {"BUSY Redis is busy running a script", REDIS_ERROR_RETRY},
-        {"TRYAGAIN Multiple keys request during rehashing of slot", REDIS_ERROR_RETRY},
         {"NOREPLICAS Not enough good replicas to write.", REDIS_ERROR_RETRY},
         {"MASTERDOWN Link with MASTER is down", REDIS_ERROR_RETRY},
         {"CLUSTERDOWN The cluster is down", REDIS_ERROR_RETRY},
@@ -138,6 +137,8 @@ static void test_errors(void) {
         {"ERR max number of clients reached", REDIS_ERROR_LATER},
         {"NOSCRIPT No matching script. Please use EVAL.", REDIS_ERROR_RELOAD},
         {"MOVED 3999 127.0.0.1:6381", REDIS_ERROR_REDIRECT},
+        {"ASK 3999 127.0.0.1:6381", REDIS_ERROR_WAIT},
+        {"TRYAGAIN Multiple keys request during rehashing of slot", REDIS_ERROR_WAIT},
         {"READONLY You can't write against a read only replica.", REDIS_ERROR_REDIRECT},
         {"OOM command not allowed when used memory > 'maxmemory'.", REDIS_ERROR_FULL},
         {"NOAUTH Authentication required.", REDIS_ERROR_FATAL},

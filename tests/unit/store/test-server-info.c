@@ -97,10 +97,6 @@ static const struct risk {
     {"connected_clients:8100\r\n", SERVER_WARNING_CLIENTS, NULL},
     {"connected_clients:4000000000\r\nmaxclients:4294967295\r\n", SERVER_WARNING_CLIENTS,
      "Redis has 4000000000 of 4294967295 clients: each host takes 2"},
-    {"cluster_enabled:0\r\n", SERVER_WARNING_CLUSTER, NULL},
-    {"cluster_enabled:1\r\n", SERVER_WARNING_CLUSTER,
-     "Redis is a node of a cluster: berth does not follow a slot that moves, and its limits do not hold "
-     "meanwhile"},
 };
 
 static void test_warnings(void) {

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* A node of a cluster that another node names: "MOVED SLOT HOST:PORT". */
+
+#include <stdint.h>
+
+#define MOVED_HOST_SIZE 256 /* a name has at most 253 bytes */
+
+struct moved {
+    char host[MOVED_HOST_SIZE]; /* name or address, an IPv6 one without brackets; "": of the node that said it */
+    uint16_t port;              /* 0: no node is named */
+};
+
+/* Parses an error of Redis. 0, or -EBADMSG: it names no node. */
+int moved_parse(const char *error, struct moved *ret);

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+
+/* store-redis on a cluster of three masters (R17): the slot of the namespace is found, moves to other nodes key by key under load, or is
+ * stuck half way. BERTH_TEST_MOVES: how many moves, 3 by default. */
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/harness/redis-bed.h"
+#include "tests/harness/redis-nodes.h"
+
+#define META "berth:{test}:meta"
+#define LIMIT 4 /* of db */
+#define WORKERS 12
+#define KEY_PAUSE (3 * USEC_PER_MSEC)
+
+static struct redis_nodes nodes;
+static unsigned slot;
+
+static unsigned owner(void) {
+    return redis_nodes_owner(&nodes, slot);
+}
+
+/* The stores begin at a node that has the slot, or at another one. */
+static bool begin(struct bed *b, unsigned n_hosts, bool at_owner) {
+    unsigned node = at_owner ? owner() : (owner() + 1) % NODES;
+
+    redis_bed.port = (uint16_t) strtoul(nodes.ports[node], NULL, 10);
+    for (unsigned i = 0; i < NODES; i++)
+        redis_reply_freep(&(redisReply *) {redis_command(&nodes.servers[i], "FLUSHALL")});
+    return redis_bed_begin(b, n_hosts);
+}
+
+static void test_found(void) {
+    for (int at_owner = 0; at_owner < 2; at_owner++) {
+        struct bed b;
+
+        if (!begin(&b, 2, at_owner))
+            return;
+        struct probe *held = bed_probe(&b, 0, "one"), *waiting = bed_probe(&b, 1, "one");
+
+        probe_grant(held);
+        probe_wait(waiting);
+        probe_release(held);
+        BED_UNTIL(&b, waiting->n_granted == 1); /* by a push */
+        CU_ASSERT_FALSE(bed_has_event(&b, "redis-lost: "));
+        bed_done(&b);
+    }
+}
+
+/* --- moves under load --- */
+
+struct load {
+    struct bed *bed;
+    struct probe *workers[WORKERS];
+    unsigned n_held, most, n_runs;
+};
+
+static struct load load;
+
+static void on_granted(struct probe *p) {
+    load.n_held += p->demands.items[0].permits;
+    load.most = load.n_held > load.most ? load.n_held : load.most;
+}
+
+/* Gives back what is held, and asks again. */
+static void work(void) {
+    for (size_t i = 0; i < WORKERS; i++) {
+        struct probe *p = load.workers[i];
+
+        if (p->claim.state == CLAIM_STATE_HELD) {
+            load.n_held -= p->demands.items[0].permits;
+            load.n_runs++;
+            probe_release(p);
+        } else if (p->claim.state == CLAIM_STATE_NONE) {
+            load.workers[i] = bed_probe(load.bed, p->host, "db:1");
+            probe_ask(load.workers[i]);
+        }
+    }
+}
+
+static void work_for(usec_t usec) {
+    usec_t end = usec_add(clock_boottime(), usec);
+
+    do
+        work();
+    while (bed_turn(load.bed, end));
+}
+
+static void test_moves(void) {
+    const char *text = getenv("BERTH_TEST_MOVES");
+    unsigned n = text ? (unsigned) strtoul(text, NULL, 10) : 3, before;
+    struct bed b;
+
+    if (!begin(&b, 3, true))
+        return;
+    load = (struct load) {.bed = &b};
+    b.on_granted = on_granted;
+    for (size_t i = 0; i < WORKERS; i++) {
+        load.workers[i] = bed_probe(&b, i % 3, "db:1");
+        probe_ask(load.workers[i]);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        unsigned from = owner(), to = (from + 1) % NODES;
+
+        before = load.n_runs;
+        work_for(100 * USEC_PER_MSEC);
+        redis_nodes_begin_move(&nodes, slot, from, to);
+        do
+            work_for(KEY_PAUSE);
+        while (redis_nodes_move_key(&nodes, slot, from, to));
+        redis_nodes_end_move(&nodes, slot, from, to);
+        BED_UNTIL(&b, (work(), load.n_runs > before + WORKERS && bed_all_ready(&b)));
+    }
+    CU_ASSERT(load.most <= LIMIT);
+    CU_ASSERT(load.n_runs > n * WORKERS);
+    for (size_t i = 0; i < WORKERS; i++)
+        TEST_INT(load.workers[i]->n_lost, 0);
+    CU_ASSERT_FALSE(bed_has_event(&b, "redis-lost: "));
+    CU_ASSERT_FALSE(bed_has_event(&b, "session-lost: "));
+    bed_done(&b);
+}
+
+/* --- a slot that stays between two nodes --- */
+
+static void test_stuck(void) {
+    struct bed b;
+
+    if (!begin(&b, 1, true))
+        return;
+    unsigned from = owner(), to = (from + 1) % NODES;
+    struct probe *held = bed_probe(&b, 0, "one"), *late = bed_probe(&b, 0, "one");
+
+    probe_grant(held);
+    redis_nodes_begin_move(&nodes, slot, from, to);
+    CU_ASSERT(redis_nodes_move_key(&nodes, slot, from, to));
+    BED_UNTIL(&b, b.stores[0]->state == STORE_STATE_AWAY);
+    CU_ASSERT(bed_says(&b, "the cluster moves the slot of this namespace to another node"));
+    BED_UNTIL(&b, held->n_lost == 1); /* its lease is over: whoever runs has stopped */
+    probe_ask(late);
+    while (redis_nodes_move_key(&nodes, slot, from, to))
+        ;
+    redis_nodes_end_move(&nodes, slot, from, to);
+    BED_UNTIL(&b, late->n_granted == 1);
+    bed_done(&b);
+}
+
+/* --- failovers --- */
+
+/* The grace period is a lease and the margin: a replaced master may go on answering that long. */
+static void test_margin(void) {
+    static const usec_t margins[] = {0, USEC_PER_SEC, USEC_INFINITY};
+    static const usec_t expected[] = {0, USEC_PER_SEC, 10 * USEC_PER_SEC};
+
+    for (size_t i = 0; i < ELEMENTSOF(margins); i++) {
+        struct bed b;
+        struct snapshot *s;
+
+        redis_bed.failover_margin = margins[i];
+        redis_bed.port = (uint16_t) strtoul(nodes.ports[owner()], NULL, 10);
+        if (!redis_bed_init(&b, 1))
+            return;
+        redis_reply_freep(&(redisReply *) {redis_command(&nodes.servers[owner()], "FLUSHALL")});
+        store_start(b.stores[0]);
+        BED_UNTIL(&b, b.stores[0]->state == STORE_STATE_GRACE);
+        s = bed_inspect(&b, 0);
+        CU_ASSERT(s && s->grace_usec > expected[i] + REDIS_BED_LEASE / 2 && s->grace_usec <= expected[i] + REDIS_BED_LEASE + 1);
+        snapshot_free(s);
+        if (expected[i] == USEC_PER_SEC) { /* it lasts as long as it is shown */
+            usec_t begun = clock_boottime();
+
+            BED_UNTIL(&b, bed_all_ready(&b));
+            CU_ASSERT(clock_boottime() - begun > REDIS_BED_LEASE + USEC_PER_SEC / 2);
+        }
+        redis_bed.failover_margin = 0;
+        bed_done(&b);
+    }
+}
+
+/* --- the second key --- */
+
+static void test_none_exists(void) {
+    struct bed b;
+
+    redis_bed.port = (uint16_t) strtoul(nodes.ports[owner()], NULL, 10);
+    if (!redis_bed_init(&b, 1))
+        return;
+    redis_reply_freep(&(redisReply *) {redis_command(&nodes.servers[owner()], "SET berth:{test}:none x")});
+    store_start(b.stores[0]);
+    BED_UNTIL(&b, bed_says(&b, "another program made the key berth:{test}:none: delete it"));
+    redis_reply_freep(&(redisReply *) {redis_command(&nodes.servers[owner()], "DEL berth:{test}:none")});
+    BED_UNTIL(&b, bed_all_ready(&b));
+    bed_done(&b);
+}
+
+static CU_TestInfo tests[] = {
+    {"found", test_found}, {"moves", test_moves}, {"stuck", test_stuck}, {"margin", test_margin},
+    {"the key that must not exist", test_none_exists}, CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "store-cluster", .pTests = tests}, CU_SUITE_INFO_NULL};
+    int r;
+
+    if (redis_nodes_start(&nodes) < 0) {
+        puts("no cluster");
+        return 1;
+    }
+    slot = redis_nodes_slot(&nodes, META);
+    r = test_main(argc, argv, suites);
+    redis_nodes_done(&nodes);
+    return r;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/harness/redis-nodes.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "tests/harness/tls.h"
+
+#define SLOTS 16384
+#define UP_LIMIT (20 * USEC_PER_SEC)
+
+/* Of a command that must work. */
+static void must(redisReply *reply) {
+    if (!reply || reply->type == REDIS_REPLY_ERROR) {
+        printf("a node of the cluster: %s\n", reply ? reply->str : "no answer");
+        abort();
+    }
+    freeReplyObject(reply);
+}
+
+static bool is_up(struct redis_server *s) {
+    _cleanup_reply_ redisReply *reply = redis_command(s, "CLUSTER INFO");
+
+    return reply && reply->type == REDIS_REPLY_STRING && strstr(reply->str, "cluster_state:ok") &&
+           strstr(reply->str, "cluster_known_nodes:3") && strstr(reply->str, "cluster_slots_assigned:16384");
+}
+
+static int start_node(struct redis_nodes *nodes, unsigned i) {
+    static char bus[NODES][8];
+    const char *extra[] = {"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "2000",
+                           "--cluster-require-full-coverage", "no", "--bind", "127.0.0.1", "--cluster-port", bus[i], "--port",
+                           nodes->ports[i], NULL};
+    int r;
+
+    (void) snprintf(nodes->ports[i], sizeof(nodes->ports[i]), "%u", tls_free_port());
+    (void) snprintf(bus[i], sizeof(bus[i]), "%u", tls_free_port());
+    r = redis_server_start(&nodes->servers[i], extra);
+    if (r < 0)
+        return r;
+    must(redis_command(&nodes->servers[i], "CLUSTER SET-CONFIG-EPOCH %u", i + 1));
+    must(redis_command(&nodes->servers[i], "CLUSTER ADDSLOTSRANGE %u %u", i * SLOTS / NODES, (i + 1) * SLOTS / NODES - 1));
+    must(redis_command(&nodes->servers[i], "CLUSTER MEET 127.0.0.1 %s %s", nodes->ports[0], bus[0])); /* the first: itself */
+    return 0;
+}
+
+int redis_nodes_start(struct redis_nodes *nodes) {
+    usec_t end = usec_add(clock_monotonic(), UP_LIMIT);
+
+    for (unsigned i = 0; i < NODES; i++) {
+        int r = start_node(nodes, i);
+
+        if (r < 0)
+            return r;
+    }
+    for (unsigned i = 0; i < NODES; i++) {
+        while (!is_up(&nodes->servers[i])) {
+            if (clock_monotonic() > end)
+                return -ETIMEDOUT;
+            (void) poll(NULL, 0, 10);
+        }
+        _cleanup_reply_ redisReply *id = redis_command(&nodes->servers[i], "CLUSTER MYID");
+
+        if (!id || id->type != REDIS_REPLY_STRING)
+            return -EIO;
+        (void) snprintf(nodes->ids[i], sizeof(nodes->ids[i]), "%s", id->str);
+    }
+    return 0;
+}
+
+void redis_nodes_done(struct redis_nodes *nodes) {
+    for (unsigned i = 0; i < NODES; i++)
+        redis_server_done(&nodes->servers[i]);
+}
+
+unsigned redis_nodes_slot(struct redis_nodes *nodes, const char *key) {
+    return (unsigned) redis_number(&nodes->servers[0], "CLUSTER KEYSLOT %s", key);
+}
+
+unsigned redis_nodes_owner(struct redis_nodes *nodes, unsigned slot) {
+    unsigned node = 0;
+    _cleanup_reply_ redisReply *slots = redis_command(&nodes->servers[0], "CLUSTER SLOTS");
+
+    for (size_t i = 0; slots && i < slots->elements; i++) {
+        const redisReply *range = slots->element[i];
+
+        if (range->element[0]->integer > slot || range->element[1]->integer < slot)
+            continue;
+        for (unsigned k = 0; k < NODES; k++)
+            if (strcmp(range->element[2]->element[2]->str, nodes->ids[k]) == 0)
+                node = k;
+    }
+    return node;
+}
+
+void redis_nodes_begin_move(struct redis_nodes *nodes, unsigned slot, unsigned from, unsigned to) {
+    must(redis_command(&nodes->servers[to], "CLUSTER SETSLOT %u IMPORTING %s", slot, nodes->ids[from]));
+    must(redis_command(&nodes->servers[from], "CLUSTER SETSLOT %u MIGRATING %s", slot, nodes->ids[to]));
+}
+
+bool redis_nodes_move_key(struct redis_nodes *nodes, unsigned slot, unsigned from, unsigned to) {
+    _cleanup_reply_ redisReply *keys = redis_command(&nodes->servers[from], "CLUSTER GETKEYSINSLOT %u 1", slot);
+
+    if (!keys || keys->type != REDIS_REPLY_ARRAY || keys->elements == 0)
+        return false;
+    must(redis_command(&nodes->servers[from], "MIGRATE 127.0.0.1 %s %s 0 5000 %s", nodes->ports[to], keys->element[0]->str,
+                       getenv("BERTH_TEST_ACL") ? "AUTH2 tester x" : "REPLACE"));
+    return true;
+}
+
+void redis_nodes_end_move(struct redis_nodes *nodes, unsigned slot, unsigned from, unsigned to) {
+    must(redis_command(&nodes->servers[to], "CLUSTER SETSLOT %u NODE %s", slot, nodes->ids[to]));
+    must(redis_command(&nodes->servers[from], "CLUSTER SETSLOT %u NODE %s", slot, nodes->ids[to]));
+    for (unsigned i = 0; i < NODES; i++)
+        if (i != to && i != from)
+            must(redis_command(&nodes->servers[i], "CLUSTER SETSLOT %u NODE %s", slot, nodes->ids[to]));
+}

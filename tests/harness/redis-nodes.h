@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* A cluster of three masters: private redis-servers on loopback. Blocking, for tests only. */
+
+#include <stdbool.h>
+
+#include "tests/harness/redis.h"
+
+#define NODES 3
+
+struct redis_nodes {
+    struct redis_server servers[NODES];
+    char ports[NODES][8];
+    char ids[NODES][41];
+};
+
+/* Starts them and waits until each knows that the cluster is up. 0 or a negative errno. */
+int redis_nodes_start(struct redis_nodes *nodes);
+void redis_nodes_done(struct redis_nodes *nodes);
+
+/* The slot of a key, and the node that has it. */
+unsigned redis_nodes_slot(struct redis_nodes *nodes, const char *key);
+unsigned redis_nodes_owner(struct redis_nodes *nodes, unsigned slot);
+
+/* Begins to move a slot. Moves one of its keys; returns false if none is left. Ends the move: all nodes know it. */
+void redis_nodes_begin_move(struct redis_nodes *nodes, unsigned slot, unsigned from, unsigned to);
+bool redis_nodes_move_key(struct redis_nodes *nodes, unsigned slot, unsigned from, unsigned to);
+void redis_nodes_end_move(struct redis_nodes *nodes, unsigned slot, unsigned from, unsigned to);
