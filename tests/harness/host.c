@@ -26,7 +26,7 @@ static void write_config(struct host *h, const char *text) {
             "host = \"%s\"\nnamespace = \"test\"\nlease = \"%s\"\nheartbeat = \"%s\"\nruntime-directory = \"%s\"\n",
             h->called ? h->called : h->name, cluster.lease, cluster.heartbeat, h->runtime);
     if (h->has_redis && h->url)
-        fprintf(f, "redis {\n    url = \"%s\"\n}\n", h->url);
+        fprintf(f, "redis {\n    url = \"%s\"\n    %s\n}\n", h->url, h->redis_options ? h->redis_options : "");
     else if (h->has_redis && !h->redis && cluster.redis.tls_port > 0)
         fprintf(f, "redis {\n    url = \"rediss://127.0.0.1:%u\"\n    tls-ca = \"%s\"\n}\n", cluster.redis.tls_port,
                 tls_place_path(tls_shared_place(), "ca.crt"));

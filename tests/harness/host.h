@@ -31,6 +31,7 @@ struct host {
     /* Descriptors "7,8" passed to berthd as by a service manager, and their names "control:other" (tests/tools/activate); NULL: none. */
     const char *passed, *passed_names;
     const char *url;       /* of Redis in its config, if that is not a socket; or NULL */
+    const char *redis_options; /* beside it; or NULL */
     const char *network;   /* namespace that berthd is started in (net_path()), or NULL */
     unsigned uid;          /* that berthd and `berth` run as; 0: as this program */
     char *const *environment; /* more for both of them, NULL-terminated; or NULL */

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Redis as a cluster of three masters: a run lives while the slot of its namespace moves to another node. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/harness/host.h"
+#include "tests/harness/redis-nodes.h"
+#include "tests/harness/test.h"
+#include "tests/harness/witness.h"
+
+#define POOLS "pool \"db\" { limit = 2 }\n"
+
+static struct redis_nodes nodes;
+static char urls[NODES][48];
+
+static void stop_nodes(void) {
+    redis_nodes_done(&nodes);
+}
+
+static void up(void) {
+    cluster_up_without_redis();
+    cluster.on_stopped = stop_nodes;
+    cluster.lease = "4s";
+    if (redis_nodes_start(&nodes) < 0)
+        abort();
+    for (unsigned i = 0; i < NODES; i++)
+        (void) snprintf(urls[i], sizeof(urls[i]), "redis://127.0.0.1:%s", nodes.ports[i]);
+}
+
+static struct host *add_host(const char *name, unsigned node, const char *job) {
+    struct host *h = host_add(name, " ");
+
+    h->url = urls[node];
+    h->redis_options = "failover-margin = \"1s\"";
+    host_set_config(h, POOLS "%s", job);
+    host_start(h);
+    host_open(h);
+    return h;
+}
+
+static void test_move(void) {
+    unsigned slot = redis_nodes_slot(&nodes, "berth:{test}:meta"), from = redis_nodes_owner(&nodes, slot), to = (from + 1) % NODES;
+    char job[700], address[32];
+    struct host *ant, *bee;
+    struct child *waiting;
+    json_t *json;
+
+    cluster.master = &nodes.servers[to]; /* whose keys are checked at the end */
+    (void) snprintf(job, sizeof(job), "job \"long\" { %s pools = {\"db:2\"} }\n", witness_at_gate("long", 0));
+    ant = add_host("ant", from, job);
+    bee = add_host("bee", (from + 2) % NODES, ""); /* is sent on */
+    TEST_INT(berth(ant, "start long"), 0);
+    host_await(ant, "started", "job=long");
+    waiting = berth_start(bee, "run -p db -- %s --id waiting", cluster.command);
+    host_await(bee, "queued", "pools=db:1");
+
+    redis_nodes_begin_move(&nodes, slot, from, to);
+    while (redis_nodes_move_key(&nodes, slot, from, to))
+        child_turn(clock_boottime() + 20 * USEC_PER_MSEC);
+    redis_nodes_end_move(&nodes, slot, from, to);
+    (void) snprintf(address, sizeof(address), "127.0.0.1:%s", nodes.ports[to]);
+    host_await(ant, "redis-moved", "reason=MOVED");
+    host_await(bee, "redis-moved", "reason=MOVED");
+    json = berth_json(bee, "redis");
+    AT_STRING(json, "state", "connected");
+    AT_STRING(json, "via", "cluster");
+    AT_STRING(json, "address", address);
+    AT_INT(json, "margin_ms", 1000);
+    json_decref(json);
+
+    TEST_INT(host_count(bee, "granted", "pools=db:1"), 0);
+    gate_open(&cluster.gate);
+    host_await(ant, "exited", "job=long result=success");
+    TEST_INT(berth_end(waiting), 0);
+    TEST_INT(host_count(ant, "redis-lost", " "), 0);
+    TEST_INT(host_count(bee, "redis-lost", " "), 0);
+}
+
+static CU_TestInfo tests[] = {{"the slot moves", test_move}, CU_TEST_INFO_NULL};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "cluster", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
