@@ -184,6 +184,7 @@ static bool parse_url(const struct value_reader *reader, const struct option *op
     redis->unix_path = url.unix_path;
     redis->host = url.host;
     redis->port = url.port;
+    redis->others = url.others;
     redis->db = url.db;
     redis->url_username = url.username;
     return true;
@@ -195,6 +196,7 @@ static void hash_url(uint64_t *hash, _unused_ const struct option *option, const
     hash_add_number(hash, "tls", redis->tls.is_used);
     hash_add_text(hash, redis->unix_path ? "unix" : "host", redis->unix_path ? redis->unix_path : redis->host);
     hash_add_number(hash, "port", redis->port);
+    hash_add_text(hash, "others", redis->others ? redis->others : "");
     hash_add_number(hash, "db", redis->db);
 }
 
@@ -203,6 +205,7 @@ static void free_url(void *at) {
 
     free(redis->unix_path);
     free(redis->host);
+    free(redis->others);
     free(redis->url_username);
 }
 

@@ -5,6 +5,8 @@
 #include "conf/redis-url.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
 
@@ -23,6 +25,8 @@ const char *redis_url_explain(int answer) {
         return "must not hold a password; write it to a file and name that in password-file";
     case REDIS_URL_E_HOST:
         return "must name a host or an address, IPv6 in [ ]";
+    case REDIS_URL_E_HOSTS:
+        return "must name at most 16 hosts, with a comma between";
     case REDIS_URL_E_PORT:
         return "has a port that is not 1 to 65535";
     case REDIS_URL_E_DB:
@@ -85,7 +89,7 @@ bool redis_url_is_host(const char *text) {
 }
 
 /* host[:port] in n bytes. */
-static int parse_address(const char *text, size_t n, struct redis_url *url) {
+static int parse_address(const char *text, size_t n, char **ret_host, uint16_t *ret_port) {
     const char *host = text, *rest;
     size_t length;
 
@@ -114,12 +118,52 @@ static int parse_address(const char *text, size_t n, struct redis_url *url) {
         if (*rest != ':')
             return REDIS_URL_E_HOST;
         rest++;
-        r = parse_port(rest, (size_t) (text + n - rest), &url->port);
+        r = parse_port(rest, (size_t) (text + n - rest), ret_port);
         if (r != 0)
             return r;
     }
-    url->host = strndup(host, length);
-    return url->host ? 0 : -ENOMEM;
+    *ret_host = strndup(host, length);
+    return *ret_host ? 0 : -ENOMEM;
+}
+
+int redis_url_get_other(const char *others, size_t i, char *ret_host, size_t size, uint16_t *ret_port) {
+    char *host = NULL;
+    int r;
+
+    while (others && i-- > 0) {
+        others = strchr(others, ',');
+        others = others ? others + 1 : NULL;
+    }
+    if (!others)
+        return -ENOENT;
+    *ret_port = REDIS_PORT_DEFAULT;
+    r = parse_address(others, strcspn(others, ","), &host, ret_port);
+    if (r == 0)
+        (void) snprintf(ret_host, size, "%s", host);
+    free(host);
+    return r;
+}
+
+/* host[:port][,host[:port]...] in n bytes. */
+static int parse_hosts(const char *text, size_t n, struct redis_url *url) {
+    const char *comma = memchr(text, ',', n);
+    size_t first = comma ? (size_t) (comma - text) : n;
+    int r = parse_address(text, first, &url->host, &url->port);
+
+    if (r != 0 || !comma)
+        return r;
+    url->others = strndup(comma + 1, n - first - 1);
+    if (!url->others)
+        return -ENOMEM;
+    for (size_t i = 0; r == 0; i++) {
+        char host[HOST_MAX + 1];
+        uint16_t port;
+
+        r = redis_url_get_other(url->others, i, host, sizeof(host), &port);
+        if (r == 0 && i + 2 > REDIS_HOSTS_MAX)
+            r = REDIS_URL_E_HOSTS;
+    }
+    return r == -ENOENT ? 0 : r;
 }
 
 /* [user@]host[:port][/db] */
@@ -140,7 +184,7 @@ static int parse_network(const char *text, struct redis_url *url) {
         n -= (size_t) (at + 1 - text);
         text = at + 1;
     }
-    r = parse_address(text, n, url);
+    r = parse_hosts(text, n, url);
     if (r == 0 && slash && slash[1] != '\0')
         r = parse_db(slash + 1, &url->db);
     return r;
@@ -190,6 +234,7 @@ int redis_url_parse(const char *text, struct redis_url *ret) {
 void redis_url_done(struct redis_url *url) {
     free(url->unix_path);
     free(url->host);
+    free(url->others);
     free(url->username);
     *url = (struct redis_url) {};
 }

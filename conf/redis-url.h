@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Where a Redis is: redis://[user@]host[:port][/db], rediss://..., unix:///path[?db=N]. Text to value, nothing else. */
+/* Where a Redis is: redis://[user@]host[:port][,host[:port]...][/db], rediss://..., unix:///path[?db=N]. Text to value, nothing else. */
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -10,12 +10,14 @@
 
 #define REDIS_PORT_DEFAULT 6379
 #define REDIS_DB_MAX 65535
+#define REDIS_HOSTS_MAX 16
 
 struct redis_url {
     bool tls;
     char *unix_path; /* or NULL */
     char *host;      /* or NULL; an IPv6 address without its brackets */
     uint16_t port;
+    char *others;    /* "host[:port],...", the hosts after the first; or NULL */
     unsigned db;
     char *username; /* or NULL */
 };
@@ -25,6 +27,7 @@ enum { /* named answers of redis_url_parse() */
     REDIS_URL_E_USER,
     REDIS_URL_E_PASSWORD,
     REDIS_URL_E_HOST,
+    REDIS_URL_E_HOSTS,
     REDIS_URL_E_PORT,
     REDIS_URL_E_DB,
     REDIS_URL_E_PATH,
@@ -37,4 +40,6 @@ int redis_url_parse(const char *text, struct redis_url *ret);
 const char *redis_url_explain(int answer);
 /* Returns whether a text is a host name or a numeric address, IPv6 without brackets. */
 bool redis_url_is_host(const char *text);
+/* Host number i, from 0, of `others`: 0, -ENOENT if there is none, or -ENOMEM. */
+int redis_url_get_other(const char *others, size_t i, char *host, size_t size, uint16_t *ret_port);
 void redis_url_done(struct redis_url *url);

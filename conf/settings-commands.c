@@ -147,7 +147,7 @@ char *settings_warn_of_cleartext(const struct settings *s) {
     const struct redis_settings *redis = s->redis;
     char *text = NULL;
 
-    if (!redis || !redis->host || redis->tls.is_used || is_loopback(redis->host) || !has_password(redis))
+    if (!redis || !redis->host || redis->tls.is_used || (is_loopback(redis->host) && !redis->others) || !has_password(redis))
         return NULL;
     if (asprintf(&text,
                  "%s:%d: warning: redis: the password goes to %s unencrypted, and whoever sees that network can read it; reach Redis "

@@ -148,10 +148,10 @@ void settings_read_redis(struct settings *s, const struct parsed *parsed, struct
 int redis_settings_copy(struct redis_settings *ret, const struct redis_settings *redis) {
     char **to[] = {&ret->unix_path,     &ret->host,           &ret->username,
                    &ret->password_file, &ret->tls.ca,         &ret->tls.certificate,
-                   &ret->tls.key,       &ret->tls.server_name};
+                   &ret->tls.key,       &ret->tls.server_name, &ret->others};
     const char *from[] = {redis->unix_path,     redis->host,           redis->username,
                           redis->password_file, redis->tls.ca,         redis->tls.certificate,
-                          redis->tls.key,       redis->tls.server_name};
+                          redis->tls.key,       redis->tls.server_name, redis->others};
     int r = 0;
 
     *ret = *redis;

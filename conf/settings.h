@@ -59,6 +59,7 @@ struct redis_settings {
     char *unix_path;           /* or NULL */
     char *host;                /* or NULL; an IPv6 address without brackets */
     uint16_t port;
+    char *others;              /* further hosts, as in struct redis_url; or NULL */
     unsigned db;
     char *username;            /* "" : none */
     char *url_username;        /* of the url, until it is checked against `username`; then NULL */

@@ -127,6 +127,8 @@ void link_fail(struct store_redis *store, enum redis_error error, const char *te
     }
     delay = link_next_pause(store);
     store->slot.n_redirects = 0;
+    if (store->link.phase != PHASE_LIVE)
+        redis_dial_next(&store->link.dial);
     link_close(store);
     link_log_lost(store, why, error == REDIS_ERROR_FATAL);
     link_note_away(store, why);

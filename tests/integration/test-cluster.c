@@ -79,7 +79,19 @@ static void test_move(void) {
     TEST_INT(host_count(bee, "redis-lost", " "), 0);
 }
 
-static CU_TestInfo tests[] = {{"the slot moves", test_move}, CU_TEST_INFO_NULL};
+/* The first host of the url is not there, and the second one is a node without the slot. */
+static void test_hosts(void) {
+    unsigned slot = redis_nodes_slot(&nodes, "berth:{test}:meta"), owner = redis_nodes_owner(&nodes, slot);
+    unsigned other = (owner + 1) % NODES;
+    struct host *ant;
+
+    cluster.master = &nodes.servers[owner];
+    (void) snprintf(urls[other], sizeof(urls[other]), "redis://127.0.0.1:1,127.0.0.1:%s", nodes.ports[other]);
+    ant = add_host("ant", other, "");
+    TEST_INT(berth(ant, "run -p db -- true"), 0);
+}
+
+static CU_TestInfo tests[] = {{"the slot moves", test_move}, {"hosts of the url", test_hosts}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {{.pName = "cluster", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests}, CU_SUITE_INFO_NULL};

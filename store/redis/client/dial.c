@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "conf/hash.h"
+#include "conf/redis-url.h"
 #include "conf/settings.h"
 #include "store/redis/client/secret.h"
 
@@ -27,7 +28,6 @@ static void dial_on_defer(void *userdata) {
 
     (void) snprintf(text, sizeof(text), "%s", dial->reasons);
     redis_dial_stop(dial);
-    dial->moved.port = 0;
     /* OpenSSL reads a trusted certificate once, and keeps it as unusable if memory was short then. */
     if (dial->error == REDIS_ERROR_FATAL)
         dial->tls = tls_context_unref(dial->tls);
@@ -55,22 +55,22 @@ static void note_reason(struct redis_dial *dial, size_t i, enum redis_error erro
 
 /* --- addresses --- */
 
-static bool is_moved(const struct redis_dial *dial) {
-    return dial->moved.port > 0;
+static bool is_elsewhere(const struct redis_dial *dial) {
+    return dial->node.port > 0;
 }
 
 /* NULL: a unix socket. */
 static const char *host_of(const struct redis_dial *dial) {
-    return is_moved(dial) ? dial->moved.host : dial->options->settings->host;
+    return is_elsewhere(dial) ? dial->node.host : dial->options->settings->host;
 }
 
 static struct redis_target target_of(const struct redis_dial *dial, const char *address) {
     const struct redis_settings *s = dial->options->settings;
 
     return (struct redis_target){
-        .unix_path = is_moved(dial) ? NULL : s->unix_path,
+        .unix_path = is_elsewhere(dial) ? NULL : s->unix_path,
         .address = address,
-        .port = is_moved(dial) ? dial->moved.port : s->port,
+        .port = is_elsewhere(dial) ? dial->node.port : s->port,
         .name = host_of(dial),
         .tls = s->tls.is_used ? dial->tls : NULL,
         .password = dial->password,
@@ -193,7 +193,7 @@ void redis_dial_format_address(const struct redis_dial *dial, char *buffer, size
         (void) snprintf(buffer, size, "%s", s->unix_path);
     else
         (void) snprintf(buffer, size, strchr(dial->up, ':') ? "[%s]:%u" : "%s:%u", dial->up,
-                        is_moved(dial) ? dial->moved.port : s->port);
+                        is_elsewhere(dial) ? dial->node.port : s->port);
 }
 
 bool redis_dial_is_current(const struct redis_dial *dial) {
@@ -247,7 +247,19 @@ void redis_dial_redirect(struct redis_dial *dial, const struct moved *moved) {
     struct moved to = {.port = moved->port};
 
     (void) snprintf(to.host, sizeof(to.host), "%s", host);
-    dial->moved = to;
+    dial->node = to;
+}
+
+void redis_dial_next(struct redis_dial *dial) {
+    const char *others = dial->options->settings->others;
+    struct moved *node = &dial->node;
+
+    if (redis_url_get_other(others, dial->n_failed, node->host, sizeof(node->host), &node->port) == 0) {
+        dial->n_failed++;
+        return;
+    }
+    dial->n_failed = 0;
+    node->port = 0;
 }
 
 int redis_dial_again(struct redis_dial *dial, struct redis_connection **ret) {

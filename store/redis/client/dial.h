@@ -37,7 +37,8 @@ struct redis_dial {
     size_t next; /* address */
     struct redis_connection *tries[RESOLVE_ADDRESSES_MAX];
     char up[RESOLVE_ADDRESS_SIZE]; /* the address that won last */
-    struct moved moved;            /* where a node of the cluster sent this host, instead of the url */
+    struct moved node;             /* where the attempts go: another host of the url, or where one sent this host; port 0: its first */
+    size_t n_failed;               /* hosts of the url in turn */
     struct timer timer;            /* the next address */
     struct defer defer;            /* reports a failure */
     enum redis_error error;
@@ -60,7 +61,9 @@ void redis_dial_format_address(const struct redis_dial *dial, char *buffer, size
 bool redis_dial_warns_of_expiry(const struct redis_dial *dial, const struct redis_connection *c, char *text,
                                 size_t size);
 bool redis_dial_warns_of_files(const struct redis_dial *dial, char *text, size_t size);
-/* The attempts from now on go to this node, until one fails: then they go by the url again. */
+/* The next attempt goes to the next host of the url, or to its first one after the last. */
+void redis_dial_next(struct redis_dial *dial);
+/* The attempts from now on go to this node, until redis_dial_next(). */
 void redis_dial_redirect(struct redis_dial *dial, const struct moved *moved);
 /* Returns whether another attempt would use the same files and user as the last one. */
 bool redis_dial_is_current(const struct redis_dial *dial);

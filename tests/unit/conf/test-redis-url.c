@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "conf/redis-url.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "tests/harness/test.h"
@@ -42,6 +43,28 @@ static void test_network(void) {
     network("redis://a.b-c_d@[fe80::1]:1/2", false, "a.b-c_d", "fe80::1", 1, 2);
 }
 
+static void test_others(void) {
+    struct redis_url url = {};
+    char host[256];
+    uint16_t port;
+
+    TEST_INT(redis_url_parse("rediss://bob@a:1,b.example.net,[::1]:7000/2", &url), 0);
+    TEST_STRING(url.host, "a");
+    TEST_INT(url.port, 1);
+    TEST_INT(url.db, 2);
+    TEST_INT(redis_url_get_other(url.others, 0, host, sizeof(host), &port), 0);
+    TEST_STRING(host, "b.example.net");
+    TEST_INT(port, 6379);
+    TEST_INT(redis_url_get_other(url.others, 1, host, sizeof(host), &port), 0);
+    TEST_STRING(host, "::1");
+    TEST_INT(port, 7000);
+    TEST_INT(redis_url_get_other(url.others, 2, host, sizeof(host), &port), -ENOENT);
+    redis_url_done(&url);
+    TEST_INT(redis_url_get_other(NULL, 0, host, sizeof(host), &port), -ENOENT);
+    TEST_INT(redis_url_parse("redis://a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p", &url), 0);
+    redis_url_done(&url);
+}
+
 static void test_unix(void) {
     unix_socket("unix:///run/redis.sock", "/run/redis.sock", 0);
     unix_socket("unix:///r?db=15", "/r", 15);
@@ -60,6 +83,13 @@ static void test_refuse(void) {
         {"redis:/h", REDIS_URL_E_SCHEME},
         {" redis://h", REDIS_URL_E_SCHEME},
         {"redis://", REDIS_URL_E_HOST},
+        {"redis://a,", REDIS_URL_E_HOST},
+        {"redis://,a", REDIS_URL_E_HOST},
+        {"redis://a,,b", REDIS_URL_E_HOST},
+        {"redis://a,b:0", REDIS_URL_E_PORT},
+        {"redis://a,b c", REDIS_URL_E_HOST},
+        {"redis://a,x@b", REDIS_URL_E_USER},
+        {"redis://a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", REDIS_URL_E_HOSTS},
         {"redis:///0", REDIS_URL_E_HOST},
         {"redis://:6379", REDIS_URL_E_HOST},
         {"redis://-h", REDIS_URL_E_HOST},
@@ -139,7 +169,7 @@ static void test_explain(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"network", test_network},
+    {"network", test_network}, {"others", test_others},
     {"unix", test_unix},
     {"refuse", test_refuse},
     {"longest", test_longest},
