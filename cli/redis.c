@@ -142,12 +142,14 @@ static void print_answer(const json_t *answer) {
 
 int verb_redis(int argc, char **argv) {
     _cleanup_json_ json_t *answer = NULL;
-    bool json = false;
-    const struct verb_option options[] = {OPTION_FLAG("--json", &json)};
+    bool json = false, accept = false;
+    const struct verb_option options[] = {OPTION_FLAG("--json", &json), OPTION_FLAG("--accept", &accept)};
     int status;
 
     if (options_parse(argc, argv, options, ELEMENTSOF(options), &status) < 0)
         return status;
+    if (accept)
+        return client_call("io.berth.AcceptNamespace", NULL, NULL);
     status = client_call("io.berth.Redis", NULL, &answer);
     if (status != 0)
         return status;

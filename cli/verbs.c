@@ -69,10 +69,15 @@ static const struct verb verbs[] = {
      "declared limits that differ from those in force.\n"},
     {"redis", verb_redis, 0, 0, "show which Redis berthd uses, and what is risky about it",
      "berth redis [--json]\n"
+     "berth redis --accept\n"
      "\n"
      "Shows what berthd knows of its Redis: address, version, role, round trip, how\n"
      "long jobs go on without it, and warnings. Asks Redis nothing.\n"
-     "Exit status: 0 all is well, 1 there are warnings, 69 Redis is away.\n"},
+     "Exit status: 0 all is well, 1 there are warnings, 69 Redis is away.\n"
+     "\n"
+     "  --accept   Redis was replaced on purpose by one that has another namespace of\n"
+     "             this name (event namespace-differs): take part in that. What this\n"
+     "             host holds counts as lost.\n"},
     {"limit", verb_limit, 1, 2, "show or override a pool's limit",
      "berth limit POOL\n"
      "berth limit POOL N [--for DURATION] [--reason TEXT]\n"

@@ -254,6 +254,10 @@ int store_redis_check(const struct redis_settings *settings, char *why, size_t s
  * second time where that makes a difference, and goes on with the old connections until the new ones are up. 0 or -ENOMEM. */
 int store_redis_use(struct store *s, const struct redis_settings *settings);
 
+/* Accepts the namespace that Redis has, where it is not the one that this host was in: the host comes as a new one, and
+ * what it holds is lost. 0, or STORE_E_UNKNOWN: there is no such namespace. */
+int store_redis_accept(struct store *s);
+
 struct store_use_watch { /* one that waits until other settings are in use */
     struct list link;
     /* Called once, when the watch is unlinked. why: NULL: they are in use; else why not, valid during the call. */

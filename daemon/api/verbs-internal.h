@@ -103,6 +103,7 @@ json_t *json_redis(struct manager *m, const struct snapshot *cluster);
 
 int verbs_pools(struct control_call *call, json_t *params, void *userdata);
 int verbs_hosts(struct control_call *call, json_t *params, void *userdata);
+int verbs_accept_namespace(struct control_call *call, json_t *params, void *userdata);
 int verbs_redis(struct control_call *call, json_t *params, void *userdata);
 int verbs_runs(struct control_call *call, json_t *params, void *userdata);
 int verbs_next(struct control_call *call, json_t *params, void *userdata);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Redis: what this host knows of its Redis, answered without asking it. */
+/* Redis: what this host knows of its Redis, answered without asking it. AcceptNamespace. */
 
 #include <time.h>
 
 #include "daemon/api/verbs-internal.h"
 #include "store/status.h"
+
+#define NO_REDIS "there is no Redis: the config has no redis section"
 
 static usec_t longest_stop_timeout(const struct settings *s) {
     usec_t longest = s->n_jobs > 0 ? 0 : settings_stop_timeout_default(s);
@@ -84,6 +86,19 @@ static json_t *json_connection(const struct store *s, const struct redis_status 
                      is_away ? json_null() : json_msec(status->failover_margin), "warnings", json_warnings(status));
 }
 
+int verbs_accept_namespace(struct control_call *call, json_t *params, void *userdata) {
+    struct store *s = manager_cluster_store(userdata);
+    int k = params_read(call, params, NULL, 0);
+
+    if (k != 0)
+        return k;
+    if (!s)
+        return verbs_bad_request(call, NO_REDIS);
+    if (store_redis_accept(s) != 0)
+        return verbs_bad_request(call, "nothing to accept: Redis has no other namespace than the one of this host");
+    return control_call_reply(call, NULL);
+}
+
 int verbs_redis(struct control_call *call, json_t *params, void *userdata) {
     const struct store *s = manager_cluster_store(userdata);
     _cleanup_json_ json_t *server = NULL, *outage = NULL;
@@ -94,7 +109,7 @@ int verbs_redis(struct control_call *call, json_t *params, void *userdata) {
     if (k != 0)
         return k;
     if (!s)
-        return verbs_bad_request(call, "there is no Redis: the config has no redis section");
+        return verbs_bad_request(call, NO_REDIS);
     store_redis_get_status(s, &status);
     server = json_server(&status);
     outage = json_outage(manager_settings(userdata));

@@ -141,6 +141,7 @@ static const struct control_method methods[] = {
     {"io.berth.Reload", verbs_reload, RIGHT_OPERATE, "reload"},
     {"io.berth.Drain", verbs_drain, RIGHT_OPERATE, "drain"},
     {"io.berth.Undrain", verbs_undrain, RIGHT_OPERATE, "undrain"},
+    {"io.berth.AcceptNamespace", verbs_accept_namespace, RIGHT_OPERATE, "redis"},
     {"io.berth.SetLimit", verbs_set_limit, RIGHT_OPERATE, "limit"},
     {"io.berth.ClearLimit", verbs_clear_limit, RIGHT_OPERATE, "limit"},
     {"io.berth.Pause", verbs_pause, RIGHT_OPERATE, "pause"},

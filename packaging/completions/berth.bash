@@ -80,7 +80,8 @@ _berth() {
     start) _berth_words "$(_berth_live name jobs) --set --wait --help" ;;
     stop) _berth_words "$(_berth_jobs) $(_berth_live run runs) --help" ;;
     jobs) _berth_words "$(_berth_jobs) --json --help" ;;
-    hosts | redis) _berth_words "--json --help" ;;
+    hosts) _berth_words "--json --help" ;;
+    redis) _berth_words "--json --accept --help" ;;
     next)
         case $previous in
         -e | -z | --except | --count) ;;

@@ -122,3 +122,4 @@ complete -c berth -n '__berth_is logs' -a '(__berth_live name jobs)' -d job
 complete -c berth -n '__berth_is logs' -a '(__berth_live run runs)' -d run
 complete -c berth -n '__berth_is logs' -s f -d follow
 complete -c berth -n '__berth_is logs' -s n -x -a '10 100 1000' -d 'last lines'
+complete -c berth -n '__berth_is redis' -l accept -d 'take part in another namespace'

@@ -39,3 +39,7 @@ void clock_observe_latest(struct store_redis *store, uint64_t number, usec_t sen
     if (store->clock.observed_at <= sent || aged(number, sent, now) > clock_latest(store, now))
         set_latest(&store->clock, number, sent, now);
 }
+
+void clock_forget(struct store_redis *store) {
+    store->clock = (struct namespace_clock) {0};
+}

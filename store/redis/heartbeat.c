@@ -95,7 +95,7 @@ static void heartbeat_on_reply(const struct redisReply *reply, void *userdata) {
     struct store_redis *store = userdata;
     struct heartbeat_reply beat;
     usec_t sent = store->heartbeat.sent;
-    bool resync;
+    bool resync, ends_grace;
 
     store->heartbeat.is_under_way = false;
     if (store->link.phase != PHASE_LIVE || !call_handle_common_reply(store, reply, PHASE_LIVE))
@@ -127,10 +127,13 @@ static void heartbeat_on_reply(const struct redisReply *reply, void *userdata) {
     if (beat.last_number <= store->pushes.seq && !resync)
         store->base.known = beat.drawn;
     extend_deadline(store, sent);
+    ends_grace = store->epoch.in_grace && !beat.grace;
     epoch_set_grace(store, beat.grace);
     store_redis_set_state(store, beat.grace ? STORE_STATE_GRACE : STORE_STATE_READY);
     if (!beat.grace)
         admin_answer_grace(store);
+    if (ends_grace && !store->session.namespace[0])
+        hello_declare(store); /* now the namespace gets an id, or has one */
     if (store->link.phase != PHASE_LIVE)
         return;
     if (!store->heartbeat.is_answered || store->heartbeat.resend_due)

@@ -6,16 +6,23 @@
 
 #include "store/redis/store-redis.h"
 
+#define OTHER_NAMESPACE "other" /* as a refusal */
+
 static int hello_compose(struct store_redis *store, struct redis_command *command) {
     const struct redis_env *env = &store->env;
     const struct heartbeat_sample *own = &store->samples.own;
     usec_t now = clock_boottime();
-    char version[sizeof(env->version) + sizeof(STORE_REDIS_DRAINED)], fresh[ID_TEXT_SIZE];
-    int r = id_make(fresh);
+    char version[sizeof(env->version) + sizeof(STORE_REDIS_DRAINED)], epoch[ID_TEXT_SIZE], id[ID_TEXT_SIZE],
+        fresh[EPOCH_LENGTH + 2 + ID_TEXT_SIZE];
+    bool is_known = store->session.namespace[0] != '\0';
+    int r = id_make(epoch);
 
+    if (r >= 0)
+        r = id_make(id);
     if (r < 0)
         return r;
-    fresh[EPOCH_LENGTH] = '\0';
+    (void) snprintf(fresh, sizeof(fresh), "%.*s,%c%s", EPOCH_LENGTH, epoch, is_known ? '=' : '+',
+                    is_known ? store->session.namespace : id);
     (void) snprintf(version, sizeof(version), "%s%s", env->version,
                     store->limits.is_drained ? STORE_REDIS_DRAINED : "");
     call_begin(store, command, REDIS_SCRIPT_HELLO);
@@ -39,6 +46,10 @@ static int hello_compose(struct store_redis *store, struct redis_command *comman
 
 void hello_reset(struct store_redis *store) {
     store->hello.refused[0] = '\0';
+}
+
+bool hello_is_of_another_namespace(const struct store_redis *store) {
+    return strcmp(store->hello.refused, OTHER_NAMESPACE) == 0;
 }
 
 bool hello_is_refused(const struct store_redis *store) {
@@ -89,6 +100,27 @@ static void handle_refusal(struct store_redis *store, const struct redisReply *r
     link_enter_away(store);
 }
 
+/* The url leads to another Redis than before. hello is repeated as often as a heartbeat: the former one may come
+ * back. */
+static void handle_other_namespace(struct store_redis *store) {
+    struct hello *hello = &store->hello;
+    const char *name = store->env.prefix + strlen("berth:{");
+    char why[200];
+
+    if (!hello_is_of_another_namespace(store)) {
+        (void) snprintf(hello->refused, sizeof(hello->refused), "%s", OTHER_NAMESPACE);
+        (void) snprintf(why, sizeof(why),
+                        "this Redis has another namespace \"%.*s\" than the one that this host was in: wrong url?",
+                        (int) strcspn(name, "}"), name);
+        link_note_away(store, why);
+        event_emit(store->env.events,
+                   &(struct event) {.type = EVENT_NAMESPACE_DIFFERS, .reason = why, .redis = store->link.address},
+                   "%s", why);
+    }
+    link_retry(store, store->env.heartbeat_usec);
+    link_enter_away(store);
+}
+
 /* --- hello --- */
 
 /* Applies what a first and a repeated hello have in common. 0 or -ENOMEM. */
@@ -124,6 +156,7 @@ static void handle_accepted(struct store_redis *store, const struct redisReply *
         return;
     }
     session_confirm(store);
+    session_note_namespace(store, hello.namespace);
     epoch_set_grace(store, hello.grace);
     link_begin_sync(store);
 }
@@ -164,6 +197,9 @@ static void hello_on_reply(const struct redisReply *reply, void *userdata) {
         return;
     case HELLO_NAME_TAKEN:
         handle_refusal(store, reply, false);
+        return;
+    case HELLO_OTHER_NAMESPACE:
+        handle_other_namespace(store);
         return;
     case HELLO_GONE:
         session_lose(store, "it is the session of another machine: the runtime directory was copied");
@@ -208,6 +244,7 @@ static void hello_on_declared(const struct redisReply *reply, void *userdata) {
     } else if (apply_common(store, &hello) < 0) {
         link_fail(store, REDIS_ERROR_RETRY, strerror(ENOMEM));
     } else {
+        session_note_namespace(store, hello.namespace);
         limits_apply_differing(store, hello.differing, hello.effective_after);
     }
 }

@@ -18,6 +18,7 @@ struct hello {
 void hello_send(struct store_redis *store);
 /* Forgets a refusal. */
 void hello_reset(struct store_redis *store);
+bool hello_is_of_another_namespace(const struct store_redis *store);
 bool hello_is_refused(const struct store_redis *store);
 /* The declared limits have changed: sends them, or has them sent as soon as the link is live. */
 void hello_declare(struct store_redis *store);

@@ -81,6 +81,12 @@ uint64_t limits_override_version(const struct store_redis *store, const char *po
     return override ? override->version : 0;
 }
 
+void limits_forget_overrides(struct store_redis *store) {
+    store->limits.n_overrides = 0;
+    store->limits.overrides_version = 0;
+    store->limits.overrides_received = false;
+}
+
 /* Returns the limit of the override in force, or NULL. */
 static const char *override_limit(const struct store_redis *store, const char *pool) {
     const struct override_reply *override = find_override(store, pool);

@@ -34,6 +34,8 @@ struct limits {
 void limits_done(struct store_redis *store);
 /* Replaces what this host declares. 0 or -ENOMEM. */
 int limits_declare(struct store_redis *store, const struct store_pool *pools, size_t n, bool drained);
+/* Another namespace has other overrides. */
+void limits_forget_overrides(struct store_redis *store);
 /* NULL: not declared here, or with scope host. */
 struct declared *limits_find(struct store_redis *store, const char *pool);
 uint32_t limits_queue_limit(const struct store_redis *store, const char *pool);

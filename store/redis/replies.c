@@ -148,6 +148,7 @@ enum hello_answer hello_reply_answer(const struct redisReply *reply) {
         {"schema", HELLO_SCHEMA},         {"none", HELLO_NONE},
         {"name-taken", HELLO_NAME_TAKEN}, {"lease-differs", HELLO_LEASE_DIFFERS},
         {"gone", HELLO_GONE},             {"again", HELLO_AGAIN},
+        {"other", HELLO_OTHER_NAMESPACE},
     };
 
     for (size_t i = 0; i < ELEMENTSOF(answers); i++)
@@ -168,18 +169,20 @@ int hello_reply_parse(const struct redisReply *reply, struct hello_reply *ret) {
         UNDECLARED,
         EXPIRED,
         RECLAIMED,
-        EFFECTIVE_AFTER
+        EFFECTIVE_AFTER,
+        NAMESPACE
     };
     uint64_t grace, known;
 
     *ret = (struct hello_reply) {
         .epoch = reply_text(reply_at(reply, EPOCH)),
+        .namespace = reply_text(reply_at(reply, NAMESPACE)),
         .overrides = reply_at(reply, OVERRIDES),
         .differing = reply_at(reply, DIFFERING),
         .sessions = {reply_at(reply, EXPIRED), reply_at(reply, RECLAIMED), reply_at(reply, UNDECLARED)},
     };
-    if (!ret->epoch || strlen(ret->epoch) >= REPLY_NUMBER_TEXT_SIZE ||
-        reply_u64(reply_at(reply, GRACE), &grace) < 0 ||
+    if (!ret->epoch || strlen(ret->epoch) >= REPLY_NUMBER_TEXT_SIZE || !ret->namespace ||
+        (*ret->namespace && !id_is_valid(ret->namespace)) || reply_u64(reply_at(reply, GRACE), &grace) < 0 ||
         reply_u64(reply_at(reply, COUNT), &ret->count) < 0 ||
         reply_u64(reply_at(reply, KNOWN), &known) < 0 ||
         reply_u64(reply_at(reply, LATEST), &ret->latest) < 0 ||

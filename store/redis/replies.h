@@ -81,6 +81,7 @@ enum hello_answer {
     HELLO_NONE,   /* the key that must not exist does (R17) */
     HELLO_LEASE_DIFFERS,
     HELLO_NAME_TAKEN,
+    HELLO_OTHER_NAMESPACE,
     HELLO_GONE,  /* the session belongs to another machine */
     HELLO_AGAIN, /* the call reached its bound */
     HELLO_OTHER, /* an error, or an answer that any call can get */
@@ -89,6 +90,7 @@ enum hello_answer hello_reply_answer(const struct redisReply *reply);
 
 struct hello_reply { /* HELLO_ACCEPTED */
     const char *epoch;
+    const char *namespace; /* its id; "": it has none yet */
     bool grace;
     bool is_known;            /* the session existed before */
     uint64_t count, latest;   /* as in a heartbeat's reply */

@@ -45,8 +45,12 @@ static int read_file(struct store_redis *store) {
     r = file_read(session->path, MESSAGE_SIZE_MAX, &text, &size);
     if (r < 0)
         return r;
-    if (message_parse(&m, text, size) < 0 || !message_is(&m, "session") ||
-        message_get_id(&m, "boot", boot) < 0 || message_get_id(&m, "session", id) < 0 ||
+    if (message_parse(&m, text, size) < 0 || !message_is(&m, "session"))
+        return -EBADMSG;
+    (void) message_get_id(&m, "namespace", session->namespace);
+    if (message_get_id(&m, "session", id) == -ENODATA) /* it was ended by a bye */
+        return -ENOENT;
+    if (message_get_id(&m, "boot", boot) < 0 || message_get_id(&m, "session", id) < 0 ||
         message_get_u64(&m, "connection", &connection) < 0 || message_get_u64(&m, "clock", &latest) < 0)
         return -EBADMSG;
     read_clock(store, &m, latest, strcmp(boot, session->boot) == 0);
@@ -71,25 +75,49 @@ int session_open(struct store_redis *store) {
     return id_make(store->session.id);
 }
 
+static void write_file(struct store_redis *store, const struct message_writer *w) {
+    const struct session *session = &store->session;
+    int r = w->error < 0 ? w->error : file_write_atomic(session->path, w->text, w->size, 0600);
+
+    if (r < 0)
+        journal_log(store_redis_journal(store), LOG_WARNING,
+                    "%s: cannot write (%s), a restart will begin a new session", session->path, strerror(-r));
+}
+
+static void begin_file(const struct session *session, struct message_writer *w) {
+    message_begin(w, "session");
+    if (session->namespace[0])
+        message_put(w, "namespace", session->namespace);
+}
+
 static void session_save(struct store_redis *store) {
     struct session *session = &store->session;
     struct message_writer w;
-    int r;
 
     if (!session->path)
         return;
-    message_begin(&w, "session");
+    begin_file(session, &w);
     message_put(&w, "boot", session->boot);
     message_put(&w, "session", session->id);
     message_put_u64(&w, "connection", session->connection);
     message_put_u64(&w, "clock", store->clock.latest);
     message_put_u64(&w, "clock-since", store->clock.since);
     session->clock_saved = store->clock.observed_at;
-    r = w.error < 0 ? w.error : file_write_atomic(session->path, w.text, w.size, 0600);
-    if (r < 0)
-        journal_log(store_redis_journal(store), LOG_WARNING,
-                    "%s: cannot write (%s), a restart will begin a new session", session->path,
-                    strerror(-r));
+    write_file(store, &w);
+}
+
+void session_note_namespace(struct store_redis *store, const char *id) {
+    struct session *session = &store->session;
+
+    if (*id == '\0' || strcmp(session->namespace, id) == 0)
+        return;
+    (void) snprintf(session->namespace, sizeof(session->namespace), "%s", id);
+    session_save(store);
+}
+
+void session_forget_namespace(struct store_redis *store) {
+    store->session.namespace[0] = '\0';
+    session_save(store);
 }
 
 void session_save_clock(struct store_redis *store) {
@@ -99,7 +127,13 @@ void session_save_clock(struct store_redis *store) {
 
 void session_forget(struct store_redis *store) {
     const char *path = store->session.path;
+    struct message_writer w;
 
+    if (path && store->session.namespace[0]) {
+        begin_file(&store->session, &w);
+        write_file(store, &w);
+        return;
+    }
     if (path && unlink(path) < 0 && errno != ENOENT)
         journal_log(store_redis_journal(store), LOG_WARNING, "%s: cannot remove: %s", path, strerror(errno));
 }

@@ -16,6 +16,7 @@ struct session {
     char id[ID_TEXT_SIZE];
     char replaced[ID_TEXT_SIZE]; /* the session that this one replaces; "": none, or Redis has ended it */
     char boot[ID_TEXT_SIZE];
+    char namespace[ID_TEXT_SIZE]; /* the id of the namespace that this host is or was in; "": none yet */
     uint64_t connection; /* number of the current connection */
     bool is_from_file;   /* continued from an earlier berthd, not yet confirmed by Redis */
     bool awaits_stops;   /* no hello before all lost claims have stopped */
@@ -35,7 +36,10 @@ void session_skip_connections(struct store_redis *store, uint64_t connection);
 void session_confirm(struct store_redis *store);
 /* Writes the clock to the file if it has changed. */
 void session_save_clock(struct store_redis *store);
-/* Removes the file: the session was ended by a bye. */
+/* Takes the id of the namespace, "": it has none yet; or forgets it. */
+void session_note_namespace(struct store_redis *store, const char *id);
+void session_forget_namespace(struct store_redis *store);
+/* The session was ended by a bye: leaves the id of the namespace in the file, or removes it. */
 void session_forget(struct store_redis *store);
 /* Returns whether claims of an earlier berthd were lost with a session that Redis does not know. */
 bool session_has_lost_claims(const struct store_redis *store);

@@ -67,6 +67,21 @@ int store_redis_use(struct store *base, const struct redis_settings *settings) {
     return link_use(store_redis_of(base), settings);
 }
 
+int store_redis_accept(struct store *base) {
+    struct store_redis *store = store_redis_of(base);
+
+    if (!hello_is_of_another_namespace(store))
+        return STORE_E_UNKNOWN;
+    session_forget_namespace(store);
+    limits_forget_overrides(store);
+    session_lose(store, "another namespace was accepted");
+    clock_forget(store);
+    epoch_init(store);
+    samples_reset(store);
+    base->known = 0;
+    return 0;
+}
+
 int store_redis_check(const struct redis_settings *settings, char *why, size_t size) {
     return settings->tls.is_used ? tls_settings_check(&settings->tls, clock_realtime(), why, size) : 0;
 }

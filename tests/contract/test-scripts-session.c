@@ -182,6 +182,29 @@ static void test_shorter_lease(void) {
     script_end();
 }
 
+#define ONE "11111111111111111111111111111111"
+#define TWO "22222222222222222222222222222222"
+
+/* The namespace has the id of the first host that was in one, or, after grace, of the first that proposes one. */
+static void test_namespace_id(void) {
+    script_begin();
+    EXPECT(script_field("meta", "id"), "nothing");
+    EXPECT(script_say("hello s1 2 ~ s1 m1 v1 30000000 0 0 $ 0 0 0 f00d,+" ONE " 0"), "ok $ 0 0 * " ONE);
+    EXPECT(script_field("meta", "id"), ONE);
+    EXPECT(script_say("hello s2 2 ~ s2 m1 v1 30000000 0 0 $ 0 0 0 f00d,+" TWO " 0"), "ok $ 0 0 * " ONE);
+    EXPECT(script_say("hello s2 3 ~ s2 m1 v1 30000000 0 0 $ 0 0 0 f00d,=" ONE " 0"), "ok $ 0 0 * " ONE);
+    EXPECT(script_say("hello s2 4 ~ s2 m1 v1 30000000 0 0 $ 0 0 2 f00d,=" TWO " 0"), "other " ONE);
+    EXPECT(script_say("hello s2 3 ~ s2 m1 v1 30000000 0 0 $ 0 0 0 f00d,=" ONE " 0"), "ok $ 0 0 *"); /* nothing was done */
+    script_fail_over();
+    EXPECT(script_say("hello s1 3 ~ s1 m1 v1 30000000 0 0 $ 0 0 0 f00d,=" ONE " 0"), "ok f00d * " ONE);
+    script_tell("HDEL " META " id");
+    EXPECT(script_say("hello s1 4 ~ s1 m1 v1 30000000 0 0 f00d 0 0 0 f00e,+" ONE " 0"), "ok f00d 0 1 * "); /* in grace */
+    EXPECT(script_field("meta", "id"), "nothing");
+    EXPECT(script_say("hello s2 5 ~ s2 m1 v1 30000000 0 0 f00d 0 0 0 f00e,=" TWO " 0"), "ok f00d 0 1 * " TWO);
+    script_learn_epoch();
+    script_end();
+}
+
 /* A session that is being ended does not count, not even for itself when it comes back with another lease.
  * */
 static void test_lease_after_end_begun(void) {
@@ -193,6 +216,7 @@ static void test_lease_after_end_begun(void) {
 }
 
 static CU_TestInfo tests[] = {
+    {"the id of a namespace", test_namespace_id},
     {"expiry", test_expiry},
     {"expiry in parts", test_expiry_in_parts},
     {"connections", test_connections},

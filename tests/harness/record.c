@@ -52,6 +52,7 @@ static const struct {
     {"guard-died", "job run"},
     {"redis-connected", "clock redis"},
     {"redis-moved", "redis reason"},
+    {"namespace-differs", "redis reason"},
     {"redis-lost", "reason"},
     {"grace-begun", ""},
     {"grace-ended", ""},

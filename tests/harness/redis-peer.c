@@ -194,7 +194,7 @@ static void answer_script(struct peer_answer *a, int script, const redisReply *c
     a->line = script == REDIS_SCRIPT_CLAIM || script == REDIS_SCRIPT_RELEASE;
     switch (script) {
     case REDIS_SCRIPT_HELLO:
-        peer_answer_put(a, "[ ok %u 0 0 %llu 1 %llu [ ] [ [ db 2 4 1 ] ] [ ] [ ] [ ] %llu ]", p.epoch, ++p.count, p.clock, p.clock);
+        peer_answer_put(a, "[ ok %u 0 0 %llu 1 %llu [ ] [ [ db 2 4 1 ] ] [ ] [ ] [ ] %llu '' ]", p.epoch, ++p.count, p.clock, p.clock);
         break;
     case REDIS_SCRIPT_BYE: peer_answer_put(a, "[ ok %u 0 [ ] ]", p.epoch); break;
     case REDIS_SCRIPT_HEARTBEAT:

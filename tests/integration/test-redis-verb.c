@@ -132,6 +132,27 @@ static void test_away(void) {
     TEST_INT(berth(ant, "grace --end"), 0);
 }
 
+/* Another Redis that has a namespace of the same name. */
+static void test_accept(void) {
+    struct host *ant = host_up("ant", POOLS);
+
+    TEST_INT(berth(ant, "redis --accept"), 64);
+    TEST_STRING(berth_err, "berth: nothing to accept: Redis has no other namespace than the one of this host\n");
+    host_mark(ant);
+    freeReplyObject(redis_command(&cluster.redis, "FLUSHALL"));
+    freeReplyObject(redis_command(&cluster.redis, "HSET berth:{test}:meta schema 1 id 0123456789abcdef0123456789abcdef"));
+    host_await(ant, "namespace-differs", " ");
+    TEST_INT(berth(ant, "redis"), 69);
+    CU_ASSERT(strstr(berth_out, ": this Redis has another namespace") != NULL);
+    TEST_INT(berth(ant, "limit db 1"), 69);
+    CU_ASSERT(strstr(berth_err, "this Redis has another namespace \"test\" than the one that this host was in: wrong url?") != NULL);
+    TEST_INT(berth(ant, "run -n -p db -- true"), 75);
+    TEST_INT(berth(ant, "redis --accept"), 0);
+    host_await(ant, "redis-connected", " ");
+    TEST_INT(berth(ant, "grace --end"), 0);
+    TEST_INT(berth(ant, "run -p db -- true"), 0);
+}
+
 static void write_password(const char *path, const char *password) {
     FILE *f = fopen(path, "we");
 
@@ -192,6 +213,7 @@ static CU_TestInfo tests[] = {
     {"connected", test_connected},
     {"warnings", test_warnings},
     {"away", test_away},
+    {"accept", test_accept},
     {"reload", test_reload},
     {"none", test_none},
     CU_TEST_INFO_NULL,

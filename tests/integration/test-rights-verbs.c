@@ -149,6 +149,7 @@ static const struct row {
     {"Pause", "{\"pool\":\"open\"}", "nnynny"},
     {"Resume", "{\"pool\":\"open\"}", "nnynny"},
     {"Revoke", "{\"claim\":\"00000000000000000000000000000000\"}", "nnynny"},
+    {"AcceptNamespace", "{}", "nnynny"},
     {"EndGrace", "{}", "nnynny"},
     {"Hold", "{\"name\":\"a\",\"nowait\":true,\"pools\":[\"open\"]}", "nyynyy"},
     {"Hold", "{\"name\":\"a\",\"nowait\":true,\"pools\":[\"narrow\"]}", "nnynyy"},

@@ -2,7 +2,7 @@
 -- Part of scripts, for all but their fast path ("--#include core" inserts this text): the namespace's state, the hybrid clock,
 -- epochs, records of claims, limits. Expects `call`, `meta` (KEYS[1]) and `at` (its prefix).
 --
--- meta    hash  schema epoch began replid grace grace_elapsed clock lead heartbeat_count lease unsettled
+-- meta    hash  id schema epoch began replid grace grace_elapsed clock lead heartbeat_count lease unsettled
 --               override_version override_expiry broken(a key was deleted);
 --               epoch: the random id of this epoch; began: the clock when it began; lead: how far the clock runs ahead of TIME, µs
 --               c:SESSION = "connection last-token", h:HOST = session, o:POOL = override;

@@ -11,7 +11,9 @@
 --       latest     an upper bound of all numbers drawn so far, as this host knows it; used in grace (R10)
 --       epoch      the last one it knew, 0: none;  own: as in heartbeat, 0 if that call was sent a lease ago;  dead: as in heartbeat
 --       lost       1: Redis lost data of that epoch;  2: a script failed and may have done half of its work;  0: neither
---       fresh      a new random id, for the epoch that begins here if there is none
+--       fresh      a new random id, for the epoch that begins here if there is none. Behind it may stand the id of a namespace:
+--                  ,=ID  the one that this host was in;  ,+ID  a new one. A namespace that has no id gets the first; in grace
+--                  not the second, because a host that was in the namespace before may still come
 --       limits     how many, then for each: pool limit; limit "host": a pool of scope host on this host
 --       then the overrides that it knows, for each: pool version limit until-µs by restore reason
 -- Reply {'ok', epoch, more, grace, count, known(1: the session was there), latest, overrides, differing, undeclared, ended,
@@ -20,9 +22,11 @@
 --           many declare it with scope host, if others share it
 --         the rest as in heartbeat
 --         limits_effective_after: the last number drawn before these limits took effect
+--         then the id of the namespace; '': it has none yet
 --       {'lease-differs', epoch, more, count, lease-µs, latest, ended, reclaimed, undeclared}: a live session has another lease (R4)
 --       {'name-taken', the same}: a live session of this host name on another machine
 --       {'again'}: old data is being removed, and the bound of this call was reached
+--       {'other', id}: the host was in a namespace of another id; nothing was done
 --       {'gone'}: the session belongs to another machine;  {'stale', connection}: there was a newer connection
 --       {'schema', n}: the data is newer than this script;  {'none'}: the key of that name exists (R17)
 -- Cost  about 15 calls and 6 a pool declared
@@ -30,7 +34,8 @@ local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
 local FIRST_LIMIT = 16
 local s, connection, replaced, host, machine, version, own_lease, highest_number, remembered_clock, own_epoch, own_count,
-    expired_count, lost, fresh_epoch, n_limits = unpack(ARGV, 1, FIRST_LIMIT - 1)
+    expired_count, lost, fresh, n_limits = unpack(ARGV, 1, FIRST_LIMIT - 1)
+local fresh_epoch, how_known, own_id = string.match(fresh, '^(%w+),?([=+]?)(%w*)$')
 local FIRST_OVERRIDE, OVERRIDE_WORDS = FIRST_LIMIT + 2 * tonumber(n_limits), 7
 local declared, scope = {}, {} -- declared: {pool, limit or 'host', ...};  scope: pool -> 'host' or 'limit'
 for i = FIRST_LIMIT, FIRST_OVERRIDE - 1, 2 do
@@ -38,9 +43,10 @@ for i = FIRST_LIMIT, FIRST_OVERRIDE - 1, 2 do
     scope[ARGV[i]] = ARGV[i + 1] == 'host' and 'host' or 'limit'
 end
 if call('TYPE', meta)['ok'] ~= 'hash' then call('UNLINK', meta) end
-local schema, broken = unpack(call('HMGET', meta, 'schema', 'broken'))
+local schema, broken, id = unpack(call('HMGET', meta, 'schema', 'broken', 'id'))
 if schema and tonumber(schema) > 1 then return {'schema', schema} end
 if call('EXISTS', KEYS[2]) == 1 then return {'none'} end
+if id and how_known == '=' and own_id ~= id then return {'other', id} end
 --#include core
 --#include queue
 --#include turns
@@ -249,7 +255,11 @@ declare()
 local limits_effective_after = fmt(clock)
 merge_overrides()
 local differing = find_differing()
+if not id and (how_known == '=' or how_known == '+' and not grace) then
+    id = own_id
+    call('HSET', meta, 'id', id)
+end
 settle()
 save_clock()
 return {'ok', epoch or '', more, grace and 1 or 0, count, old_connection and 1 or 0, latest(), newer_overrides(0), differing, undeclared,
-    ended, reclaimed, limits_effective_after}
+    ended, reclaimed, limits_effective_after, id or ''}
