@@ -58,10 +58,10 @@ static void test_each_refused(void) {
         const char *right, *says[2]; /* NULL: it takes part without */
     } table[] = {
         {" -info", {"NOPERM", "info"}},
-        {" -subscribe", {"NOPERM", "subscribe"}},
+        {" -ssubscribe", {"NOPERM", "ssubscribe"}},
         {" -evalsha", {"NOPERM", "evalsha"}},
         {" -script -eval", {"NOPERM", "eval"}},
-        {" -publish", {"it lacks PUBLISH", "(see redis.acl)"}},
+        {" -spublish", {"it lacks SPUBLISH", "(see redis.acl)"}},
         {" -time", {"it lacks TIME", "(see redis.acl)"}},
         {" -hset", {"it lacks HSET", "(see redis.acl)"}},
         {" -script", {NULL, NULL}},
