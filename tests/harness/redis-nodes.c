@@ -29,21 +29,24 @@ static bool is_up(struct redis_server *s) {
            strstr(reply->str, "cluster_known_nodes:3") && strstr(reply->str, "cluster_slots_assigned:16384");
 }
 
-static int start_node(struct redis_nodes *nodes, unsigned i) {
-    static char bus[NODES][8];
+static int start_server(struct redis_nodes *nodes, struct redis_server *server, unsigned i) {
     const char *extra[] = {"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "2000",
-                           "--cluster-require-full-coverage", "no", "--bind", "127.0.0.1", "--cluster-port", bus[i], "--port",
+                           "--cluster-require-full-coverage", "no", "--bind", "127.0.0.1", "--cluster-port", nodes->buses[i], "--port",
                            nodes->ports[i], NULL};
-    int r;
 
     (void) snprintf(nodes->ports[i], sizeof(nodes->ports[i]), "%u", tls_free_port());
-    (void) snprintf(bus[i], sizeof(bus[i]), "%u", tls_free_port());
-    r = redis_server_start(&nodes->servers[i], extra);
+    (void) snprintf(nodes->buses[i], sizeof(nodes->buses[i]), "%u", tls_free_port());
+    return redis_server_start(server, extra);
+}
+
+static int start_node(struct redis_nodes *nodes, unsigned i) {
+    int r = start_server(nodes, &nodes->servers[i], i);
+
     if (r < 0)
         return r;
     must(redis_command(&nodes->servers[i], "CLUSTER SET-CONFIG-EPOCH %u", i + 1));
     must(redis_command(&nodes->servers[i], "CLUSTER ADDSLOTSRANGE %u %u", i * SLOTS / NODES, (i + 1) * SLOTS / NODES - 1));
-    must(redis_command(&nodes->servers[i], "CLUSTER MEET 127.0.0.1 %s %s", nodes->ports[0], bus[0])); /* the first: itself */
+    must(redis_command(&nodes->servers[i], "CLUSTER MEET 127.0.0.1 %s %s", nodes->ports[0], nodes->buses[0])); /* the first: itself */
     return 0;
 }
 
@@ -71,7 +74,33 @@ int redis_nodes_start(struct redis_nodes *nodes) {
     return 0;
 }
 
+static bool is_in_sync(struct redis_server *s) {
+    _cleanup_reply_ redisReply *info = redis_command(s, "INFO replication");
+
+    return info && info->type == REDIS_REPLY_STRING && strstr(info->str, "master_link_status:up");
+}
+
+int redis_nodes_add_replica(struct redis_nodes *nodes, unsigned of) {
+    usec_t end = usec_add(clock_monotonic(), UP_LIMIT);
+    bool is_replica = false;
+    int r = start_server(nodes, &nodes->replica, NODES);
+
+    if (r < 0)
+        return r;
+    must(redis_command(&nodes->replica, "CLUSTER MEET 127.0.0.1 %s %s", nodes->ports[of], nodes->buses[of]));
+    while (!is_replica || !is_in_sync(&nodes->replica)) {
+        _cleanup_reply_ redisReply *reply = is_replica ? NULL : redis_command(&nodes->replica, "CLUSTER REPLICATE %s", nodes->ids[of]);
+
+        is_replica = is_replica || (reply && reply->type == REDIS_REPLY_STATUS); /* an error: it does not know the node yet */
+        if (clock_monotonic() > end)
+            return -ETIMEDOUT;
+        (void) poll(NULL, 0, 10);
+    }
+    return 0;
+}
+
 void redis_nodes_done(struct redis_nodes *nodes) {
+    redis_server_done(&nodes->replica);
     for (unsigned i = 0; i < NODES; i++)
         redis_server_done(&nodes->servers[i]);
 }

@@ -11,13 +11,17 @@
 
 struct redis_nodes {
     struct redis_server servers[NODES];
-    char ports[NODES][8];
+    struct redis_server replica; /* of one of them, after redis_nodes_add_replica() */
+    char ports[NODES + 1][8];    /* the last: the replica's */
+    char buses[NODES + 1][8];
     char ids[NODES][41];
 };
 
 /* Starts them and waits until each knows that the cluster is up. 0 or a negative errno. */
 int redis_nodes_start(struct redis_nodes *nodes);
 void redis_nodes_done(struct redis_nodes *nodes);
+/* Starts a replica of a node, and waits until it has the node's data. 0 or a negative errno. */
+int redis_nodes_add_replica(struct redis_nodes *nodes, unsigned of);
 
 /* The slot of a key, and the node that has it. */
 unsigned redis_nodes_slot(struct redis_nodes *nodes, const char *key);

@@ -14,7 +14,7 @@
 #define POOLS "pool \"db\" { limit = 2 }\n"
 
 static struct redis_nodes nodes;
-static char urls[NODES][48];
+static char urls[NODES][96];
 
 static void stop_nodes(void) {
     redis_nodes_done(&nodes);
@@ -79,6 +79,39 @@ static void test_move(void) {
     TEST_INT(host_count(bee, "redis-lost", " "), 0);
 }
 
+/* The node of the namespace is killed, and its replica takes over. The run lives through it, and the limit holds. */
+static void test_failover(void) {
+    unsigned slot = redis_nodes_slot(&nodes, "berth:{test}:meta"), owner = redis_nodes_owner(&nodes, slot);
+    char job[700], address[32];
+    struct host *ant, *bee;
+    struct child *waiting;
+    usec_t killed;
+
+    CU_ASSERT_FATAL(redis_nodes_add_replica(&nodes, owner) == 0);
+    (void) snprintf(urls[0], sizeof(urls[0]), "redis://127.0.0.1:%s,127.0.0.1:%s,127.0.0.1:%s", nodes.ports[0], nodes.ports[1],
+                    nodes.ports[2]);
+    (void) snprintf(job, sizeof(job), "job \"long\" { %s pools = {\"db:2\"} }\n", witness_at_gate("long", 0));
+    cluster.lease = "12s";
+    cluster.master = &nodes.replica;
+    ant = add_host("ant", 0, job);
+    bee = add_host("bee", 0, "");
+    TEST_INT(berth(ant, "start long"), 0);
+    host_await(ant, "started", "job=long");
+    waiting = berth_start(bee, "run -p db -- %s --id waiting", cluster.command);
+    host_await(bee, "queued", "pools=db:1");
+
+    killed = clock_boottime();
+    redis_server_kill(&nodes.servers[owner]);
+    (void) snprintf(address, sizeof(address), "redis=127.0.0.1:%s", nodes.ports[NODES]);
+    host_await(ant, "redis-connected", "%s", address);
+    host_await(bee, "redis-connected", "%s", address);
+    CU_ASSERT(clock_boottime() - killed < 12 * USEC_PER_SEC);
+    TEST_INT(host_count(bee, "granted", "pools=db:1"), 0);
+    gate_open(&cluster.gate);
+    host_await(ant, "exited", "job=long result=success");
+    TEST_INT(berth_end(waiting), 0);
+}
+
 /* The first host of the url is not there, and the second one is a node without the slot. */
 static void test_hosts(void) {
     unsigned slot = redis_nodes_slot(&nodes, "berth:{test}:meta"), owner = redis_nodes_owner(&nodes, slot);
@@ -91,7 +124,7 @@ static void test_hosts(void) {
     TEST_INT(berth(ant, "run -p db -- true"), 0);
 }
 
-static CU_TestInfo tests[] = {{"the slot moves", test_move}, {"hosts of the url", test_hosts}, CU_TEST_INFO_NULL};
+static CU_TestInfo tests[] = {{"the slot moves", test_move}, {"hosts of the url", test_hosts}, {"failover", test_failover}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {{.pName = "cluster", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests}, CU_SUITE_INFO_NULL};
