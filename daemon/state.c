@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <syslog.h>
 #include <unistd.h>
@@ -60,14 +59,17 @@ static int make_directories(const struct state *state) {
     return r;
 }
 
+/* A record lock, which ends with its process: a child that has not reached its exec yet would hold a flock() of a
+ * killed berthd on. */
 static int take_lock(struct state *state) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     _cleanup_close_ int fd = -1;
     char path[STATE_PATH_SIZE];
     int r;
 
     fd = open(format_path(state, LOCK, path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0) {
-        r = -errno;
+    if (fd < 0 || fcntl(fd, F_SETLK, &lock) < 0) {
+        r = errno == EACCES && fd >= 0 ? -EWOULDBLOCK : -errno;
         if (r == -EWOULDBLOCK)
             log(state, LOG_ERR, "another berthd has %s: one runs in a runtime directory", path);
         else

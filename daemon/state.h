@@ -31,7 +31,7 @@ struct state {
     char directory[RUNTIME_DIRECTORY_MAX + 1];
     struct journal *journal;
     struct removals *removals; /* records that could not be removed yet */
-    int lock_fd;               /* flock: one berthd in a runtime directory; -1: not taken */
+    int lock_fd;               /* one berthd in a runtime directory; -1: not taken */
 };
 
 /* Makes the folders and takes the lock. journal, removals: the caller's, and kept. Negative errno: logged.

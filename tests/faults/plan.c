@@ -176,7 +176,8 @@ static void run_load(struct bed *b, struct plan *p) {
         struct host *h = b->load.hosts[i].host;
 
         if (h->berthd && h->berthd->ended && !h->abandoned) {
-            printf("%s ended by itself, status %d, signal %d\n", h->name, h->berthd->exit_code, h->berthd->signal);
+            printf("%s ended by itself, status %d, signal %d; it said:\n%s\n", h->name, h->berthd->exit_code, h->berthd->signal,
+                   child_text(h->berthd, 2));
             CU_FAIL("berthd ended by itself");
         }
     }

@@ -2,11 +2,9 @@
 
 /* What a job's attempts and its health are after its host went down without warning. */
 
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -185,19 +183,6 @@ static void not_retried(void) {
     TEST_INT(host_count(ant, "started", "job=hook"), 0);
 }
 
-/* A berth-runner that is about to be executed has the lock of a killed berthd for a moment. */
-static void await_lock(void) {
-    char path[128];
-    int fd;
-
-    snprintf(path, sizeof(path), "%s/lock", ant->runtime);
-    fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    CU_ASSERT(flock(fd, LOCK_EX) == 0);
-    (void) close(fd);
-}
-
 /* The first berthd of a boot may be killed at any time: the attempts go on once. */
 static void killed_after_the_reboot(void) {
     for (int i = 0; i < 12; i++) {
@@ -210,7 +195,6 @@ static void killed_after_the_reboot(void) {
         host_launch(ant);
         (void) usleep((useconds_t) (i * 3000));
         host_kill(ant);
-        await_lock();
         host_start(ant);
         settle();
         TEST_INT(host_count(ant, "granted", "job=job attempt=2") <= 1, 1);
