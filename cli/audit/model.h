@@ -35,6 +35,7 @@ struct audit_host {
     usec_t answer_lost; /* the latest time at which a reply of Redis may have been lost, see lost-answers.c; 0: never */
     struct audit_absence *absences; /* by `from` */
     size_t n_absences, absences_allocated;
+    uint64_t last_number; /* while queue-presence.c reads events: the highest that it logged so far */
     struct maxima ends; /* `to` of each */
 };
 

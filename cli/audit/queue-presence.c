@@ -33,15 +33,24 @@ static void end_absence(const struct audit *a, struct audit_absence *x, const st
         x->claimed_until = e->clock;
 }
 
-static int add_own(struct audit *a, struct audit_host *h, const struct entry *e) {
-    /* the host had received all replies up to this number */
-    uint64_t from = e->clock > 0 ? e->clock : usec_sub(audit_hosts_time(a, e), a->options->tolerance);
+/* From when on the host may have missed a grant before this loss: it had received all replies up to the number that it
+ * logs. A berthd that has just been started logs none. Redis may have granted a claim, and lost that, since the last
+ * number of the host's berthd before. */
+static uint64_t begin_of_absence(const struct audit *a, const struct audit_host *h, const struct entry *e) {
+    uint64_t at = usec_sub(audit_hosts_time(a, e), a->options->tolerance);
+    uint64_t last = usec_sub(h->last_number, a->options->tolerance);
 
+    if (e->clock > 0)
+        return e->clock;
+    return last > 0 && last < at ? last : at;
+}
+
+static int add_own(struct audit *a, struct audit_host *h, const struct entry *e) {
     if (strcmp(e->event, "redis-connected") == 0 || strcmp(e->event, "grace-ended") == 0)
         for (size_t i = h->n_absences; i-- > 0 && h->absences[i].to == UINT64_MAX;)
             end_absence(a, &h->absences[i], e);
     else if (strcmp(e->event, "grace-begun") == 0 || strcmp(e->event, "session-lost") == 0)
-        return add_absence(h, from, audit_hosts_time_latest(a, e));
+        return add_absence(h, begin_of_absence(a, h, e), audit_hosts_time_latest(a, e));
     return 0;
 }
 
@@ -138,11 +147,14 @@ static int read_hosts(struct audit *a, const struct returns *r) {
 
     for (size_t i = 0; i < a->n_events && k == 0; i++) {
         const struct entry *e = a->events[i];
+        struct audit_host *h = audit_event_is_of_another(e) ? NULL : audit_hosts_find(a, e->host);
 
+        if (h && !e->run)
+            k = add_own(a, h, e);
+        if (h && (e->clock > h->last_number || e->token > h->last_number))
+            h->last_number = e->clock > e->token ? e->clock : e->token;
         if (e->run)
             continue;
-        if (!audit_event_is_of_another(e))
-            k = add_own(a, audit_hosts_find(a, e->host), e);
         if (strcmp(e->event, "host-expired") == 0 || strcmp(e->event, "grace-begun") == 0)
             logged_at[n++] = e;
     }

@@ -114,6 +114,30 @@ static void test_absent(void) {
     audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "run e");
 }
 
+/* While no berthd ran on ant, Redis granted e and lost that. The next berthd claims again. Without a loss of data e has
+ * waited. */
+static void test_granted_unseen(void) {
+    for (int lost = 0; lost < 2; lost++) {
+        const char *first = ant.process;
+
+        audit_fixture_add_good_runs();
+        audit_fixture_end(&ant, 1300, "c", "db:1");
+        audit_fixture_grant(&bee, 1250, 1501, "f", "db:1");
+        ant.process = "ant.next", ant.seq = 0;
+        audit_fixture_limits(&ant, 1650, "ready", "own:1/host");
+        if (lost)
+            audit_fixture_add_event(&ant, 1660, "grace-begun", NULL, NULL);
+        audit_fixture_declare(&ant, 1670, "redis-connected", "db:1/declared");
+        audit_fixture_end(&bee, 2000, "f", "db:1");
+        audit_fixture_grant(&ant, 1200, 2001, "e", "db:1");
+        if (lost)
+            audit_fixture_expect_proof();
+        else
+            audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "run e");
+        ant.process = first;
+    }
+}
+
 static void test_tokens(void) {
     int twice = 0;
 
@@ -200,7 +224,8 @@ static void test_set_back(void) {
 }
 
 static CU_TestInfo tests[] = {{"order", test_order},         {"claimed again", test_claimed_again},
-                              {"absent", test_absent},       {"tokens", test_tokens},
+                              {"absent", test_absent},       {"granted unseen", test_granted_unseen},
+                              {"tokens", test_tokens},
                               {"continue", test_continue},   {"set back", test_set_back},
                               CU_TEST_INFO_NULL};
 
