@@ -222,6 +222,26 @@ static void killed_while_it_retries(void) {
     TEST_INT(host_count(ant, "started", "job=soon"), 1); /* of this berthd */
 }
 
+/* Nothing can be remembered over a reboot here: within a boot the runtime directory is enough. */
+static void killed_without_a_state_directory(void) {
+    host_stop(ant);
+    host_set_config(ant, "state-directory = \"/proc/none/at/all\"\n"
+                         "job \"soon\" { command = {\"/bin/false\"} retry = 1 retry-delay = \"1h\" retry-delay-max = \"1h\" }\n"
+                         "job \"patient\" { command = {\"/bin/false\"} broken-after = 2 on-broken = {\"hook\"} }\n"
+                         "job \"hook\" { command = {\"/bin/true\"} }\n");
+    host_start(ant);
+    TEST_INT(berth(ant, "start soon"), 0);
+    host_await(ant, "retry", "job=soon attempt=2");
+    TEST_INT(berth(ant, "start patient --wait"), 1);
+    host_kill(ant);
+    host_start(ant);
+    TEST_INT(berth(ant, "start patient --wait"), 1);
+    host_await(ant, "broken", "job=patient");
+    host_await(ant, "exited", "job=hook");
+    pass_delay();
+    host_await(ant, "gave-up", "job=soon attempt=2 reason=attempts");
+}
+
 static void stopped_and_started_while_it_retries(void) {
     TEST_INT(berth(ant, "start slow"), 0);
     host_await(ant, "retry", "job=slow attempt=2");
@@ -331,6 +351,7 @@ static CU_TestInfo retries[] = {
     {"success-on", success_on},
     {"drained", drained},
     {"killed while it retries", killed_while_it_retries},
+    {"killed without a state directory", killed_without_a_state_directory},
     {"stopped and started while it retries", stopped_and_started_while_it_retries},
     {"withdrawn while it waits", withdrawn_while_it_waits},
     {"undefined while it retries", undefined_while_it_retries},
