@@ -11,6 +11,7 @@
 #include "tests/harness/test.h"
 
 #define META "berth:{test}:meta"
+#define NONE "berth:{test}:none"
 
 static void save(struct bed *b, struct injection *i) {
     _cleanup_reply_ redisReply *reply = redis_command(b->master, "SAVE");
@@ -120,8 +121,8 @@ static void forget_and_excuse(struct bed *b, struct injection *i) {
 
 static redisReply *say(struct bed *b, enum redis_script script, const char *words) {
     char copy[512], *rest = copy, *word;
-    const char *argv[40] = {"EVALSHA", redis_script_sha(script), "1", META, CROWD};
-    int argc = 5;
+    const char *argv[40] = {"EVALSHA", redis_script_sha(script), "2", META, NONE, CROWD};
+    int argc = 6;
 
     redis_number(b->master, "EXISTS " META); /* connects if need be */
     snprintf(copy, sizeof(copy), "%s", words);
@@ -136,11 +137,12 @@ static bool is_ok(const redisReply *r) {
 
 static void ask_for(struct bed *b, const char *epoch) {
     char ids[CROWD_CALL][16];
-    const char *argv[9 + 2 * CROWD_CALL] = {"EVALSHA", redis_script_sha(REDIS_SCRIPT_CLAIMS), "1", META, CROWD, "1", epoch, "db", "1000000"};
+    const char *argv[10 + 2 * CROWD_CALL] = {"EVALSHA", redis_script_sha(REDIS_SCRIPT_CLAIMS), "2",  META,    NONE, CROWD, "1",
+                                             epoch,     "db",                                  "1000000"};
     unsigned calls = 0;
 
     for (unsigned n = 0; n < CROWD_SIZE; calls++) {
-        int argc = 9;
+        int argc = 10;
 
         for (size_t k = 0; k < CROWD_CALL && n < CROWD_SIZE; k++, n++) {
             snprintf(ids[k], sizeof(ids[k]), "c%u", n);
