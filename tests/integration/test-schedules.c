@@ -226,6 +226,18 @@ static void edited(void) {
     TEST_INT(host_count(ant, "missed", " "), 0);
 }
 
+/* The schedule is edited while berthd is down: 12:05 is no due time of the old one. */
+static void edited_while_down(void) {
+    HOST_AT("2027-05-01T12:01:00Z", "job \"h\" { " QUICK HOURLY "}\n" MARKER);
+    host_kill(ant);
+    clock_at("2027-05-01T12:10:00Z", 0);
+    host_set_config(ant, "job \"h\" { " QUICK "schedule = {\"5 * * * *\"} zone = \"UTC\" }\n" MARKER);
+    host_start(ant);
+    await_marker();
+    TEST_INT(host_count(ant, "started", "job=h"), 0);
+    TEST_INT(host_count(ant, "missed", "job=h"), 0);
+}
+
 static void drained(void) {
     HOST_AT("2027-05-01T11:59:50Z", "job \"h\" { " QUICK HOURLY "}\n" MARKER);
     TEST_INT(berth(ant, "drain"), 0);
@@ -328,6 +340,7 @@ static CU_TestInfo tests[] = {
     {"newest-alone", newest_alone},
     {"clock-is-set", clock_is_set},
     {"edited", edited},
+    {"edited while down", edited_while_down},
     {"drained", drained},
     {"overlap", overlap},
     {"no-state-directory", no_state_directory},
