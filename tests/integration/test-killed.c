@@ -63,6 +63,15 @@ static void kill_berth_run(bool restart_berthd) {
     CU_ASSERT(seen("outer")->end == 0);
 }
 
+/* `berth run -v` has its hold, and waits. */
+static void await_waiting(struct child *c) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+
+    while (!strstr(child_text(c, 2), "waiting") && !c->ended && clock_boottime() < until)
+        child_turn(until);
+    TEST_FATAL(strstr(child_text(c, 2), "waiting") != NULL, "it does not wait");
+}
+
 /* The next berthd knows the grant, although the client has reported nothing yet. */
 static void berthd_is_killed_after_a_grant(void) {
     struct child *first, *second;
@@ -70,8 +79,8 @@ static void berthd_is_killed_after_a_grant(void) {
 
     ant = host_up("ant", POOLS);
     first = berth_at_gate(ant, "-p db:2", "first", "started");
-    second = berth_start(ant, "run -p db:2 --name second -- %s --id second", cluster.command);
-    host_await(ant, "queued", "job=second");
+    second = berth_start(ant, "run -v -p db:2 --name second -- %s --id second", cluster.command);
+    await_waiting(second);
     child_kill(second, SIGSTOP);
     gate_open(&cluster.gate);
     TEST_INT(berth_end(first), 0);
