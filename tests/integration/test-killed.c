@@ -85,6 +85,7 @@ static void berthd_is_killed_after_a_grant(void) {
     gate_open(&cluster.gate);
     TEST_INT(berth_end(first), 0);
     snprintf(token, sizeof(token), "%s", event_get(host_await(ant, "granted", "job=second"), "token"));
+    TEST_INT(host_pool(ant, "db", "used"), 2); /* berthd answers, so it has sent the hold, too */
     host_kill(ant);
     host_start(ant);
     host_await(ant, "redis-connected", " ");

@@ -102,6 +102,12 @@ static void test_warnings(void) {
     cluster.redis_extra = NULL;
 }
 
+/* The state is "connecting" until the first heartbeat is answered. */
+static void await_heartbeat(struct host *h) {
+    for (usec_t until = clock_boottime() + HOST_PATIENCE; berth(h, "redis") == 69 && clock_boottime() < until;)
+        ;
+}
+
 static void test_away(void) {
     struct host *ant = host_up("ant", POOLS);
     json_t *json;
@@ -124,6 +130,7 @@ static void test_away(void) {
     host_mark(ant);
     TEST_INT(redis_server_resume(&cluster.redis), 0);
     host_await(ant, "redis-connected", " ");
+    await_heartbeat(ant);
     json = berth_json(ant, "redis");
     CU_ASSERT(berth_number_at(json, "grace_ms") > 0 && berth_number_at(json, "grace_ms") <= 3000); /* it has lost its data */
     json_decref(json);
