@@ -98,6 +98,7 @@ while read -r part owner; do
     fi
 done <<EOF
 link link
+stop stop
 renewal renewal
 handshake handshake
 session session

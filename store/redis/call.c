@@ -71,7 +71,7 @@ bool call_handle_common_reply(struct store_redis *store, const struct redisReply
                               enum link_phase during) {
     const char *error = reply_error(reply),
                *word = reply_text(reply_text(reply) ? reply : reply_at(reply, 0));
-    bool is_current = store->link.phase == during && !store->link.is_stopping;
+    bool is_current = store->link.phase == during && !store->stop.is_under_way;
 
     if (error) {
         handle_error(store, error, is_current);

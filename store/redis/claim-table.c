@@ -81,7 +81,7 @@ static void claim_table_on_finish(void *userdata) {
     struct list due = LIST_INIT(due);
     struct claim_entry *entry;
 
-    if (store->link.is_stopping)
+    if (store->stop.is_under_way)
         return;
     /* Those that a listener adds are for the next turn. */
     while ((entry = list_first(&store->table.finished, struct claim_entry, finish))) {

@@ -260,7 +260,7 @@ static void handshake_on_recheck(const struct redisReply *reply, void *userdata)
     struct store_redis *store = userdata;
     const char *info = reply_text(reply);
 
-    if (store->link.phase == PHASE_LIVE && !store->link.is_stopping && info)
+    if (store->link.phase == PHASE_LIVE && !store->stop.is_under_way && info)
         (void) take_info(store, info);
 }
 

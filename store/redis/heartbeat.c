@@ -32,7 +32,7 @@ void heartbeat_drop_deadline(struct store_redis *store) {
 static void heartbeat_on_deadline(void *userdata) {
     struct store_redis *store = userdata;
 
-    if (heartbeat_is_past_deadline(store) && !store->link.is_stopping)
+    if (heartbeat_is_past_deadline(store) && !store->stop.is_under_way)
         session_lose(store, "no heartbeat was answered in time");
 }
 
@@ -170,7 +170,7 @@ void heartbeat_send(struct store_redis *store) {
     struct heartbeat *heartbeat = &store->heartbeat;
     usec_t now = clock_boottime();
 
-    if (store->link.phase != PHASE_LIVE || store->link.is_stopping)
+    if (store->link.phase != PHASE_LIVE || store->stop.is_under_way)
         return;
     if (heartbeat->is_under_way) {
         heartbeat->repeat = true;
@@ -260,7 +260,7 @@ void heartbeat_reset(struct store_redis *store) {
 
     heartbeat->is_under_way = heartbeat->repeat = heartbeat->is_answered = false;
     push_reset_gaps(store);
-    if (store->link.is_stopping) {
+    if (store->stop.is_under_way) {
         timer_off(&heartbeat->timer);
         timer_off(&heartbeat->deadline_timer);
     }

@@ -18,7 +18,7 @@ void link_log_lost(struct store_redis *store, const char *why, bool needs_admini
         journal_log(store_redis_journal(store), LOG_ERR, "Redis refuses, an administrator is needed: %s",
                     why);
     (void) snprintf(log->last_error, sizeof(log->last_error), "%s", why);
-    if (!log->is_lost && !store->link.is_stopping)
+    if (!log->is_lost && !store->stop.is_under_way)
         event_emit(store->env.events,
                    &(struct event) {.type = EVENT_REDIS_LOST, .reason = why, .redis = known_address(store)},
                    "Redis cannot be used: %s", why);

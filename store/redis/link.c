@@ -63,17 +63,6 @@ void link_close(struct store_redis *store) {
     inspect_reset(store);
 }
 
-static void link_finish_stop(struct store_redis *store, int result) {
-    store_reply_fn done = store->link.stop_done;
-
-    store->link.stop_done = NULL;
-    link_close(store);
-    admin_fail(store);
-    inspect_fail(store);
-    if (done)
-        done(result, store->link.stop_userdata);
-}
-
 void link_note_away(struct store_redis *store, const char *why) {
     (void) snprintf(store->base.away_why, sizeof(store->base.away_why), "%s", why);
     if (store->base.state != STORE_STATE_AWAY)
@@ -121,7 +110,7 @@ void link_fail(struct store_redis *store, enum redis_error error, const char *te
     if (error == REDIS_ERROR_REDIRECT && slot_redirect(store, text))
         return;
     (void) snprintf(why, sizeof(why), "%.230s%s", redis_error_text(text), is_right ? " (see redis.acl)" : "");
-    if (error == REDIS_ERROR_WAIT && store->link.phase >= PHASE_HELLO && !store->link.is_stopping) {
+    if (error == REDIS_ERROR_WAIT && store->link.phase >= PHASE_HELLO && !store->stop.is_under_way) {
         slot_wait(store, why);
         return;
     }
@@ -144,8 +133,8 @@ static void link_on_down(struct redis_connection *connection _unused_, enum redi
                          const char *text, void *userdata) {
     struct store_redis *store = userdata;
 
-    if (store->link.is_stopping)
-        link_finish_stop(store, -ENOTCONN);
+    if (store->stop.is_under_way)
+        stop_finish(store, -ENOTCONN);
     else
         link_fail(store, error, text);
 }
@@ -153,8 +142,8 @@ static void link_on_down(struct redis_connection *connection _unused_, enum redi
 static void link_on_retry(void *userdata) {
     struct store_redis *store = userdata;
 
-    if (store->link.is_stopping) {
-        link_finish_stop(store, -ENOTCONN);
+    if (store->stop.is_under_way) {
+        stop_finish(store, -ENOTCONN);
     } else if (store->link.phase == PHASE_DOWN) {
         link_connect(store);
     } else if (store->link.phase == PHASE_HELLO) {
@@ -162,41 +151,6 @@ static void link_on_retry(void *userdata) {
     } else if (store->link.phase == PHASE_CONNECTING && store->link.commands) {
         handshake_start(store);
     }
-}
-
-/* --- the end of the session --- */
-
-static void link_on_bye(const struct redisReply *reply, void *userdata);
-
-static int send_bye(struct store_redis *store) {
-    _cleanup_command_ struct redis_command command = {0};
-
-    call_begin(store, &command, REDIS_SCRIPT_BYE);
-    return call_send(store, &command, link_on_bye, store);
-}
-
-static void link_on_bye(const struct redisReply *reply, void *userdata) {
-    struct store_redis *store = userdata;
-    struct bye_reply bye;
-
-    if (bye_reply_parse(reply, &bye) == 0) {
-        limits_apply_undeclared(store, bye.undeclared, false);
-        if (bye.more > 0 && heartbeat_take_extra(store) && send_bye(store) == 0)
-            return;
-    }
-    session_forget(store);
-    link_finish_stop(store, 0);
-}
-
-void link_stop(struct store_redis *store, store_reply_fn done, void *userdata) {
-    struct redis_link *link = &store->link;
-
-    link->is_stopping = true;
-    link->stop_done = done;
-    link->stop_userdata = userdata;
-    heartbeat_reset(store);
-    if (link->phase < PHASE_HELLO || send_bye(store) != 0)
-        link_retry(store, 0); /* calls `done` a turn later */
 }
 
 /* This turn of the event loop ends. */
@@ -316,7 +270,7 @@ int link_use(struct store_redis *store, const struct redis_settings *settings) {
     }
     redis_settings_done(&link->settings);
     link->settings = copy;
-    if (link->is_stopping || (redis_dial_is_current(&link->dial) && !store->renewal.why[0]))
+    if (store->stop.is_under_way || (redis_dial_is_current(&link->dial) && !store->renewal.why[0]))
         return 0;
     link_log_note_reload(store, true);
     renewal_expect(store);

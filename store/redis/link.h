@@ -24,7 +24,6 @@ struct redis_link {
     struct redis_connection_options options; /* of both connections */
     char client_name[NAME_MAX_LENGTH + 16];
     enum link_phase phase;
-    bool is_stopping;
     bool is_replaced; /* other connections, of a renewal or to another node, are not live yet */
     struct redis_dial dial;
     struct redis_connection *commands, *pushes;
@@ -33,8 +32,6 @@ struct redis_link {
     usec_t backoff_usec;           /* the pause before the next try; 0: none */
     usec_t live_since;             /* boottime of the last complete sync */
     char address[STATUS_ADDRESS_SIZE]; /* of the connections, or of those before; "": never connected */
-    store_reply_fn stop_done;
-    void *stop_userdata;
 };
 
 /* Copies the settings. 0 or a negative errno; link_done() frees in any case. */
@@ -45,8 +42,6 @@ void link_done(struct store_redis *store);
 
 /* Connects a turn later. */
 void link_start(struct store_redis *store);
-/* Ends the session; `done` is called once. */
-void link_stop(struct store_redis *store, store_reply_fn done, void *userdata);
 /* Closes both connections and forgets the calls under way. */
 void link_close(struct store_redis *store);
 /* Does what the error requires: goes to the node that it names, waits while the slot moves, or closes both

@@ -182,7 +182,7 @@ void push_on_message(const struct redisReply *reply, void *userdata) {
     struct store_redis *store = userdata;
     char text[PUSH_SIZE_MAX];
 
-    if (store->link.is_stopping || !reply_is(reply_at(reply, KIND), "smessage"))
+    if (store->stop.is_under_way || !reply_is(reply_at(reply, KIND), "smessage"))
         return;
     if (reply_copy(reply_at(reply, TEXT), text, sizeof(text)) == 0)
         handle_push(store, text);

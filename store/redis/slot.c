@@ -20,7 +20,7 @@ usec_t slot_failover_margin(const struct store_redis *store) {
 bool slot_redirect(struct store_redis *store, const char *error) {
     struct moved moved;
 
-    if (store->link.is_stopping || moved_parse(error, &moved) < 0 || ++store->slot.n_redirects > REDIRECTS_MAX)
+    if (store->stop.is_under_way || moved_parse(error, &moved) < 0 || ++store->slot.n_redirects > REDIRECTS_MAX)
         return false;
     redis_dial_redirect(&store->link.dial, &moved);
     link_restart(store);

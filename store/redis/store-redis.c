@@ -50,7 +50,7 @@ static int store_redis_start(struct store *base) {
 }
 
 static void store_redis_stop(struct store *base, store_reply_fn done, void *userdata) {
-    link_stop(store_redis_of(base), done, userdata);
+    stop_start(store_redis_of(base), done, userdata);
 }
 
 static int store_redis_declare(struct store *base, const struct store_pool *pools, size_t n, bool drained) {

@@ -30,6 +30,7 @@
 #include "store/redis/samples.h"
 #include "store/redis/session.h"
 #include "store/redis/slot.h"
+#include "store/redis/stop.h"
 #include "store/redis/sync.h"
 #include "store/redis/turns.h"
 #include "store/redis/verify.h"
@@ -52,6 +53,7 @@ struct store_redis {
     struct redis_env env;
     struct redis_link link;
     struct link_log link_log;
+    struct store_stop stop;
     struct namespace_slot slot;
     struct renewal renewal;
     struct handshake handshake;

@@ -49,58 +49,30 @@ static struct {
 
 /* --- the listener of the store: notes grants, and releases them --- */
 
-static void on_claim(struct claim *c, void *userdata) {
-    (void) c;
-    (void) userdata;
+static void on_claim(_unused_ struct claim *c, _unused_ void *userdata) {
 }
-static void on_refused(struct claim *c, enum store_refusal refusal, const char *pool, void *userdata) {
-    (void) c;
-    (void) userdata;
+static void on_refused(_unused_ struct claim *c, enum store_refusal refusal, const char *pool, _unused_ void *userdata) {
     FUZZ_ASSERT(store_refusal_name(refusal) && pool);
 }
-static void on_lost(struct claim *c, enum store_loss loss, void *userdata) {
-    (void) c;
-    (void) loss;
-    (void) userdata;
+static void on_lost(_unused_ struct claim *c, _unused_ enum store_loss loss, _unused_ void *userdata) {
 }
-static void on_turn_refused(struct claim *c, const struct store_turn_answer *answer, void *userdata) {
-    (void) c;
-    (void) answer;
-    (void) userdata;
+static void on_turn_refused(_unused_ struct claim *c, _unused_ const struct store_turn_answer *answer, _unused_ void *userdata) {
 }
-static void on_committed(struct claim *c, bool is_ours, void *userdata) {
-    (void) c;
-    (void) is_ours;
-    (void) userdata;
+static void on_committed(_unused_ struct claim *c, _unused_ bool is_ours, _unused_ void *userdata) {
 }
-static void on_turn_superseded(struct claim *c, int64_t due, uint32_t attempt, const char *chain, void *userdata) {
-    (void) c;
-    (void) due;
-    (void) userdata;
+static void on_turn_superseded(_unused_ struct claim *c, _unused_ int64_t due, uint32_t attempt, const char *chain, _unused_ void *userdata) {
     FUZZ_ASSERT(attempt > 0 && strlen(chain) < TURN_CHAIN_SIZE);
 }
 
-static void on_turn_open(struct store *s, const struct store_open_turn *turn, void *userdata) {
-    (void) s;
-    (void) turn;
-    (void) userdata;
+static void on_turn_open(_unused_ struct store *s, _unused_ const struct store_open_turn *turn, _unused_ void *userdata) {
 }
-static void on_done(int r, void *userdata) {
-    (void) r;
-    (void) userdata;
+static void on_done(_unused_ int r, _unused_ void *userdata) {
 }
-static void on_deadline(struct store *s, usec_t deadline, void *userdata) {
-    (void) s;
-    (void) deadline;
-    (void) userdata;
+static void on_deadline(_unused_ struct store *s, _unused_ usec_t deadline, _unused_ void *userdata) {
 }
-static void on_state(struct store *s, enum store_state state, void *userdata) {
-    (void) s;
-    (void) state;
-    (void) userdata;
+static void on_state(_unused_ struct store *s, _unused_ enum store_state state, _unused_ void *userdata) {
 }
-static void on_inspected(int r, struct snapshot *snapshot, void *userdata) {
-    (void) userdata;
+static void on_inspected(int r, struct snapshot *snapshot, _unused_ void *userdata) {
     FUZZ_ASSERT((r == 0) == (snapshot != NULL));
     snapshot_free(snapshot);
 }

@@ -358,10 +358,7 @@ static void hang(bool is_stopped) {
         host_await(ant, "released", "run=%s result=not-started", run);
     }
     TEST_INT(kill(runner, SIGCONT), 0);
-    if (is_stopped)
-        TEST_INT(berth(ant, "start job --wait"), 0);
-    else
-        TEST_INT(berth_end(c), 0);
+    TEST_INT(is_stopped ? berth(ant, "start job --wait") : berth_end(c), 0);
     await_files_gone(ant, run);
     witness_read(&w, cluster.witness);
     TEST_INT(w.n, 2);

@@ -53,6 +53,17 @@ static pid_t guard_pid(char run) {
     return (pid_t) pid;
 }
 
+static void connect_again(void) {
+    t.fd = close_fd(t.fd);
+    t.fd = test_runner_connect(&t);
+    test_runner_hello(&t, t.fd);
+}
+
+static void start_again(void) {
+    test_runner_start(&t);
+    connect_again();
+}
+
 static void guard_dies(uid_t uid) {
     uint64_t start = 0;
     pid_t pid;
@@ -118,10 +129,7 @@ static void test_runner_dies(void) {
     free(test_runner_read(&t, "waits.out"));
     test_runner_end(&t, SIGKILL);
     test_await_end(t.fd);
-    test_runner_start(&t);
-    t.fd = close_fd(t.fd);
-    t.fd = test_runner_connect(&t);
-    test_runner_hello(&t, t.fd);
+    start_again();
     test_await(t.fd, &m, PROTOCOL_GUARD);
     TEST_FIELD(&m, "run", test_runner_id('1'));
     test_await(t.fd, &m, PROTOCOL_RECOVERED);
@@ -150,10 +158,7 @@ static void runner_and_guard_die(uid_t uid, bool guard_first) {
     test_runner_end(&t, SIGKILL);
     if (guard_first)
         test_kill_and_wait(guard);
-    test_runner_start(&t);
-    t.fd = close_fd(t.fd);
-    t.fd = test_runner_connect(&t);
-    test_runner_hello(&t, t.fd);
+    start_again();
     if (!guard_first) {
         test_await(t.fd, &m, PROTOCOL_GUARD);
         test_await(t.fd, &m, PROTOCOL_RECOVERED);
@@ -179,18 +184,14 @@ static void test_command_is_not_left_alone(void) {
     {
         _cleanup_free_ char *text = test_runner_read(&t, "pid");
 
-        pidfd = pidfd_open((pid_t) strtol(text, NULL, 10), 0);
+        p.fd = pidfd = pidfd_open((pid_t) strtol(text, NULL, 10), 0);
         CU_ASSERT_FATAL(pidfd >= 0);
     }
     guard = guard_pid('1');
     test_runner_end(&t, SIGKILL);
     test_kill_and_wait(guard);
-    p.fd = pidfd;
     CU_ASSERT(poll(&p, 1, 10000) == 1);
-    test_runner_start(&t); /* removes what they left */
-    t.fd = close_fd(t.fd);
-    t.fd = test_runner_connect(&t);
-    test_runner_hello(&t, t.fd);
+    start_again(); /* removes what they left */
     test_await(t.fd, &m, PROTOCOL_REPORT);
     TEST_FIELD(&m, "lost", "1");
     test_runner_done(&t);
@@ -238,8 +239,7 @@ static void let_go(void) {
     char path[80];
 
     snprintf(path, sizeof(path), "%s/go", t.directory);
-    go = fopen(path, "w");
-    CU_ASSERT_FATAL(go != NULL && fputs("\n", go) >= 0);
+    CU_ASSERT_FATAL((go = fopen(path, "w")) != NULL && fputs("\n", go) >= 0);
 }
 
 static void make_fifo(void) {
@@ -251,9 +251,7 @@ static void make_fifo(void) {
 #define WAITS TEST_SH("waits", "read x <@/go; exit 4")
 
 static void hello_tells_report(void) {
-    close_fd(t.fd);
-    t.fd = test_runner_connect(&t);
-    test_runner_hello(&t, t.fd);
+    connect_again();
     test_await(t.fd, &m, PROTOCOL_REPORT);
     TEST_FIELD(&m, "run", test_runner_id('1'));
     TEST_FIELD(&m, "code", "4");
@@ -294,8 +292,7 @@ static void test_berthd_away(void) {
     t.fd = close_fd(t.fd);
     let_go();
     test_runner_await_file(&t, '1', ".report");
-    t.fd = test_runner_connect(&t);
-    test_runner_hello(&t, t.fd);
+    connect_again();
     /* Its guard may still be ending, and be listed, too. */
     for (int i = 0; i < 3 && !(is_reported && message_is(&m, PROTOCOL_RECOVERED)); i++) {
         int r;

@@ -267,16 +267,6 @@ void redis_connection_flush(struct redis_connection *c) {
         defer_set(&c->flush);
 }
 
-/* Adds a command to those that are sent at the end of this turn. */
-static int queue_command(struct redis_connection *c, size_t argc, const char *const *argv) {
-    int r = redis_outbuf_append(&c->out, argc, argv);
-
-    if (r < 0)
-        return r;
-    redis_connection_flush(c);
-    return 0;
-}
-
 /* deadline: 0: the timeout of an answer. */
 static int call(struct redis_connection *c, size_t argc, const char *const *argv, redis_reply_fn fn, void *userdata,
                 usec_t deadline, bool subscription) {
@@ -290,11 +280,12 @@ static int call(struct redis_connection *c, size_t argc, const char *const *argv
         return -ENOMEM;
     *p = (struct pending) {.fn = fn, .userdata = userdata, .subscription = subscription};
     p->deadline = deadline > 0 ? deadline : usec_add(clock_boottime(), c->options->settings->timeout_usec);
-    r = queue_command(c, argc, argv);
+    r = redis_outbuf_append(&c->out, argc, argv);
     if (r < 0) {
         free(p);
         return r;
     }
+    redis_connection_flush(c); /* sent at the end of this turn */
     list_append(&c->pendings, &p->link);
     if (list_first(&c->pendings, struct pending, link) == p)
         arm(c);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "store/redis/store-redis.h"
+
+void stop_finish(struct store_redis *store, int result) {
+    store_reply_fn done = store->stop.done;
+
+    store->stop.done = NULL;
+    link_close(store);
+    admin_fail(store);
+    inspect_fail(store);
+    if (done)
+        done(result, store->stop.userdata);
+}
+
+static void stop_on_bye(const struct redisReply *reply, void *userdata);
+
+static int send_bye(struct store_redis *store) {
+    _cleanup_command_ struct redis_command command = {0};
+
+    call_begin(store, &command, REDIS_SCRIPT_BYE);
+    return call_send(store, &command, stop_on_bye, store);
+}
+
+static void stop_on_bye(const struct redisReply *reply, void *userdata) {
+    struct store_redis *store = userdata;
+    struct bye_reply bye;
+
+    if (bye_reply_parse(reply, &bye) == 0) {
+        limits_apply_undeclared(store, bye.undeclared, false);
+        if (bye.more > 0 && heartbeat_take_extra(store) && send_bye(store) == 0)
+            return;
+    }
+    session_forget(store);
+    stop_finish(store, 0);
+}
+
+void stop_start(struct store_redis *store, store_reply_fn done, void *userdata) {
+    store->stop = (struct store_stop) {.is_under_way = true, .done = done, .userdata = userdata};
+    heartbeat_reset(store);
+    if (store->link.phase < PHASE_HELLO || send_bye(store) != 0)
+        link_retry(store, 0); /* calls `done` a turn later */
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The end of the session: a store that stops says `bye`. */
+
+#include "store/store.h"
+
+struct store_redis;
+
+struct store_stop {
+    bool is_under_way;
+    store_reply_fn done;
+    void *userdata;
+};
+
+/* Ends the session; `done` is called once, a turn later at the earliest. */
+void stop_start(struct store_redis *store, store_reply_fn done, void *userdata);
+/* Closes both connections, and calls `done` with `result`. */
+void stop_finish(struct store_redis *store, int result);
