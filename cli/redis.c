@@ -58,16 +58,17 @@ static void print_server(const json_t *answer) {
     const json_t *tls = json_object_get(answer, "tls");
     const char *address = format_get_text(answer, "address"), *name = format_get_text(answer, "server"),
                *until = format_get_text(tls, "until");
-    char version[FORMAT_SIZE] = "", secured[FORMAT_SIZE] = "";
+    char version[FORMAT_SIZE] = "", slot[FORMAT_SIZE] = "", secured[FORMAT_SIZE] = "";
 
     if (*name)
         (void) snprintf(version, sizeof(version), " (%s %s)", name, format_get_text(answer, "version"));
     if (json_is_object(tls))
         (void) snprintf(secured, sizeof(secured), ", %s%s%s", format_get_text(tls, "version"),
                         *until ? ", certificate until " : "", until);
+    if (is_known(answer, "slot"))
+        (void) snprintf(slot, sizeof(slot), ", the node of slot " INT, format_get_number(answer, "slot"));
     if (*address)
-        print_line("server", "%s%s%s%s", address, version,
-                   strcmp(format_get_text(answer, "via"), "cluster") == 0 ? ", a node of a cluster" : "", secured);
+        print_line("server", "%s%s%s%s", address, version, slot, secured);
 }
 
 static void print_role(const json_t *answer) {

@@ -23,6 +23,7 @@ struct redis_status { /* "", 0: not known, unless there is a has_... */
     uint32_t replicas, good_replicas; /* good: not behind; known where min-replicas-to-write is not 0 */
     uint32_t clients, clients_max;
     bool is_cluster;
+    unsigned slot; /* of the namespace, in a cluster */
     unsigned scripts;        /* that are called by their hash */
     bool has_scripts;
     usec_t round_trip_usec;  /* median of the last heartbeats */

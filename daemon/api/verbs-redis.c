@@ -54,7 +54,7 @@ static json_t *json_server(const struct redis_status *status) {
                      json_known(status->server), "version", json_known(status->version), "tls",
                      json_tls(status), "role", json_known(status->role), "replicas", replicas,
                      "good_replicas", good_replicas, "policy", json_known(status->policy), "clients", clients,
-                     "clients_max", clients_max, "slot", json_null(), "scripts",
+                     "clients_max", clients_max, "slot", json_number(status->slot, status->is_cluster), "scripts",
                      json_number(status->scripts, status->has_scripts));
 }
 

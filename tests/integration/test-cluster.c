@@ -68,6 +68,7 @@ static void test_move(void) {
     AT_STRING(json, "state", "connected");
     AT_STRING(json, "via", "cluster");
     AT_STRING(json, "address", address);
+    AT_INT(json, "slot", slot);
     AT_INT(json, "margin_ms", 1000);
     json_decref(json);
 

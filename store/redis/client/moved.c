@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+
 #include "store/redis/client/moved.h"
 
 #include <errno.h>
@@ -6,6 +7,8 @@
 #include <string.h>
 
 #include "base/number.h"
+
+#define SLOTS 16384
 
 /* A host reaches the resolver and messages: it has letters, digits and these alone. */
 static bool is_host(const char *text, size_t n) {
@@ -32,4 +35,24 @@ int moved_parse(const char *error, struct moved *ret) {
     ret->host[n] = '\0';
     ret->port = (uint16_t) port;
     return 0;
+}
+
+/* CRC-16/XMODEM, as the specification of Redis Cluster requires. */
+static unsigned crc16(const char *text, size_t n) {
+    unsigned crc = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        crc ^= (unsigned) (unsigned char) text[i] << 8;
+        for (int bit = 0; bit < 8; bit++)
+            crc = (crc & 0x8000 ? crc << 1 ^ 0x1021 : crc << 1) & 0xffff;
+    }
+    return crc;
+}
+
+unsigned moved_slot(const char *key) {
+    const char *open = strchr(key, '{'), *close = open ? strchr(open, '}') : NULL;
+
+    if (close && close > open + 1)
+        return crc16(open + 1, (size_t) (close - open - 1)) % SLOTS;
+    return crc16(key, strlen(key)) % SLOTS;
 }

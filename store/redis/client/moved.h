@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A node of a cluster that another node names: "MOVED SLOT HOST:PORT". */
+/* A node of a cluster that another node names: "MOVED SLOT HOST:PORT"; the slot of a key. */
 
 #include <stdint.h>
 
@@ -14,3 +14,5 @@ struct moved {
 
 /* Parses an error of Redis. 0, or -EBADMSG: it names no node. */
 int moved_parse(const char *error, struct moved *ret);
+/* Returns the slot of a key, 0 to 16383: what its first braces contain decides, if there are any. */
+unsigned moved_slot(const char *key);

@@ -21,6 +21,7 @@ static void describe_server(const struct store_redis *store, struct redis_status
     ret->clients = server->clients;
     ret->clients_max = server->clients_max;
     ret->is_cluster = server->is_cluster;
+    ret->slot = moved_slot(store->env.key);
     ret->has_scripts = true;
     ret->scripts = store->handshake.is_by_text ? 0 : REDIS_SCRIPTS;
 }

@@ -38,9 +38,19 @@ static void test_not_named(void) {
     TEST_INT(moved_parse(text, &moved), -EBADMSG);
 }
 
+/* The check value of CRC-16/XMODEM, and what CLUSTER KEYSLOT says. */
+static void test_slot(void) {
+    TEST_INT(moved_slot("123456789"), 0x31c3);
+    TEST_INT(moved_slot("foo"), 12182);
+    TEST_INT(moved_slot("berth:{user1000}:meta"), 3443);
+    TEST_INT(moved_slot("{}foo"), 9500);
+    TEST_INT(moved_slot("{user1000"), 8723);
+}
+
 static CU_TestInfo tests[] = {
     {"named", test_named},
     {"not named", test_not_named},
+    {"slot", test_slot},
     CU_TEST_INFO_NULL,
 };
 
