@@ -11,7 +11,7 @@
 #include "tests/harness/tls.h"
 
 #define SLOTS 16384
-#define UP_LIMIT (20 * USEC_PER_SEC)
+#define UP_LIMIT (60 * USEC_PER_SEC)
 
 /* Of a command that must work. */
 static void must(redisReply *reply) {
@@ -33,10 +33,14 @@ static int start_server(struct redis_nodes *nodes, struct redis_server *server, 
     const char *extra[] = {"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "2000",
                            "--cluster-require-full-coverage", "no", "--bind", "127.0.0.1", "--cluster-port", nodes->buses[i], "--port",
                            nodes->ports[i], NULL};
+    int r;
 
     (void) snprintf(nodes->ports[i], sizeof(nodes->ports[i]), "%u", tls_free_port());
     (void) snprintf(nodes->buses[i], sizeof(nodes->buses[i]), "%u", tls_free_port());
-    return redis_server_start(server, extra);
+    r = redis_server_start(server, extra);
+    if (r < 0)
+        printf("a node does not start: %s\n", strerror(-r));
+    return r;
 }
 
 static int start_node(struct redis_nodes *nodes, unsigned i) {
@@ -61,8 +65,10 @@ int redis_nodes_start(struct redis_nodes *nodes) {
     }
     for (unsigned i = 0; i < NODES; i++) {
         while (!is_up(&nodes->servers[i])) {
-            if (clock_monotonic() > end)
+            if (clock_monotonic() > end) {
+                printf("node %u does not know in time that the cluster is up\n", i);
                 return -ETIMEDOUT;
+            }
             (void) poll(NULL, 0, 10);
         }
         _cleanup_reply_ redisReply *id = redis_command(&nodes->servers[i], "CLUSTER MYID");
