@@ -10,6 +10,7 @@
 #include <syslog.h>
 
 #include "base/job-name.h"
+#include "base/journal/event-ring.h"
 #include "base/name.h"
 #include "base/text.h"
 
@@ -20,7 +21,7 @@
 struct events {
     struct journal *journal;
     char host[NAME_MAX_LENGTH + 1], namespace[NAME_MAX_LENGTH + 1];
-    uint64_t seq;
+    struct event_ring *ring; /* draws BERTH_SEQ */
 };
 
 static const struct {
@@ -105,28 +106,39 @@ static void fields_fill(struct fields *f, struct events *e, const struct event *
     fields_add(f, "BERTH_OF_JOB", event->of.job);
     fields_add(f, "BERTH_OF_RUN", event->of.run);
     fields_add(f, "BERTH_REASON", event->reason);
-    fields_add_number(f, true, "BERTH_SEQ", ++e->seq);
+    fields_add_number(f, true, "BERTH_SEQ", event_ring_draw(e->ring));
 }
 
 int events_new(struct events **ret, struct journal *journal, const char *host, const char *namespace) {
-    struct events *e = calloc(1, sizeof(*e));
+    _cleanup_(events_freep) struct events *e = calloc(1, sizeof(*e));
+    int r;
 
     if (!e)
         return -ENOMEM;
+    r = event_ring_new(&e->ring);
+    if (r < 0)
+        return r;
     e->journal = journal;
     snprintf(e->host, sizeof(e->host), "%s", host);
     snprintf(e->namespace, sizeof(e->namespace), "%s", namespace);
-    *ret = e;
+    *ret = steal_pointer(&e);
     return 0;
 }
 
 struct events *events_free(struct events *e) {
+    if (!e)
+        return NULL;
+    event_ring_free(e->ring);
     free(e);
     return NULL;
 }
 
 struct journal *events_get_journal(struct events *e) {
     return e->journal;
+}
+
+struct event_ring *events_get_ring(struct events *e) {
+    return e->ring;
 }
 
 void event_emit(struct events *e, const struct event *event, const char *format, ...) {
@@ -143,6 +155,7 @@ void event_emit(struct events *e, const struct event *event, const char *format,
     fields_fill(&fields, e, event);
     journal_send(e->journal, event_priority(event), event_message_id(event->type), event_name(event->type), message,
                  fields.items, fields.n);
+    event_ring_add(e->ring, event->type, message, fields.items, fields.n);
 }
 
 static bool has_result(const struct event *event, const char *result) {

@@ -59,11 +59,12 @@ struct event { /* a field that is NULL or 0 is left out, unless it has a has_...
 
 struct events;
 
-/* Copies host and namespace. The journal must outlive the events. */
+/* Copies host and namespace. The journal must outlive the events. 0, -ENOMEM, or of getrandom(2). */
 int events_new(struct events **ret, struct journal *journal, const char *host, const char *namespace);
 struct events *events_free(struct events *e);
 DEFINE_CLEANUP(struct events, events_free)
 struct journal *events_get_journal(struct events *e);
+struct event_ring *events_get_ring(struct events *e); /* the latest events, for readers */
 
 /* Writes an event with the next BERTH_SEQ. The message is a sentence for people, without the event's
  * name. */
