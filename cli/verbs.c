@@ -78,6 +78,16 @@ static const struct verb verbs[] = {
      "  --accept   Redis was replaced on purpose by one that has another namespace of\n"
      "             this name (event namespace-differs): take part in that. What this\n"
      "             host holds counts as lost.\n"},
+    {"metrics", verb_metrics, 0, 0, "print what berthd has counted, for Prometheus",
+     "berth metrics [--cluster] [--format prometheus|openmetrics] [--output FILE]\n"
+     "\n"
+     "Prints the figures of this host: runs and their results, waits and holds, its\n"
+     "pools, Redis, events. Counters begin when berthd starts.\n"
+     "\n"
+     "  --cluster       also pools and hosts of the cluster: for one or two hosts\n"
+     "  --format        prometheus (text 0.0.4) or openmetrics (1.0.0)\n"
+     "  --output FILE   replace FILE, for the textfile collector of node-exporter. If\n"
+     "                  berthd is away, FILE says berth_up 0, and exit status is 0.\n"},
     {"limit", verb_limit, 1, 2, "show or override a pool's limit",
      "berth limit POOL\n"
      "berth limit POOL N [--for DURATION] [--reason TEXT]\n"

@@ -10,7 +10,8 @@
  *     limit.c    limit, pause, resume    check.c    check-config, version
  *     history.c  history                 logs.c     logs
  *     audit/     audit                   run/       run
- *     import/    import-crontab          next.c     next */
+ *     import/    import-crontab          next.c     next
+ *     metrics.c  metrics */
 
 #include <jansson.h>
 #include <limits.h>
@@ -93,6 +94,7 @@ int verb_jobs(int argc, char **argv);
 int verb_runs(int argc, char **argv);
 int verb_pools(int argc, char **argv);
 int verb_hosts(int argc, char **argv);
+int verb_metrics(int argc, char **argv);
 int verb_redis(int argc, char **argv);
 int verb_limit(int argc, char **argv);
 int verb_pause(int argc, char **argv);

@@ -25,6 +25,7 @@
 #include "daemon/run-log.h"
 #include "daemon/run-table.h"
 #include "daemon/state.h"
+#include "daemon/tally.h"
 
 enum manager_phase {
     MANAGER_PHASE_NEW,
@@ -48,6 +49,7 @@ struct manager {
     struct adhoc *adhoc;
     struct scheduler *scheduler;
     struct run_table runs;
+    struct tally tally;
     int recover_error; /* a run could not be recovered: berthd is about to exit, and never gets ready */
     bool drained;      /* `berth drain`; also in state */
     bool has_service_manager; /* NOTIFY_SOCKET */

@@ -27,11 +27,13 @@ void manager_run_taken(struct run *r) {
     run_disarm(r);
     FAILPOINT("grant-seen");
     r->granted = true;
+    r->started.granted_boottime = clock_boottime();
     e = run_event(r, EVENT_GRANTED, pools);
     e.continues = r->terms.on_lease_lost == ON_LEASE_LOST_CONTINUE;
     e.took.has_wait = true;
     e.took.wait_usec = usec_sub(clock_boottime(), r->queued.boottime);
     run_log(r, &e, "%s may start", r->name);
+    tally_wait(&manager_of(r)->tally, r, e.took.wait_usec);
     FAILPOINT("granted-logged");
     if (r->kind == RUN_KIND_JOB) {
         run_enter(r, RUN_STATE_STARTING);
@@ -60,6 +62,7 @@ static void refused(struct run *r, const char *why, const char *pool) {
     } else {
         run_set_reason(r, "%s", why);
     }
+    tally_refuse(&manager_of(r)->tally, tally_refusal_parse(why));
     e = run_event(r, EVENT_REFUSED, pools);
     run_log(r, &e, "%s gets no permit: %s", r->name, run_reason_text(r->reason));
     manager_run_end(r, RUN_RESULT_NOT_STARTED);
@@ -240,6 +243,9 @@ static void log_released(struct run *r) {
     char pools[DEMANDS_TEXT_SIZE];
     struct event e = run_event(r, EVENT_RELEASED, pools);
 
+    if (r->started.granted_boottime > 0)
+        tally_hold(&manager_of(r)->tally, r, usec_sub(clock_boottime(), r->started.granted_boottime));
+    r->started.granted_boottime = 0;
     r->granted = false;
     e.reason = NULL;
     e.result =
@@ -324,6 +330,7 @@ void manager_run_end(struct run *r, enum run_result result) {
     release(m->cluster_store, &r->cluster_claim);
     release(m->host_store, &r->host_claim);
     FAILPOINT("run-ended");
+    tally_finish(&m->tally, r);
     run_enter(r, RUN_STATE_DONE);
     scheduler_run_over(m->scheduler, r, manager_now());
     if (r->host_claim.state == CLAIM_STATE_NONE && r->cluster_claim.state == CLAIM_STATE_NONE)

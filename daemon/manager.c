@@ -110,6 +110,7 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
     m->state.lock_fd = -1;
     m->event = sd_event_ref(event);
     list_init(&m->idle_watches);
+    tally_start(&m->tally, clock_realtime());
     m->has_service_manager = getenv("NOTIFY_SOCKET") != NULL;
     m->config = strdup(options->config);
     if (!m->config)
@@ -194,6 +195,12 @@ struct store *manager_host_store(struct manager *m) {
 struct store *manager_cluster_store(struct manager *m) {
     return m->cluster_store;
 }
+struct events *manager_events(struct manager *m) {
+    return m->events;
+}
+const struct tally *manager_tally(const struct manager *m) {
+    return &m->tally;
+}
 bool manager_is_recovering(const struct manager *m) {
     return m->phase == MANAGER_PHASE_RECOVERING;
 }
@@ -243,8 +250,10 @@ int manager_hold(struct manager *m, const struct adhoc_request *request, struct 
         *ret_nested = true;
         return 0;
     }
-    if (m->drained)
+    if (m->drained) {
+        tally_refuse(&m->tally, TALLY_REFUSAL_DRAINED);
         return MANAGER_E_DRAINED;
+    }
     k = adhoc_check_admission(&m->runs, request, outer, m->settings, m->text);
     if (k == 0)
         k = adhoc_add_run(&m->runs, request, m->settings, manager_now(), ret);

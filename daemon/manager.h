@@ -13,6 +13,7 @@
 #include "base/journal/event.h"
 #include "daemon/adhoc/adhoc.h"
 #include "daemon/run.h"
+#include "daemon/tally.h"
 #include "store/store.h"
 
 struct manager;
@@ -44,6 +45,8 @@ const struct settings *manager_settings(const struct manager *m);
 sd_event *manager_event(struct manager *m);
 struct store *manager_host_store(struct manager *m);
 struct store *manager_cluster_store(struct manager *m); /* NULL: no redis section */
+struct events *manager_events(struct manager *m);
+const struct tally *manager_tally(const struct manager *m);
 struct list *manager_runs(struct manager *m, enum run_state state); /* struct run; DONE: the finished ones, newest last, bounded */
 struct run *manager_find_run(struct manager *m, const char *id);
 bool manager_is_recovering(const struct manager *m); /* runs of an earlier berthd may be unknown yet */

@@ -46,6 +46,7 @@ enum run_result { /* as in `berth runs --json` */
     RUN_RESULT_QUEUE_TIMEOUT, RUN_RESULT_NOT_STARTED, RUN_RESULT_GUARD_DIED,
     RUN_RESULT_HOST_LOST, /* the host went down before its end was known */
 };
+#define RUN_RESULTS (RUN_RESULT_HOST_LOST + 1)
 const char *run_result_name(enum run_result result); /* NULL for NONE */
 enum run_result run_result_parse(const char *name);  /* NONE if it is no result's name */
 
@@ -66,6 +67,7 @@ struct run_time { /* 0: not yet */
 
 struct run_start {
     usec_t realtime, boottime; /* 0: not yet */
+    usec_t granted_boottime;   /* 0: not granted, or before this berthd started */
     pid_t pid;                 /* of the command; 0: none, or not any more */
 };
 

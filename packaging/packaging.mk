@@ -27,10 +27,10 @@ $(BUILD)/units/%: units/%.in
 	$(Q)sed -e 's|@BINDIR@|$(BINDIR)|g' -e 's|@SBINDIR@|$(SBINDIR)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g' $< >$@
 
 man: $(MANPAGES)
-$(BUILD)/man/%: packaging/man/%.scd packaging/man/events.awk base/journal/events.def
+$(BUILD)/man/%: packaging/man/%.scd packaging/man/events.awk packaging/man/metrics.awk base/journal/events.def base/metrics.def
 	@echo "  MAN     $@"
 	$(Q)mkdir -p $(@D)
-	$(Q)awk -f packaging/man/events.awk base/journal/events.def $< | SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) scdoc >$@.tmp && mv $@.tmp $@
+	$(Q)awk -f packaging/man/events.awk base/journal/events.def $< | awk -f packaging/man/metrics.awk base/metrics.def - | SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) scdoc >$@.tmp && mv $@.tmp $@
 
 install: install-programs install-units install-man install-completions install-hooks install-config
 

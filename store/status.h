@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/histogram.h"
 
 #define STATUS_ADDRESS_SIZE 128
 #define STATUS_WARNINGS_MAX 8
@@ -33,7 +33,24 @@ struct redis_status { /* "", 0: not known, unless there is a has_... */
     unsigned n_warnings;
 };
 
+enum status_error { /* classes of errors of Redis and of the connection */
+    STATUS_ERROR_RETRY,
+    STATUS_ERROR_RELOAD,   /* the scripts are loaded again */
+    STATUS_ERROR_REDIRECT, /* another node has the namespace, or will have it */
+    STATUS_ERROR_FATAL,
+    STATUS_ERRORS
+};
+
+struct redis_counts { /* since berthd started */
+    uint64_t errors[STATUS_ERRORS];
+    struct histogram round_trips; /* of heartbeats; its bounds: status_round_trip_bounds */
+    usec_t heartbeat_age_usec;    /* since the last answered one was sent; USEC_INFINITY: none was */
+};
+extern const struct histogram_bounds status_round_trip_bounds;
+
 struct store;
 
 /* Of a store on Redis. While it is away only the address is known. */
 void store_redis_get_status(const struct store *s, struct redis_status *ret);
+/* Of a store on Redis, also while it is away. */
+void store_redis_get_counts(const struct store *s, struct redis_counts *ret);

@@ -26,7 +26,7 @@ daemon              base base/journal base/process base/schedule conf store daem
 daemon/jobs         base base/journal base/schedule conf store daemon
 daemon/executor     base base/journal base/process conf store daemon
 daemon/adhoc        base base/journal base/process conf store daemon
-daemon/api          base base/json base/schedule conf store daemon
+daemon/api          base base/json base/journal base/schedule conf store daemon
 runner              base base/journal base/process conf
 cli                 base base/journal base/json base/schedule conf cli/run
 cli/run             base base/process conf cli
@@ -80,7 +80,7 @@ libsmartcols cli/table*
 EOF
 
 # The core gets all it needs as arguments: it reads no clock and uses no library.
-for file in store/claim.h base/schedule/*.[ch] daemon/run.[ch] daemon/jobs/job.[ch] daemon/jobs/due.[ch] daemon/jobs/chain.[ch] daemon/jobs/health.[ch] daemon/rights.[ch] store/memory/pool*.[ch]; do
+for file in store/claim.h base/schedule/*.[ch] daemon/run.[ch] daemon/tally.[ch] daemon/jobs/job.[ch] daemon/jobs/due.[ch] daemon/jobs/chain.[ch] daemon/jobs/health.[ch] daemon/rights.[ch] store/memory/pool*.[ch]; do
     if grep -nE 'clock_(boottime|realtime)\(|#include <(systemd|hiredis|jansson)' "$file"; then
         complain "$file is core: no clock read, no library"
     fi

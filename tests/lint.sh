@@ -53,7 +53,8 @@ check_shell() {
 
 check_man() {
     for page in packaging/man/*.scd; do
-        if ! awk -f packaging/man/events.awk base/journal/events.def "$page" | scdoc >"$folder/page" 2>"$folder/wrong"; then
+        if ! awk -f packaging/man/events.awk base/journal/events.def "$page" | awk -f packaging/man/metrics.awk base/metrics.def - |
+            scdoc >"$folder/page" 2>"$folder/wrong"; then
             echo "error: $page: $(cat "$folder/wrong")"
             return 1
         fi

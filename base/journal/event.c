@@ -22,6 +22,7 @@ struct events {
     struct journal *journal;
     char host[NAME_MAX_LENGTH + 1], namespace[NAME_MAX_LENGTH + 1];
     struct event_ring *ring; /* draws BERTH_SEQ */
+    uint64_t counts[EVENT_TYPES];
 };
 
 static const struct {
@@ -151,6 +152,7 @@ void event_emit(struct events *e, const struct event *event, const char *format,
     va_end(ap);
     if (!is_clean(message))
         text_make_printable(message);
+    e->counts[event->type]++;
     fields.n = fields.n_cleaned = 0;
     fields_fill(&fields, e, event);
     journal_send(e->journal, event_priority(event), event_message_id(event->type), event_name(event->type), message,
@@ -178,6 +180,10 @@ int event_priority(const struct event *event) {
     default:
         return table[event->type].priority;
     }
+}
+
+uint64_t events_count(const struct events *e, enum event_type type) {
+    return e->counts[type];
 }
 
 const char *event_name(enum event_type type) {

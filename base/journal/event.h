@@ -72,5 +72,6 @@ void event_emit(struct events *e, const struct event *event, const char *format,
 
 /* Returns the priority of syslog(3): warning for each job that did not succeed. */
 int event_priority(const struct event *event);
+uint64_t events_count(const struct events *e, enum event_type type); /* so many were written */
 const char *event_name(enum event_type type);
 const char *event_message_id(enum event_type type); /* 32 hex digits */

@@ -32,6 +32,7 @@ struct journal {
     const char *identifier;
     struct journal_socket *socket; /* NULL: standard error is not the journal's */
     uint64_t n_lost;               /* lines that standard error did not take; reported before the next line that it takes */
+    uint64_t n_lost_ever;          /* lines, and entries that journald did not take */
 };
 
 /* --- the readable line --- */
@@ -140,7 +141,7 @@ static void send_line(struct journal *j, int priority, const char *event, const 
     }
     line_format(&l, priority, event, message, fields, n_fields);
     if (write_line(j, l.text, l.size) < 0)
-        j->n_lost++; /* nobody is left to tell now */
+        j->n_lost++, j->n_lost_ever++; /* nobody is left to tell now */
 }
 
 /* --- the journal --- */
@@ -214,8 +215,15 @@ static bool stderr_is_journal(void) {
 
 /* --- the module --- */
 
+uint64_t journal_count_lost(const struct journal *j) {
+    return j->n_lost_ever;
+}
+
 static void journal_on_lost(uint64_t n_lost, void *userdata) {
-    journal_log(userdata, LOG_WARNING, "%" PRIu64 " entries were lost: the journal did not take them", n_lost);
+    struct journal *j = userdata;
+
+    j->n_lost_ever += n_lost;
+    journal_log(j, LOG_WARNING, "%" PRIu64 " entries were lost: the journal did not take them", n_lost);
 }
 
 int journal_new(struct journal **ret, const char *identifier) {

@@ -27,6 +27,9 @@ DEFINE_CLEANUP(struct journal, journal_free)
 /* From now on this loop sends kept entries; without a loop the next entry sends them. The journal keeps the loop. A negative errno. */
 int journal_attach_event(struct journal *j, sd_event *event);
 
+/* Returns how many entries or lines were lost, of those that are known to be. */
+uint64_t journal_count_lost(const struct journal *j);
+
 /* One entry. priority as in syslog(3). message_id: 32 hex digits or NULL; event: its name, shown first on a readable line, or
  * NULL. */
 void journal_send(struct journal *j, int priority, const char *message_id, const char *event, const char *message,

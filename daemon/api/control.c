@@ -118,6 +118,10 @@ const struct peer *control_call_peer(const struct control_call *call) {
     return &call->client->peer;
 }
 
+size_t control_call_count_clients(const struct control_call *call) {
+    return call->client->control->n_clients;
+}
+
 void control_call_keep(struct control_call *call, void (*on_gone)(struct control_call *call, void *userdata), void *userdata) {
     call->kept = true;
     call->on_gone = on_gone;

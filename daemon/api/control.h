@@ -82,6 +82,8 @@ int control_call_refuse(struct control_call *call, enum right right, const char 
 void control_call_get_caller(const struct control_call *call, struct caller *ret);
 bool control_call_wants_more(const struct control_call *call);
 const struct peer *control_call_peer(const struct control_call *call);
+/* Returns how many clients are connected. */
+size_t control_call_count_clients(const struct control_call *call);
 /* Keeps a call to be answered later. on_gone(userdata) is called if the client goes before the last reply;
  * the call is gone when it returns. */
 void control_call_keep(struct control_call *call, void (*on_gone)(struct control_call *call, void *userdata), void *userdata);

@@ -10,6 +10,7 @@
  *     verbs-pools.c   pools and hosts as JSON, from snapshots or from what this host knows
  *     verbs-show.c    Pools, Hosts, Runs: answered when the stores have answered
  *     verbs-redis.c   Redis: what this host knows of its Redis
+ *     verbs-metrics.c Metrics: values of base/metrics.def; verbs-metrics-pools.c: those of pools and hosts
  *     verbs-next.c    Next: what begins when
  *     verbs-find.c    Find: names that people type
  *     verbs-act.c     SetLimit and others: answered when a store has changed
@@ -20,6 +21,7 @@
 #include <jansson.h>
 
 #include "base/job-name.h"
+#include "base/metric.h"
 #include "daemon/api/control.h"
 #include "daemon/manager.h"
 
@@ -99,12 +101,28 @@ json_t *json_hosts(struct manager *m, const struct snapshot *cluster);
 json_t *json_malformed(const struct snapshot *cluster);
 json_t *json_redis(struct manager *m, const struct snapshot *cluster);
 
+/* --- verbs-show.c --- */
+
+/* Answers a call from a snapshot of the host's store and, with_cluster, one of the cluster's. These are NULL if there are
+ * none. `answer` ends the call in any case. */
+typedef int (*verbs_answer_fn)(struct control_call *call, struct manager *m, const struct snapshot *host,
+                               const struct snapshot *cluster);
+int verbs_look(struct control_call *call, struct manager *m, bool with_cluster, verbs_answer_fn answer);
+
+/* --- verbs-metrics-pools.c: 0 or -1 (no memory) --- */
+
+/* Adds a sample to an object of metrics. labels: stolen; as those of the metric's row. */
+int metrics_put(json_t *metrics, enum metric metric, json_t *labels, double value);
+int metrics_put_pools(json_t *metrics, struct manager *m, const struct snapshot *host, const struct snapshot *cluster);
+int metrics_put_hosts(json_t *metrics, struct manager *m, const struct snapshot *cluster);
+
 /* --- the methods --- */
 
 int verbs_pools(struct control_call *call, json_t *params, void *userdata);
 int verbs_hosts(struct control_call *call, json_t *params, void *userdata);
 int verbs_accept_namespace(struct control_call *call, json_t *params, void *userdata);
 int verbs_redis(struct control_call *call, json_t *params, void *userdata);
+int verbs_metrics(struct control_call *call, json_t *params, void *userdata);
 int verbs_runs(struct control_call *call, json_t *params, void *userdata);
 int verbs_next(struct control_call *call, json_t *params, void *userdata);
 int verbs_find(struct control_call *call, json_t *params, void *userdata);

@@ -17,6 +17,8 @@ struct show { /* one such call */
     json_t *wanted;              /* Pools: names, or NULL */
     bool is_of_pools;            /* Pools: with the keys of patterns */
     bool all;                    /* Runs */
+    bool is_of_host;             /* the store of the cluster is not asked */
+    verbs_answer_fn look;        /* of verbs_look() */
 };
 
 static struct show *show_free(struct show *show) {
@@ -78,7 +80,7 @@ static int show_begin(struct show *show) {
         show->n_pending++;
     else
         k = -ENOMEM;
-    if (k == 0 && cluster && store_inspect(cluster, &question, show_on_cluster, show) == 0)
+    if (k == 0 && cluster && !show->is_of_host && store_inspect(cluster, &question, show_on_cluster, show) == 0)
         show->n_pending++;
     if (show->n_pending == 0) {
         show_free(show);
@@ -115,6 +117,23 @@ static int show_reply(struct show *show, const char *name, json_t *what) {
                                                show_is_stale(show), "recovering",
                                                manager_is_recovering(show->manager), name, what, "malformed",
                                                json_malformed(show->cluster)));
+}
+
+/* --- for other methods --- */
+
+static int look_answer(struct show *show) {
+    return show->look(steal_pointer(&show->call), show->manager, show->host, show->cluster);
+}
+
+int verbs_look(struct control_call *call, struct manager *m, bool with_cluster, verbs_answer_fn answer) {
+    struct show *show = NULL;
+    int k = show_new(&show, call, m, look_answer);
+
+    if (k < 0)
+        return k;
+    show->is_of_host = !with_cluster;
+    show->look = answer;
+    return show_begin(show);
 }
 
 /* --- pools and hosts --- */

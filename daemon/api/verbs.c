@@ -131,6 +131,7 @@ static const struct control_method methods[] = {
     {"io.berth.Pools", verbs_pools, RIGHT_LOOK, "pools"},
     {"io.berth.Hosts", verbs_hosts, RIGHT_LOOK, "hosts"},
     {"io.berth.Redis", verbs_redis, RIGHT_LOOK, "redis"},
+    {"io.berth.Metrics", verbs_metrics, RIGHT_LOOK, "metrics"},
     {"io.berth.Jobs", verbs_jobs, RIGHT_LOOK, "jobs"},
     {"io.berth.Runs", verbs_runs, RIGHT_LOOK, "runs"},
     {"io.berth.Next", verbs_next, RIGHT_LOOK, "next"},

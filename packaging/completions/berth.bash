@@ -56,7 +56,7 @@ _berth_run() {
 
 _berth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run start stop jobs next runs pools hosts redis limit pause resume revoke grace drain undrain reload logs history audit import-crontab check-config version help"
+    local verbs="run start stop jobs next runs pools hosts redis metrics limit pause resume revoke grace drain undrain reload logs history audit import-crontab check-config version help"
     local verb='' verb_at i
 
     COMPREPLY=()
@@ -82,6 +82,13 @@ _berth() {
     jobs) _berth_words "$(_berth_jobs) --json --help" ;;
     hosts) _berth_words "--json --help" ;;
     redis) _berth_words "--json --accept --help" ;;
+    metrics)
+        case $previous in
+        --format) _berth_words "prometheus openmetrics" ;;
+        --output) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+        *) _berth_words "--cluster --format --output --help" ;;
+        esac
+        ;;
     next)
         case $previous in
         -e | -z | --except | --count) ;;

@@ -59,7 +59,7 @@ complete -c berth -n 'not __berth_verb' -l socket -r -F -d 'control socket of be
 complete -c berth -n 'not __berth_in_command' -l help -d 'print help'
 
 set -l verbs run 'run a command while it holds permits' start 'trigger jobs' stop 'stop runs' jobs 'jobs that this host defines' \
-    next 'when jobs begin' runs 'runs of this host' pools 'pools, their holders and queues' hosts 'live hosts of the namespace' redis 'which Redis, and what is risky about it' limit 'show or set a limit' \
+    next 'when jobs begin' runs 'runs of this host' pools 'pools, their holders and queues' hosts 'live hosts of the namespace' redis 'which Redis, and what is risky about it' metrics 'what berthd has counted, for Prometheus' limit 'show or set a limit' \
     pause 'set a limit of 0' resume 'end a pause' revoke 'take the permits of a run away' grace 'end the grace of a new namespace' \
     drain 'take nothing new on this host' undrain 'take work on this host again' \
     reload 'bring a changed config into force' logs 'what a job or a run wrote' history 'runs, as the journal has them' \
@@ -122,4 +122,7 @@ complete -c berth -n '__berth_is logs' -a '(__berth_live name jobs)' -d job
 complete -c berth -n '__berth_is logs' -a '(__berth_live run runs)' -d run
 complete -c berth -n '__berth_is logs' -s f -d follow
 complete -c berth -n '__berth_is logs' -s n -x -a '10 100 1000' -d 'last lines'
+complete -c berth -n '__berth_is metrics' -l cluster -d 'also pools and hosts of the cluster'
+complete -c berth -n '__berth_is metrics' -l format -x -a 'prometheus openmetrics' -d 'of the text'
+complete -c berth -n '__berth_is metrics' -l output -r -F -d 'replace this file'
 complete -c berth -n '__berth_is redis' -l accept -d 'take part in another namespace'

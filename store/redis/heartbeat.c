@@ -55,11 +55,20 @@ static bool went_backwards(const struct store_redis *store, const struct heartbe
 
 /* --- round trips --- */
 
+const struct histogram_bounds status_round_trip_bounds = {
+    .n = 11,
+    .upper = {500, 1 * USEC_PER_MSEC, 2 * USEC_PER_MSEC, 5 * USEC_PER_MSEC, 10 * USEC_PER_MSEC, 25 * USEC_PER_MSEC,
+              50 * USEC_PER_MSEC, 100 * USEC_PER_MSEC, 250 * USEC_PER_MSEC, 1 * USEC_PER_SEC, 5 * USEC_PER_SEC},
+};
+
 static void note_round_trip(struct store_redis *store, usec_t sent) {
     struct heartbeat *heartbeat = &store->heartbeat;
 
-    heartbeat->round_trips[heartbeat->n_round_trips++ % HEARTBEAT_ROUND_TRIPS] =
-        usec_sub(store->samples.own.received, sent);
+    usec_t took = usec_sub(store->samples.own.received, sent);
+
+    heartbeat->round_trips[heartbeat->n_round_trips++ % HEARTBEAT_ROUND_TRIPS] = took;
+    histogram_add(&heartbeat->all_round_trips, &status_round_trip_bounds, took);
+    heartbeat->answered_sent = sent;
 }
 
 static int compare_usec(const void *a, const void *b) {

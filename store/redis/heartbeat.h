@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "base/histogram.h"
 #include "base/timer.h"
 
 #define HEARTBEAT_ROUND_TRIPS 20
@@ -24,6 +25,8 @@ struct heartbeat {
     unsigned n_sent;       /* every sixteenth asks for the clock's latest number */
     usec_t round_trips[HEARTBEAT_ROUND_TRIPS]; /* of the last ones on this connection, in any order */
     unsigned n_round_trips; /* ever */
+    struct histogram all_round_trips; /* since berthd started */
+    usec_t answered_sent; /* boottime: when the last answered one was sent; 0: none was */
     unsigned n_extra;      /* calls since the last regular heartbeat that replies and pushes caused */
 };
 

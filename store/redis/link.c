@@ -102,11 +102,29 @@ void link_fail_waiting_later(struct store_redis *store) {
         defer_set(&store->link.fail_waiting);
 }
 
+static enum status_error class_of(enum redis_error error) {
+    switch (error) {
+    case REDIS_ERROR_RELOAD:
+        return STATUS_ERROR_RELOAD;
+    case REDIS_ERROR_REDIRECT:
+    case REDIS_ERROR_WAIT:
+        return STATUS_ERROR_REDIRECT;
+    case REDIS_ERROR_FATAL:
+        return STATUS_ERROR_FATAL;
+    case REDIS_ERROR_RETRY:
+    case REDIS_ERROR_LATER:
+    case REDIS_ERROR_FULL:
+        break;
+    }
+    return STATUS_ERROR_RETRY;
+}
+
 void link_fail(struct store_redis *store, enum redis_error error, const char *text) {
     bool is_right = strncmp(text, "NOPERM ", strlen("NOPERM ")) == 0;
     usec_t delay;
     char why[256];
 
+    store->link.n_errors[class_of(error)]++;
     if (error == REDIS_ERROR_REDIRECT && slot_redirect(store, text))
         return;
     (void) snprintf(why, sizeof(why), "%.230s%s", redis_error_text(text), is_right ? " (see redis.acl)" : "");
@@ -322,6 +340,7 @@ void link_resync(struct store_redis *store) {
 }
 
 void link_reload_scripts(struct store_redis *store) {
+    store->link.n_errors[STATUS_ERROR_RELOAD]++;
     sync_reset(store);
     heartbeat_reset(store);
     store->link.phase = PHASE_CONNECTING;

@@ -31,6 +31,7 @@ struct redis_link {
     struct defer fail_waiting;     /* fails administrators' calls while Redis is away */
     usec_t backoff_usec;           /* the pause before the next try; 0: none */
     usec_t live_since;             /* boottime of the last complete sync */
+    uint64_t n_errors[STATUS_ERRORS]; /* since berthd started */
     char address[STATUS_ADDRESS_SIZE]; /* of the connections, or of those before; "": never connected */
 };
 

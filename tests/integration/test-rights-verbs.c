@@ -129,6 +129,7 @@ static const struct row {
     {"Pools", "{}", "yyyyyy"},
     {"Hosts", "{}", "yyyyyy"},
     {"Redis", "{}", "yyyyyy"},
+    {"Metrics", "{}", "yyyyyy"},
     {"Jobs", "{}", "yyyyyy"},
     {"Next", "{}", "yyyyyy"},
     {"Runs", "{\"all\":true}", "yyyyyy"},

@@ -75,3 +75,12 @@ void store_redis_get_status(const struct store *s, struct redis_status *ret) {
     ret->failover_margin = slot_failover_margin(store);
     add_warnings(store, ret);
 }
+
+void store_redis_get_counts(const struct store *s, struct redis_counts *ret) {
+    const struct store_redis *store = (const struct store_redis *) (const void *) s;
+    usec_t answered = store->heartbeat.answered_sent;
+
+    memcpy(ret->errors, store->link.n_errors, sizeof(ret->errors));
+    ret->round_trips = store->heartbeat.all_round_trips;
+    ret->heartbeat_age_usec = answered > 0 ? usec_sub(clock_boottime(), answered) : USEC_INFINITY;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "base/histogram.h"
+
+void histogram_add(struct histogram *h, const struct histogram_bounds *bounds, usec_t usec) {
+    size_t i = 0;
+
+    while (i < bounds->n && usec > bounds->upper[i])
+        i++;
+    h->counts[i]++;
+    h->sum_usec += usec;
+}
+
+uint64_t histogram_count(const struct histogram *h, const struct histogram_bounds *bounds) {
+    uint64_t count = 0;
+
+    for (size_t i = 0; i <= bounds->n; i++)
+        count += h->counts[i];
+    return count;
+}

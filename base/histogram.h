@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Counts durations by size. Plain data: it is counted from zero, and copied by assignment. */
+
+#include <stddef.h>
+
+#include "base/clock.h"
+
+#define HISTOGRAM_BOUNDS_MAX 12
+
+struct histogram_bounds { /* growing; a duration that is equal to a bound counts as within it */
+    size_t n;
+    usec_t upper[HISTOGRAM_BOUNDS_MAX];
+};
+
+struct histogram {
+    uint64_t counts[HISTOGRAM_BOUNDS_MAX +
+                    1]; /* durations up to each bound and above the one before; then those above all */
+    usec_t sum_usec;
+};
+
+void histogram_add(struct histogram *h, const struct histogram_bounds *bounds, usec_t usec);
+/* Returns the number of all durations. */
+uint64_t histogram_count(const struct histogram *h, const struct histogram_bounds *bounds);

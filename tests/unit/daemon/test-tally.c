@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Counts of runs and pools, and their bounds. */
+
+#include "daemon/tally.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/harness/test.h"
+
+static struct tally tally;
+
+static void reset(void) {
+    memset(&tally, 0, sizeof(tally));
+    tally_start(&tally, 7);
+}
+
+/* A run with one demand of this pool. */
+static struct run *make_run(enum run_kind kind, const char *name, const char *pool) {
+    struct run *run = calloc(1, sizeof(*run) + sizeof(struct demand));
+
+    CU_ASSERT_FATAL(run != NULL);
+    run->kind = kind;
+    run->name = name;
+    run->n_demands = 1;
+    (void) snprintf(run->demands[0].pool, sizeof(run->demands[0].pool), "%s", pool);
+    return run;
+}
+
+static void finish(enum run_kind kind, const char *name, enum run_result result) {
+    struct run *run = make_run(kind, name, "db");
+
+    run->end.result = result;
+    tally_finish(&tally, run);
+    free(run);
+}
+
+static void test_jobs(void) {
+    char name[16];
+
+    reset();
+    finish(RUN_KIND_ADHOC, "a", RUN_RESULT_SUCCESS);
+    finish(RUN_KIND_JOB, "a", RUN_RESULT_FAILURE);
+    finish(RUN_KIND_JOB, "a", RUN_RESULT_FAILURE);
+    TEST_INT(tally.adhoc.finished[RUN_RESULT_SUCCESS], 1);
+    TEST_STRING(tally.adhoc.name, "");
+    TEST_INT(tally.n_jobs, 1);
+    TEST_INT(tally.jobs[0].finished[RUN_RESULT_FAILURE], 2);
+    for (int i = 0; i < 300; i++) {
+        (void) snprintf(name, sizeof(name), "job%d", i);
+        finish(RUN_KIND_JOB, name, RUN_RESULT_SUCCESS);
+    }
+    TEST_INT(tally.n_jobs, TALLY_JOBS_MAX);
+    TEST_STRING(tally.others.name, "_other");
+    TEST_INT(tally.others.finished[RUN_RESULT_SUCCESS], 300 - (TALLY_JOBS_MAX - 1));
+    finish(RUN_KIND_JOB, "job1", RUN_RESULT_SUCCESS); /* has its place */
+    TEST_INT(tally.others.finished[RUN_RESULT_SUCCESS], 300 - (TALLY_JOBS_MAX - 1));
+}
+
+static void wait_for(const char *pool, usec_t usec) {
+    struct run *run = make_run(RUN_KIND_ADHOC, "a", pool);
+
+    tally_wait(&tally, run, usec);
+    free(run);
+}
+
+static void test_pools(void) {
+    char name[16];
+
+    reset();
+    wait_for("@report", 1); /* of a job */
+    TEST_INT(tally.n_pools, 0);
+    wait_for("tenant/acme", 1);
+    wait_for("tenant/b", 1);
+    TEST_INT(tally.n_pools, 1);
+    TEST_STRING(tally.pools[0].name, "tenant/*");
+    TEST_INT(histogram_count(&tally.pools[0].wait, &tally_bounds), 2);
+    TEST_INT(histogram_count(&tally.pools[0].hold, &tally_bounds), 0);
+    for (int i = 0; i < 100; i++) {
+        (void) snprintf(name, sizeof(name), "pool%d", i);
+        wait_for(name, 1);
+    }
+    TEST_INT(tally.n_pools, TALLY_POOLS_MAX);
+}
+
+/* A bound belongs to its bucket. */
+static void test_buckets(void) {
+    const struct histogram *h = &tally.pools[0].wait;
+
+    reset();
+    wait_for("db", 0);
+    wait_for("db", 10 * USEC_PER_MSEC);
+    wait_for("db", 10 * USEC_PER_MSEC + 1);
+    wait_for("db", 86400 * USEC_PER_SEC);
+    wait_for("db", 86400 * USEC_PER_SEC + 1);
+    TEST_INT(h->counts[0], 2);
+    TEST_INT(h->counts[1], 1);
+    TEST_INT(h->counts[11], 1);
+    TEST_INT(h->counts[12], 1);
+    TEST_INT(histogram_count(h, &tally_bounds), 5);
+    CU_ASSERT(h->sum_usec == 2 * 86400 * USEC_PER_SEC + 20 * USEC_PER_MSEC + 2);
+}
+
+static void test_refusals(void) {
+    for (enum tally_refusal i = 0; i < TALLY_REFUSALS; i++)
+        TEST_INT(tally_refusal_parse(tally_refusal_name(i)), i);
+    TEST_INT(tally_refusal_parse("no-memory: the memory of Redis at a is full"), TALLY_REFUSAL_NO_MEMORY);
+    TEST_INT(tally_refusal_parse("busybody"), TALLY_REFUSAL_OTHER);
+    TEST_INT(tally_refusal_parse("grace"), TALLY_REFUSAL_OTHER);
+}
+
+static void test_reload(void) {
+    reset();
+    tally_reload(&tally, true, 8);
+    CU_ASSERT(tally.is_refused && tally.loaded_realtime == 7);
+    tally_reload(&tally, false, 9);
+    CU_ASSERT(!tally.is_refused && tally.loaded_realtime == 9 && tally.started_realtime == 7);
+}
+
+int main(int argc, char **argv) {
+    static CU_TestInfo tests[] = {
+        {"256 jobs, then _other", test_jobs},
+        {"64 pools, no keys, no pools of jobs", test_pools},
+        {"buckets", test_buckets},
+        {"refusals", test_refusals},
+        {"reloads", test_reload},
+        CU_TEST_INFO_NULL,
+    };
+    static CU_SuiteInfo suites[] = {{.pName = "tally", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
