@@ -10,6 +10,7 @@ TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
 BASHDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
 HOOKSDIR ?= $(PREFIX)/share/berth/hooks
+MONITORINGDIR ?= $(PREFIX)/share/berth
 FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 INSTALL ?= install
 
@@ -18,7 +19,7 @@ MANPAGES := $(patsubst packaging/man/%.scd,$(BUILD)/man/%,$(wildcard packaging/m
 # The date in man pages is that of the last change, however often they are built (reproducible-builds.org).
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y NEWS.md)
 
-.PHONY: man units install install-programs install-units install-man install-completions install-hooks install-config deb rpm check-system
+.PHONY: man units install install-programs install-units install-man install-completions install-hooks install-monitoring install-config deb rpm check-system
 
 units: $(UNITS)
 $(BUILD)/units/%: units/%.in
@@ -32,7 +33,7 @@ $(BUILD)/man/%: packaging/man/%.scd packaging/man/events.awk packaging/man/metri
 	$(Q)mkdir -p $(@D)
 	$(Q)awk -f packaging/man/events.awk base/journal/events.def $< | awk -f packaging/man/metrics.awk base/metrics.def - | SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) scdoc >$@.tmp && mv $@.tmp $@
 
-install: install-programs install-units install-man install-completions install-hooks install-config
+install: install-programs install-units install-man install-completions install-hooks install-monitoring install-config
 
 install-programs: all
 	$(INSTALL) -D -m 0755 $(BUILD)/berthd $(DESTDIR)$(SBINDIR)/berthd
@@ -57,6 +58,9 @@ install-completions:
 
 install-hooks:
 	for h in conf/examples/hooks/*.sh; do $(INSTALL) -D -m 0755 $$h $(DESTDIR)$(HOOKSDIR)/$${h##*/} || exit; done
+
+install-monitoring:
+	for f in prometheus/berth.rules.yml prometheus/berth.rules-test.yml grafana/berth.json; do $(INSTALL) -D -m 0644 packaging/$$f $(DESTDIR)$(MONITORINGDIR)/$$f || exit; done
 
 # A config that is there is the administrator's.
 install-config:
