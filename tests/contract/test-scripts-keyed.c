@@ -186,6 +186,39 @@ static void test_many_held(void) {
     script_end();
 }
 
+/* R2, R15: the limit of a pattern rises, and more keys have parked claims than two calls visit. What holds
+ * the other pools of 20 younger claims is released. None of these overtakes the parked claim of its key,
+ * visited or not. */
+static void test_grant_waits_for_unvisited(void) {
+    unsigned n = 600, n_young = 20;
+    char version[32], line[1024] = "claim s1 1 $ h 0_7_r_name 0 0", id[32];
+
+    begin("t/* 2 u/* 1", 2);
+    EXPECT(script_say("override s1 1 $ t/* 0 ! set 1 0 ~"), "ok $ *");
+    snprintf(version, sizeof(version), "%" PRIu64, script_number(3));
+    for (unsigned i = 0; i < n_young; i++)
+        (void) snprintf(line + strlen(line), sizeof(line) - strlen(line), " u/k%u 1 1000", i);
+    EXPECT(script_say(line), "ok $ 0 H *");
+    for (unsigned i = 0; i < n; i++)
+        EXPECT(script_sayf("claim s1 1 $ p%u 0_7_r_name 0 0 t/k%u 2 1000", i, i), "ok $ 0 P *");
+    for (unsigned i = 0; i < n_young; i++)
+        EXPECT(script_sayf("claim s2 1 $ c%u 0_7_r_name 0 0 u/k%u 1 1000 t/k%u 1 1000", i, i, i),
+               "ok $ 0 W *");
+    EXPECT(script_sayf("override s1 1 $ t/* %s ! clear 0 0 ~", version), "ok $ 1 *");
+    EXPECT(script_say("release s1 1 $ h"), "ok $ *");
+    CU_ASSERT(redis_number(&script_server, "SCARD berth:{t}:unsettled") > 100);
+    for (unsigned i = 0; i < n_young; i++) {
+        snprintf(id, sizeof(id), "c%u", i);
+        TEST_INT(script_state(id), 'W');
+    }
+    (void) beat_until_settled();
+    for (unsigned i = 0; i < n; i++) {
+        snprintf(id, sizeof(id), "p%u", i);
+        TEST_INT(script_state(id), 'H');
+    }
+    script_end();
+}
+
 /* The set of a key's holders was deleted: all is dropped, the key too, and reported again. */
 static void test_deleted(void) {
     static const char *const deleted[] = {"pool:t/x:held", "pool:t/x:queue", "claims"};
@@ -274,6 +307,7 @@ static CU_TestInfo tests[] = {
     {"a release waits for parked claims", test_release_waits_for_parked},
     {"claims of many keys wait", test_many_waiting},
     {"many keys are held", test_many_held},
+    {"a grant waits for keys that no call has visited", test_grant_waits_for_unvisited},
     {"deleted keys", test_deleted},
     {"many keys deleted", test_many_deleted},
     {"the set of keys deleted", test_keys_deleted},

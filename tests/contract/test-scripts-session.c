@@ -215,6 +215,19 @@ static void test_lease_after_end_begun(void) {
     script_end();
 }
 
+/* Nobody uses the claims that are left of a session that is being ended. */
+static void test_shorter_lease_after_end_begun(void) {
+    script_begin();
+    EXPECT(script_say("bye s2 1"), "ok *");
+    EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H *");
+    script_tell("ZADD berth:{t}:heartbeats 0 s1");
+    EXPECT(script_say("hello s1 2 ~ s1 m1 v1 6000000 0 0 0 0 2 0 ! 0"), "ok $ *");
+    TEST_INT(redis_number(&script_server, "HGET " META " lease"), 6000000);
+    EXPECT(script_say("sync s1 2 $ 0 1 1"), "ok *"); /* its host holds nothing */
+    TEST_INT(script_used("db"), 0);
+    script_end();
+}
+
 static CU_TestInfo tests[] = {
     {"the id of a namespace", test_namespace_id},
     {"expiry", test_expiry},
@@ -227,6 +240,7 @@ static CU_TestInfo tests[] = {
     {"renamed", test_renamed},
     {"shorter lease", test_shorter_lease},
     {"lease after end begun", test_lease_after_end_begun},
+    {"shorter lease after end begun", test_shorter_lease_after_end_begun},
     CU_TEST_INFO_NULL,
 };
 

@@ -158,6 +158,35 @@ static void test_given_back(void) {
     end();
 }
 
+/* The reply is lost, and the sync names the claim, which therefore waits again: the first delay lasts. */
+static void test_given_back_again(void) {
+    begin();
+    EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
+    EXPECT(turned("s1", "commit a - -"), "ok $ 0");
+    EXPECT(turned("s1", "back a 2 60000 r-a"), "ok $ 0 * *");
+    EXPECT(script_say("sync s1 1 $ 0 1 1 a W 0 1700000000000000 0 0 7 r-a name @b:1"), "ok $ 0 *");
+    EXPECT(turned("s1", "back a 2 90000 r-a"), "ok $ 0 * *");
+    TEST_INT(script_used("@b"), 0);
+    EXPECT(turn("s2", "b", due_in(-9)), "later $ 0 *");
+    CU_ASSERT(script_number(3) > 50000 && script_number(3) <= 60000);
+    end();
+}
+
+/* TIME may be set back after that. */
+static void test_given_back_at_once(void) {
+    char due[24];
+
+    begin();
+    (void) snprintf(due, sizeof(due), "%" PRIu64, due_in(-9));
+    EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
+    EXPECT(turned("s1", "back a 1 0 -"), "ok *");
+    EXPECT(script_field("pool:@b:turns", due), "1 0 $ - given-back");
+    EXPECT(turned("s2", "look @b"), "ok $ 0 [@b * [* 1 0 - given-back]]");
+    EXPECT(turn("s2", "b", due_in(-9)), TAKEN "1 -");
+    EXPECT(turned("s2", "over b"), "ok *");
+    end();
+}
+
 /* Hosts that define the job receive a push, with a number that lets them notice a lost push. */
 static void test_pushes(void) {
     begin();
@@ -273,6 +302,8 @@ static CU_TestInfo tests[] = {
     {"turns: of a host that ends", test_burial},
     {"turns: berth start", test_started},
     {"turns: given back", test_given_back},
+    {"turns: given back again", test_given_back_again},
+    {"turns: given back at once", test_given_back_at_once},
     {"turns: hosts receive those that open", test_pushes},
     {"turns: missed due times", test_missed},
     {"turns: a new epoch", test_epochs},

@@ -59,11 +59,12 @@ static void apply_ended(struct effect *e, size_t at, unsigned replaced, uint64_t
 
 /* --- who may come in --- */
 
-/* What it held under a longer lease may be in use until that is over, though its host now names a shorter one (R8). */
+/* What it held under a longer lease may be in use until that is over, though its host now names a shorter
+ * one (R8). Nobody uses the permits of a session that is being ended. */
 static bool is_bound(const struct effect *e, unsigned s, usec_t lease, uint64_t dead, bool may_expire) {
     const struct m_session *session = &e->m->sessions[s];
 
-    if (!session->live || lease >= e->m->lease || (may_expire && session->count <= dead))
+    if (!session->live || session->ending || lease >= e->m->lease || (may_expire && session->count <= dead))
         return false;
     for (unsigned i = 0; i < e->w->n_runs; i++)
         if (e->m->claims[i].state && e->m->claims[i].session == s)

@@ -102,13 +102,22 @@ static void note_committed(struct world *w, const struct run *r) {
         due->excused = true;
 }
 
-void rules_turned(struct effect *e) {
-    if (strcmp(e->args[3], "back") == 0 && e->m->claims[id_number(e->args[4])].state != 0) {
-        struct due *due = &e->w->turns.dues[e->w->runs[id_number(e->args[4])].turn.due];
+/* If the reply was lost, the run gives its turn back again, and its claim may be there again by a sync: the
+ * first delay lasts (R6). */
+static void note_given_back(struct effect *e) {
+    unsigned c = id_number(e->args[4]);
+    struct due *due = &e->w->turns.dues[e->w->runs[c].turn.due];
 
-        due->not_before = world_redis_time(e->w) + rules_number(e->args[6]) * USEC_PER_MSEC;
-        due->back_epoch = e->w->epochs.n_begun;
-    }
+    if (e->m->claims[c].state == 0 || (due->back_by == c + 1 && due->back_epoch == e->w->epochs.n_begun))
+        return;
+    due->not_before = world_redis_time(e->w) + rules_number(e->args[6]) * USEC_PER_MSEC;
+    due->back_epoch = e->w->epochs.n_begun;
+    due->back_by = c + 1;
+}
+
+void rules_turned(struct effect *e) {
+    if (strcmp(e->args[3], "back") == 0)
+        note_given_back(e);
     if (strcmp(e->args[3], "commit") == 0 && strcmp(e->word, "ok") == 0)
         note_committed(e->w, &e->w->runs[id_number(e->args[4])]);
     rules_ended_turn(e);

@@ -154,7 +154,8 @@ local function is_name_taken()
 end
 
 -- Sets this host's lease, or returns that the namespace is bound to another one. Claims that the session got under a longer
--- lease may be in use until that lease ends (R8), so they bind the namespace as other sessions do.
+-- lease may be in use until that lease ends (R8), so they bind the namespace as other sessions do. A session that is being
+-- ended binds no lease, because nobody uses its permits.
 local function is_lease_refused()
     if lease == own_lease then return false end
     local others, own = call('ZCOUNT', at .. 'heartbeats', 1, '+inf'), count_of(s)

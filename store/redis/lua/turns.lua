@@ -3,7 +3,8 @@
 --
 -- marks            zset  job -> the latest due time that was decided, in seconds since 1970
 -- pool:P:turns     hash  of the job with pool P. last: "due claim how host" of its latest decision; how: T(aken), S(kipped), M(issed);
---                  DUE: "attempt not-before-µs epoch chain why" of each open turn; why: host-lost, given-back, retry
+--                  DUE: "attempt not-before-µs epoch chain why" of each open turn; not-before: 0: at once, also if TIME is set back;
+--                  why: host-lost, given-back, retry
 -- session:S:turns  hash  claim -> "state job due attempt again epoch chain" of each turn of session S. state: T(aken), C(ommitted);
 --                  again: ms from the loss of its host to the next attempt, "-": no further attempt; chain: a word of the hosts
 --
@@ -80,7 +81,7 @@ end
 -- predecessor, so that a host detects its loss (R12).
 local function open_turn(job, due, attempt, delay_ms, chain, why, but)
     if not in_epoch() then return end -- this Redis may have older data
-    local not_before = fmt(now() + tonumber(delay_ms) * 1000)
+    local not_before = tonumber(delay_ms) > 0 and fmt(now() + tonumber(delay_ms) * 1000) or '0'
     call('HSET', open_of(job), due, table.concat({attempt, not_before, epoch, chain, why}, ' '))
     for _, s in ipairs(call('ZRANGE', at .. 'pool:' .. job .. ':limits', 0, 127)) do
         local connection, last = string.match(call('HGET', meta, 'c:' .. s) or '', '^(%d+) (%d+)$')
