@@ -48,19 +48,23 @@ int socket_connect(const char *path, int type) {
     return steal_fd(&fd);
 }
 
-/* Removes a socket on which no process listens. 0: the path is free now; -EADDRINUSE: it is not. */
-static int socket_clear(const char *path, int type) {
-    _cleanup_close_ int fd = -1;
+int socket_remove(const char *path) {
     struct stat st;
 
     if (lstat(path, &st) < 0)
         return errno == ENOENT ? 0 : -errno;
     if (!S_ISSOCK(st.st_mode))
         return -EADDRINUSE;
-    fd = socket_connect(path, type);
-    if (fd != -ECONNREFUSED)
-        return fd == -ENOENT ? 0 : -EADDRINUSE;
     return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+/* Removes a socket on which no process listens. 0: the path is free now; -EADDRINUSE: it is not. */
+static int socket_clear(const char *path, int type) {
+    _cleanup_close_ int fd = socket_connect(path, type);
+
+    if (fd == -ENOENT || fd == -ECONNREFUSED)
+        return socket_remove(path);
+    return -EADDRINUSE;
 }
 
 static int socket_bind(int fd, const char *path, int type, const struct sockaddr_un *address) {

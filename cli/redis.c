@@ -58,7 +58,7 @@ static void print_server(const json_t *answer) {
     const json_t *tls = json_object_get(answer, "tls");
     const char *address = format_get_text(answer, "address"), *name = format_get_text(answer, "server"),
                *until = format_get_text(tls, "until");
-    char version[FORMAT_SIZE] = "", slot[FORMAT_SIZE] = "", secured[FORMAT_SIZE] = "";
+    char version[FORMAT_SIZE] = "", slot[FORMAT_SIZE] = "", master[FORMAT_SIZE] = "", secured[FORMAT_SIZE] = "";
 
     if (*name)
         (void) snprintf(version, sizeof(version), " (%s %s)", name, format_get_text(answer, "version"));
@@ -67,8 +67,10 @@ static void print_server(const json_t *answer) {
                         *until ? ", certificate until " : "", until);
     if (is_known(answer, "slot"))
         (void) snprintf(slot, sizeof(slot), ", the node of slot " INT, format_get_number(answer, "slot"));
+    if (is_known(answer, "master_name"))
+        (void) snprintf(master, sizeof(master), ", the sentinels' master %s", format_get_text(answer, "master_name"));
     if (*address)
-        print_line("server", "%s%s%s%s", address, version, slot, secured);
+        print_line("server", "%s%s%s%s%s", address, version, slot, master, secured);
 }
 
 static void print_role(const json_t *answer) {

@@ -4,11 +4,14 @@
 
 #include "conf/option-types.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/name.h"
 #include "base/text.h"
 #include "conf/hash.h"
+#include "conf/redis-url.h"
 #include "conf/value.h"
 
 /* ---- strings ---- */
@@ -110,7 +113,9 @@ static void parse_files(const struct value_reader *reader, const struct option *
 
 const struct option_type option_files = {.parse_list = parse_files, .hash = hash_strings, .done = free_strings};
 
-#define REDIS_PASSWORD "redis-password" /* of units/berthd.service */
+/* Passwords of units/berthd.service. */
+#define REDIS_PASSWORD "redis-password"
+#define SENTINEL_PASSWORD "sentinel-password"
 
 static void check_credential(const struct value_reader *reader, const struct option *option, size_t index) {
     const char *text = value_option(reader, option->name)->values[index].text;
@@ -122,8 +127,8 @@ static void check_credential(const struct value_reader *reader, const struct opt
         value_error(reader, option->name, index, "must be NAME=/path, or NAME of berth-runner's own; " NAME_RULE);
     else if (text[n] == '=' && text[n + 1] != '/')
         value_error(reader, option->name, index, "must have an absolute path after '='");
-    else if (strcmp(name, REDIS_PASSWORD) == 0)
-        value_error(reader, option->name, index, "has the name of berthd's password of Redis; choose another name");
+    else if (strcmp(name, REDIS_PASSWORD) == 0 || strcmp(name, SENTINEL_PASSWORD) == 0)
+        value_error(reader, option->name, index, "has the name of a password of berthd; choose another name");
     else
         check_twice(reader, option, index, n, "credential");
 }
@@ -206,3 +211,51 @@ static void free_accounts(void *at) {
 }
 
 const struct option_type option_accounts = {.parse_list = parse_accounts, .hash = hash_accounts, .done = free_accounts};
+
+/* ---- sentinels ---- */
+
+static void check_sentinel(const struct value_reader *reader, const struct option *option, size_t index, const char *text) {
+    char host[REDIS_HOST_SIZE];
+    uint16_t port = 0;
+    int r = strchr(text, ',') ? REDIS_URL_E_HOST : redis_url_get_host(text, 0, host, sizeof(host), &port);
+
+    if (r == -ENOMEM)
+        reader->notes->out_of_memory = true;
+    else if (r == REDIS_URL_E_PORT)
+        value_error(reader, option->name, index, "%s", redis_url_explain(r));
+    else if (r != 0)
+        value_error(reader, option->name, index, "must be host or host:port, IPv6 in [ ]");
+}
+
+/* Joins the values with commas. */
+static void parse_sentinels(const struct value_reader *reader, const struct option *option, void *at) {
+    const struct parsed_option *written = value_option(reader, option->name);
+    char **field = at, *hosts = NULL;
+
+    if (written->n_values > REDIS_HOSTS_MAX)
+        value_error(reader, option->name, REDIS_HOSTS_MAX, "is one of %zu; name at most %d sentinels", written->n_values,
+                    REDIS_HOSTS_MAX);
+    for (size_t i = 0; i < written->n_values; i++) {
+        const char *text = value_get(reader, option->name, i, false);
+        char *longer = NULL;
+
+        if (!text)
+            continue;
+        check_sentinel(reader, option, i, text);
+        if (asprintf(&longer, "%s%s%s", hosts ? hosts : "", hosts ? "," : "", text) < 0) {
+            reader->notes->out_of_memory = true;
+            break;
+        }
+        free(hosts);
+        hosts = longer;
+    }
+    *field = hosts;
+}
+
+static void free_sentinels(void *at) {
+    char **field = at;
+
+    free(*field);
+}
+
+const struct option_type option_sentinels = {.parse_list = parse_sentinels, .done = free_sentinels};

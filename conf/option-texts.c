@@ -194,7 +194,7 @@ static void hash_url(uint64_t *hash, _unused_ const struct option *option, const
     const struct redis_settings *redis = at;
 
     hash_add_number(hash, "tls", redis->tls.is_used);
-    hash_add_text(hash, redis->unix_path ? "unix" : "host", redis->unix_path ? redis->unix_path : redis->host);
+    hash_add_text(hash, redis->unix_path ? "unix" : "host", redis->unix_path ? redis->unix_path : redis->host ? redis->host : "");
     hash_add_number(hash, "port", redis->port);
     hash_add_text(hash, "others", redis->others ? redis->others : "");
     hash_add_number(hash, "db", redis->db);

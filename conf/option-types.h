@@ -44,6 +44,7 @@ extern const struct option_type option_files;       /* char **: paths, with "-" 
 extern const struct option_type option_credentials; /* char **: NAME or NAME=/path */
 extern const struct option_type option_demands;     /* struct demands */
 extern const struct option_type option_accounts;    /* struct accounts */
+extern const struct option_type option_sentinels;   /* char *, "host[:port],..."; NULL: none */
 
 /* conf/option-parameters.c */
 extern const struct option_type option_parameters; /* char **, NULL-terminated, or NULL */

@@ -42,8 +42,12 @@ static const struct option top_options[] = {
 #define AT(field) offsetof(struct redis_settings, field)
 static const struct option redis_options[] = {
     {"url",             &option_url,         0,                        0,      0,   "redis://127.0.0.1:6379/0", HASH},
+    {"sentinels",       &option_sentinels,   AT(sentinels.hosts),      0,      0,   NULL,                       HASH_NOT},
+    {"master",          &option_text,        AT(sentinels.master),     0,      0,   MASTER_DEFAULT,             HASH},
     {"username",        &option_text,        AT(username),             0,      0,   "",                         HASH_NOT},
     {"password-file",   &option_path,        AT(password_file),        0,      0,   "",                         HASH_NOT},
+    {"sentinel-username", &option_text,      AT(sentinels.username),   0,      0,   "",                         HASH_NOT},
+    {"sentinel-password-file", &option_path, AT(sentinels.password_file), 0,   0,   "",                         HASH_NOT},
     {"tls-ca",          &option_path,        AT(tls.ca),               0,      0,   "",                         HASH_NOT},
     {"tls-certificate", &option_path,        AT(tls.certificate),      0,      0,   "",                         HASH_NOT},
     {"tls-key",         &option_path,        AT(tls.key),              0,      0,   "",                         HASH_NOT},

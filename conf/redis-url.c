@@ -126,18 +126,17 @@ static int parse_address(const char *text, size_t n, char **ret_host, uint16_t *
     return *ret_host ? 0 : -ENOMEM;
 }
 
-int redis_url_get_other(const char *others, size_t i, char *ret_host, size_t size, uint16_t *ret_port) {
+int redis_url_get_host(const char *hosts, size_t i, char *ret_host, size_t size, uint16_t *ret_port) {
     char *host = NULL;
     int r;
 
-    while (others && i-- > 0) {
-        others = strchr(others, ',');
-        others = others ? others + 1 : NULL;
+    while (hosts && i-- > 0) {
+        hosts = strchr(hosts, ',');
+        hosts = hosts ? hosts + 1 : NULL;
     }
-    if (!others)
+    if (!hosts)
         return -ENOENT;
-    *ret_port = REDIS_PORT_DEFAULT;
-    r = parse_address(others, strcspn(others, ","), &host, ret_port);
+    r = parse_address(hosts, strcspn(hosts, ","), &host, ret_port);
     if (r == 0)
         (void) snprintf(ret_host, size, "%s", host);
     free(host);
@@ -156,17 +155,17 @@ static int parse_hosts(const char *text, size_t n, struct redis_url *url) {
     if (!url->others)
         return -ENOMEM;
     for (size_t i = 0; r == 0; i++) {
-        char host[HOST_MAX + 1];
+        char host[REDIS_HOST_SIZE];
         uint16_t port;
 
-        r = redis_url_get_other(url->others, i, host, sizeof(host), &port);
+        r = redis_url_get_host(url->others, i, host, sizeof(host), &port);
         if (r == 0 && i + 2 > REDIS_HOSTS_MAX)
             r = REDIS_URL_E_HOSTS;
     }
     return r == -ENOENT ? 0 : r;
 }
 
-/* [user@]host[:port][/db] */
+/* [user@][host[:port][,...]][/db] */
 static int parse_network(const char *text, struct redis_url *url) {
     const char *slash = strchr(text, '/'), *at;
     size_t n = slash ? (size_t) (slash - text) : strlen(text);
@@ -184,7 +183,7 @@ static int parse_network(const char *text, struct redis_url *url) {
         n -= (size_t) (at + 1 - text);
         text = at + 1;
     }
-    r = parse_hosts(text, n, url);
+    r = n > 0 ? parse_hosts(text, n, url) : 0;
     if (r == 0 && slash && slash[1] != '\0')
         r = parse_db(slash + 1, &url->db);
     return r;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Where a Redis is: redis://[user@]host[:port][,host[:port]...][/db], rediss://..., unix:///path[?db=N]. Text to value, nothing else. */
+/* Where a Redis is: redis://[user@][host[:port][,host[:port]...]][/db], rediss://..., unix:///path[?db=N].
+ * Without a host, sentinels name it. Text to value, nothing else. */
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -9,14 +10,16 @@
 #include "base/cleanup.h"
 
 #define REDIS_PORT_DEFAULT 6379
+#define REDIS_SENTINEL_PORT_DEFAULT 26379
 #define REDIS_DB_MAX 65535
 #define REDIS_HOSTS_MAX 16
+#define REDIS_HOST_SIZE 256 /* holds every host that is right, and a null byte */
 
 struct redis_url {
     bool tls;
     char *unix_path; /* or NULL */
     char *host;      /* or NULL; an IPv6 address without its brackets */
-    uint16_t port;
+    uint16_t port;   /* 0: a unix socket */
     char *others;    /* "host[:port],...", the hosts after the first; or NULL */
     unsigned db;
     char *username; /* or NULL */
@@ -40,6 +43,7 @@ int redis_url_parse(const char *text, struct redis_url *ret);
 const char *redis_url_explain(int answer);
 /* Returns whether a text is a host name or a numeric address, IPv6 without brackets. */
 bool redis_url_is_host(const char *text);
-/* Host number i, from 0, of `others`: 0, -ENOENT if there is none, or -ENOMEM. */
-int redis_url_get_other(const char *others, size_t i, char *host, size_t size, uint16_t *ret_port);
+/* Host number i, from 0, of "host[:port],...". hosts may be NULL. *ret_port stays as it is if the text names
+ * no port. 0, -ENOENT if there is none, a REDIS_URL_E_* or -ENOMEM. */
+int redis_url_get_host(const char *hosts, size_t i, char *ret_host, size_t size, uint16_t *ret_port);
 void redis_url_done(struct redis_url *url);

@@ -66,18 +66,6 @@ static void check_accounts(const struct job_settings *job, struct notes *notes) 
                   job->group);
 }
 
-static void check_password_file(const struct redis_settings *redis, struct notes *notes) {
-    struct stat st;
-
-    if (stat(redis->password_file, &st) < 0) {
-        if (is_missing(errno))
-            notes_add(notes, &redis->place, "redis: password-file \"%s\" does not exist; make it, or correct the path", redis->password_file);
-    } else if (st.st_mode & S_IRWXO) {
-        notes_add(notes, &redis->place, "redis: password-file \"%s\" is open to every user of this machine; run: chmod o-rwx %s",
-                  redis->password_file, redis->password_file);
-    }
-}
-
 /* Whether berthd's user may read a file, by its mode; true where there is no such user. */
 static bool may_berthd_read(const struct stat *st) {
     const struct passwd *user = getpwnam(DAEMON_USER);
@@ -87,7 +75,7 @@ static bool may_berthd_read(const struct stat *st) {
     return st->st_mode & (st->st_uid == user->pw_uid ? S_IRUSR : st->st_gid == user->pw_gid ? S_IRGRP : S_IROTH);
 }
 
-static void check_tls_file(const struct redis_settings *redis, const char *option, const char *path, bool is_key, struct notes *notes) {
+static void check_file(const struct redis_settings *redis, const char *option, const char *path, bool is_secret, struct notes *notes) {
     struct stat st;
 
     if (!path || *path == '\0')
@@ -95,7 +83,7 @@ static void check_tls_file(const struct redis_settings *redis, const char *optio
     if (stat(path, &st) < 0) {
         if (is_missing(errno))
             notes_add(notes, &redis->place, "redis: %s \"%s\" does not exist; make it, or correct the path", option, path);
-    } else if (is_key && st.st_mode & S_IRWXO) {
+    } else if (is_secret && st.st_mode & S_IRWXO) {
         notes_add(notes, &redis->place, "redis: %s \"%s\" is open to every user of this machine; run: chmod o-rwx %s", option, path, path);
     } else if (geteuid() == 0 && !may_berthd_read(&st)) {
         notes_add(notes, &redis->place, "redis: %s \"%s\" cannot be read by user " DAEMON_USER "; run: chgrp " DAEMON_USER " %s && chmod g+r %s",
@@ -112,12 +100,12 @@ int settings_check_commands(const struct settings *s, struct settings_errors *er
         check_command(&s->jobs[i], &notes);
         check_directory(&s->jobs[i], &notes);
     }
-    if (s->redis && s->redis->password_file[0])
-        check_password_file(s->redis, &notes);
     if (s->redis) {
-        check_tls_file(s->redis, "tls-ca", s->redis->tls.ca, false, &notes);
-        check_tls_file(s->redis, "tls-certificate", s->redis->tls.certificate, false, &notes);
-        check_tls_file(s->redis, "tls-key", s->redis->tls.key, true, &notes);
+        check_file(s->redis, "password-file", s->redis->password_file, true, &notes);
+        check_file(s->redis, "sentinel-password-file", s->redis->sentinels.password_file, true, &notes);
+        check_file(s->redis, "tls-ca", s->redis->tls.ca, false, &notes);
+        check_file(s->redis, "tls-certificate", s->redis->tls.certificate, false, &notes);
+        check_file(s->redis, "tls-key", s->redis->tls.key, true, &notes);
     }
     r = notes.out_of_memory ? -ENOMEM : notes.n > 0 ? SETTINGS_E_INVALID : 0;
     notes_finish(&notes, s->files, s->n_files, errors);
@@ -145,14 +133,15 @@ static bool has_password(const struct redis_settings *redis) {
 
 char *settings_warn_of_cleartext(const struct settings *s) {
     const struct redis_settings *redis = s->redis;
+    const char *to = !redis ? NULL : redis->sentinels.hosts ? "the master that the sentinels name" : redis->host;
     char *text = NULL;
 
-    if (!redis || !redis->host || redis->tls.is_used || (is_loopback(redis->host) && !redis->others) || !has_password(redis))
+    if (!to || redis->tls.is_used || (is_loopback(to) && !redis->others) || !has_password(redis))
         return NULL;
     if (asprintf(&text,
                  "%s:%d: warning: redis: the password goes to %s unencrypted, and whoever sees that network can read it; reach Redis "
                  "by TLS (rediss://), or through a unix socket",
-                 redis->place.file, redis->place.line, redis->host) < 0)
+                 redis->place.file, redis->place.line, to) < 0)
         return NULL;
     return text;
 }

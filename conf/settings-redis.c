@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/name.h"
 #include "base/text.h"
 #include "conf/settings-read.h"
 
@@ -105,6 +106,54 @@ static void check_tls_pair(const struct redis_settings *redis, const struct valu
     }
 }
 
+/* ---- sentinels ---- */
+
+static void check_master(const struct redis_settings *redis, const struct value_reader *reader) {
+    const char *master = redis->sentinels.master;
+
+    if (master && !name_is_valid(master))
+        value_error(reader, "master", 0, "must be the name by which the sentinels know the master; " NAME_RULE);
+}
+
+static bool has_text(const char *text) {
+    return text && *text != '\0';
+}
+
+static void check_sentinels_are_used(const struct redis_settings *redis, const struct value_reader *reader) {
+    const struct sentinel_settings *sentinels = &redis->sentinels;
+    const struct {
+        const char *option;
+        bool is_set;
+    } options[] = {
+        {"master", sentinels->master && strcmp(sentinels->master, MASTER_DEFAULT) != 0},
+        {"sentinel-username", has_text(sentinels->username)},
+        {"sentinel-password-file", has_text(sentinels->password_file)},
+    };
+
+    for (size_t i = 0; i < ELEMENTSOF(options) && !sentinels->hosts; i++)
+        if (options[i].is_set) {
+            struct settings_place place = value_place(reader, options[i].option);
+
+            value_note(reader, &place, "%s is given without sentinels; name them, or remove it", options[i].option);
+        }
+}
+
+/* Either the url names the server, or the sentinels do. */
+static void check_sentinels(const struct redis_settings *redis, const struct value_reader *reader) {
+    struct settings_place url = value_place(reader, "url"), place = value_place(reader, "sentinels");
+    bool has_host = redis->host || redis->unix_path;
+
+    if (redis->sentinels.hosts && !value_is_given(reader, "url"))
+        value_note(reader, &place,
+                   "sentinels are given without url; write url = \"redis:///0\", or \"rediss:///0\" for TLS");
+    else if (redis->sentinels.hosts && has_host)
+        value_note(reader, &url, "url names a host beside sentinels; keep one: the sentinels know where the master is");
+    else if (!redis->sentinels.hosts && !has_host)
+        value_note(reader, &url, "url must name a host or an address, IPv6 in [ ]; or name sentinels");
+    check_sentinels_are_used(redis, reader);
+    check_master(redis, reader);
+}
+
 static struct redis_settings *redis_new(const struct settings *s, const struct parsed_section *section,
                                         struct notes *notes) {
     const struct value_reader reader = {section, notes};
@@ -121,7 +170,8 @@ static struct redis_settings *redis_new(const struct settings *s, const struct p
     check_timeout(s, redis, &reader);
     read_connect_timeout(s, redis, &reader);
     check_failover_margin(s, redis, &reader);
-    if (redis->host || redis->unix_path) { /* else the url is wrong */
+    if (redis->port > 0 || redis->unix_path) { /* else the url is wrong */
+        check_sentinels(redis, &reader);
         check_tls_is_used(redis, &reader);
         check_tls_pair(redis, &reader);
     }
@@ -148,10 +198,14 @@ void settings_read_redis(struct settings *s, const struct parsed *parsed, struct
 int redis_settings_copy(struct redis_settings *ret, const struct redis_settings *redis) {
     char **to[] = {&ret->unix_path,     &ret->host,           &ret->username,
                    &ret->password_file, &ret->tls.ca,         &ret->tls.certificate,
-                   &ret->tls.key,       &ret->tls.server_name, &ret->others};
+                   &ret->tls.key,       &ret->tls.server_name, &ret->others,
+                   &ret->sentinels.hosts, &ret->sentinels.master, &ret->sentinels.username,
+                   &ret->sentinels.password_file};
     const char *from[] = {redis->unix_path,     redis->host,           redis->username,
                           redis->password_file, redis->tls.ca,         redis->tls.certificate,
-                          redis->tls.key,       redis->tls.server_name, redis->others};
+                          redis->tls.key,       redis->tls.server_name, redis->others,
+                          redis->sentinels.hosts, redis->sentinels.master, redis->sentinels.username,
+                          redis->sentinels.password_file};
     int r = 0;
 
     *ret = *redis;

@@ -55,15 +55,25 @@ struct tls_settings {          /* paths may be "": none, or the credential of be
     enum tls_minimum minimum;
 };
 
+#define MASTER_DEFAULT "mymaster"
+
+struct sentinel_settings {
+    char *hosts;         /* "host[:port],..."; NULL: no sentinels */
+    char *master;        /* the name by which they know it */
+    char *username;      /* "" : none */
+    char *password_file; /* "" : none */
+};
+
 struct redis_settings {
     char *unix_path;           /* or NULL */
-    char *host;                /* or NULL; an IPv6 address without brackets */
+    char *host;                /* or NULL; an IPv6 address without brackets. Both NULL: sentinels name it */
     uint16_t port;
     char *others;              /* further hosts, as in struct redis_url; or NULL */
     unsigned db;
     char *username;            /* "" : none */
     char *url_username;        /* of the url, until it is checked against `username`; then NULL */
     char *password_file;       /* "" : none */
+    struct sentinel_settings sentinels;
     struct tls_settings tls;
     usec_t timeout_usec;         /* of an answer */
     usec_t connect_timeout_usec; /* of name, connect, TLS and login together */

@@ -162,12 +162,12 @@ const char *manager_full_text(const struct manager *m, char *buffer, size_t size
 
     if (redis && redis->unix_path)
         (void) snprintf(buffer, size, "no-memory: the memory of Redis at %s is full", redis->unix_path);
-    else if (redis)
+    else if (redis && redis->host)
         (void) snprintf(buffer, size, "no-memory: the memory of Redis at %s:%u is full", redis->host,
                         redis->port);
     else
         (void) snprintf(buffer, size,
-                        "no-memory: the memory of Redis is full"); /* a reload has taken it away */
+                        "no-memory: the memory of Redis is full"); /* sentinels name it, or a reload has taken it away */
     return buffer;
 }
 

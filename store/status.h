@@ -7,7 +7,9 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/histogram.h"
+#include "base/name.h"
 
 #define STATUS_ADDRESS_SIZE 128
 #define STATUS_WARNINGS_MAX 8
@@ -15,6 +17,8 @@
 
 struct redis_status { /* "", 0: not known, unless there is a has_... */
     char address[STATUS_ADDRESS_SIZE]; /* "10.0.0.5:6379", "[::1]:6379", "/run/redis.sock"; also while away */
+    char master[NAME_MAX_LENGTH + 1];  /* the name by which sentinels know the master; "": they are not asked; also while away */
+    usec_t down_after;                 /* after which they take it for down */
     char server[16], version[32];      /* "valkey", "8.1.1" */
     char tls_version[16];              /* "TLSv1.3"; "": plain */
     time_t tls_until;                  /* end of the server's certificate */

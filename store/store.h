@@ -251,7 +251,8 @@ int store_redis_new(struct store **ret, sd_event *event, struct events *events,
  * is wrong with it. */
 int store_redis_check(const struct redis_settings *settings, char *why, size_t size);
 /* Takes other settings of the same server, which are copied, and the files that they name as these are now. A live store connects a
- * second time where that makes a difference, and goes on with the old connections until the new ones are up. 0 or -ENOMEM. */
+ * second time where that makes a difference, and goes on with the old connections until the new ones are up. One that is away tries at
+ * once. 0 or -ENOMEM. */
 int store_redis_use(struct store *s, const struct redis_settings *settings);
 
 /* Accepts the namespace that Redis has, where it is not the one that this host was in: the host comes as a new one, and

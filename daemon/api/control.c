@@ -128,6 +128,14 @@ void control_call_keep(struct control_call *call, void (*on_gone)(struct control
     call->userdata = userdata;
 }
 
+void control_call_await_room(struct control_call *call, void (*on_room)(void *userdata)) {
+    call->on_room = on_room;
+}
+
+size_t control_call_count_waiting(const struct control_call *call) {
+    return call->client->out_bytes;
+}
+
 /* Whether this caller may not make the call, whatever its target. */
 static bool lacks_right(const struct control_call *call, enum right right) {
     return (right == RIGHT_RUN || right == RIGHT_OPERATE) && client_right(call->client->control, call->client->fd) < right;
@@ -246,11 +254,15 @@ static void control_on_woken(void *userdata) {
 
 static int control_listen(struct control *c, const char *path, int listen_fd) {
     const struct account *group = &c->service->get_settings(c->userdata)->run_group;
+    int r;
 
     c->listen_fd = listen_fd;
     if (listen_fd >= 0) /* made by the service manager, who may have left it blocking */
         return fcntl(listen_fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
-    c->listen_fd = socket_listen(path, SOCK_STREAM, 0660);
+    /* berthd has the lock of its runtime directory. Who listens there can only be a child of a killed berthd that has not reached its
+     * exec yet. */
+    r = socket_remove(path);
+    c->listen_fd = r < 0 ? r : socket_listen(path, SOCK_STREAM, 0660);
     if (c->listen_fd < 0)
         return c->listen_fd;
     c->path = strdup(path);

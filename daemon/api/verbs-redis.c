@@ -4,9 +4,11 @@
 
 #include <time.h>
 
+#include "base/duration.h"
 #include "daemon/api/verbs-internal.h"
 #include "store/status.h"
 
+#define FAILOVER_LASTS (5 * USEC_PER_SEC) /* after the sentinels took the master for down */
 #define NO_REDIS "there is no Redis: the config has no redis section"
 
 static usec_t longest_stop_timeout(const struct settings *s) {
@@ -20,13 +22,29 @@ static usec_t longest_stop_timeout(const struct settings *s) {
 
 /* How long jobs go on without Redis: the last heartbeat may be an interval old when Redis goes away, and the last
  * command must be gone a margin before the lease ends (R8). */
-static json_t *json_outage(const struct settings *s) {
-    usec_t stop = longest_stop_timeout(s),
-           spent = usec_add(settings_margin(s->lease_usec), usec_add(s->heartbeat_usec, stop));
+static usec_t outage_of(const struct settings *s) {
+    usec_t spent = usec_add(settings_margin(s->lease_usec), usec_add(s->heartbeat_usec, longest_stop_timeout(s)));
 
-    return json_pack("{s:o, s:o, s:o, s:o}", "outage_ms", json_msec(usec_sub(s->lease_usec, spent)), "lease_ms",
+    return usec_sub(s->lease_usec, spent);
+}
+
+static json_t *json_outage(const struct settings *s) {
+    return json_pack("{s:o, s:o, s:o, s:o}", "outage_ms", json_msec(outage_of(s)), "lease_ms",
                      json_msec(s->lease_usec), "heartbeat_ms", json_msec(s->heartbeat_usec), "stop_timeout_ms",
-                     json_msec(stop));
+                     json_msec(longest_stop_timeout(s)));
+}
+
+/* A failover that takes longer than jobs go on without Redis stops them all. */
+static void add_failover_warning(const struct settings *s, struct redis_status *status) {
+    char down_after[DURATION_TEXT_SIZE], outage[DURATION_TEXT_SIZE];
+
+    if (status->down_after == 0 || status->n_warnings >= STATUS_WARNINGS_MAX ||
+        usec_add(status->down_after, FAILOVER_LASTS) <= outage_of(s))
+        return;
+    (void) snprintf(status->warnings[status->n_warnings++], STATUS_WARNING_SIZE,
+                    "the sentinels take the master for down after %s, and jobs go on for %s without Redis: a "
+                    "failover stops them; lower down-after-milliseconds, or raise the lease",
+                    duration_format(status->down_after, down_after), duration_format(outage_of(s), outage));
 }
 
 static json_t *json_known(const char *text) {
@@ -69,18 +87,23 @@ static json_t *json_warnings(const struct redis_status *status) {
     return list;
 }
 
+static const char *describe_way(const struct redis_status *status) {
+    return status->is_cluster ? "cluster" : status->master[0] ? "sentinels" : "url";
+}
+
 static json_t *json_connection(const struct store *s, const struct redis_status *status) {
     bool is_away = s->state == STORE_STATE_AWAY;
     json_t *round_trip = status->round_trip_usec > 0
                              ? json_real((double) status->round_trip_usec / USEC_PER_MSEC)
                              : json_null();
 
-    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "schema", 1, "state",
+    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "state",
                      !is_away           ? "connected"
                      : s->is_connecting ? "connecting"
                                         : "away",
                      "reason", json_text(is_away && s->away_why[0] ? s->away_why : NULL), "since",
-                     json_time(is_away ? s->away_since : 0), "address", json_known(status->address), "via", status->is_cluster ? "cluster" : "url",
+                     json_time(is_away ? s->away_since : 0), "address", json_known(status->address), "via",
+                     describe_way(status), "master_name", json_known(status->master),
                      "rtt_ms", round_trip, "grace_ms",
                      is_away ? json_null() : json_msec(status->grace_usec), "margin_ms",
                      is_away ? json_null() : json_msec(status->failover_margin), "warnings", json_warnings(status));
@@ -111,6 +134,7 @@ int verbs_redis(struct control_call *call, json_t *params, void *userdata) {
     if (!s)
         return verbs_bad_request(call, NO_REDIS);
     store_redis_get_status(s, &status);
+    add_failover_warning(manager_settings(userdata), &status);
     server = json_server(&status);
     outage = json_outage(manager_settings(userdata));
     answer = json_connection(s, &status);

@@ -194,6 +194,8 @@ static bool take_info(struct store_redis *store, const char *info) {
 
     server_info_read(&store->handshake.server, info);
     if (!server_info_is_usable(&store->handshake.server, &error, why, sizeof(why))) {
+        if (error == REDIS_ERROR_REDIRECT && find_uses_sentinels(store))
+            (void) snprintf(why, sizeof(why), "%s is a replica: the sentinels are behind", store->link.address);
         link_fail(store, error, why);
         return false;
     }

@@ -30,6 +30,7 @@ static void log_moved(struct store_redis *store, const char *address) {
     struct link_log *log = &store->link_log;
     const char *why = log->is_reloaded               ? "reload"
                       : store->slot.n_redirects > 0 ? "MOVED"
+                      : find_uses_sentinels(store)  ? "the sentinels name another master"
                                                     : "the name has another address";
 
     event_emit(store->env.events,

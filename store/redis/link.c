@@ -47,7 +47,7 @@ void link_close(struct store_redis *store) {
 
     link->commands = redis_connection_free(link->commands);
     link->pushes = redis_connection_free(link->pushes);
-    redis_dial_stop(&link->dial);
+    find_stop(store);
     renewal_reset(store);
     link->is_replaced = false;
     slot_reset(store);
@@ -213,6 +213,7 @@ static void link_on_found(struct redis_connection *connection, void *userdata) {
     struct store_redis *store = userdata;
     int r;
 
+    find_settle(store);
     if (renewal_take(store, connection))
         return;
     store->link.commands = connection;
@@ -224,7 +225,7 @@ static void link_on_found(struct redis_connection *connection, void *userdata) {
         handshake_start(store);
 }
 
-static void link_on_not_found(enum redis_error error, const char *text, void *userdata) {
+void link_on_not_found(enum redis_error error, const char *text, void *userdata) {
     if (!renewal_fail(userdata, text))
         link_on_down(NULL, error, text, userdata);
 }
@@ -241,7 +242,7 @@ static void link_connect(struct store_redis *store) {
     handshake_reset(store);
     heartbeat_begin_connection(store);
     session_begin_connection(store);
-    redis_dial_start(&link->dial);
+    find_start(store);
 }
 
 void link_replace(struct store_redis *store, struct redis_connection *commands, struct redis_connection *pushes) {
@@ -288,7 +289,8 @@ int link_use(struct store_redis *store, const struct redis_settings *settings) {
     }
     redis_settings_done(&link->settings);
     link->settings = copy;
-    if (store->stop.is_under_way || (redis_dial_is_current(&link->dial) && !store->renewal.why[0]))
+    if (store->stop.is_under_way || (redis_dial_is_current(&link->dial) && !store->renewal.why[0] &&
+                                     store->base.state != STORE_STATE_AWAY))
         return 0;
     link_log_note_reload(store, true);
     renewal_expect(store);
@@ -367,6 +369,8 @@ int link_init(struct store_redis *store, const struct redis_settings *settings) 
         r = redis_dial_init(&link->dial, store->env.event, &link->options,
                             &(struct redis_dial_handler) {link_on_found, link_on_not_found, link_on_warning, store});
     if (r >= 0)
+        r = find_init(store);
+    if (r >= 0)
         r = timer_init(&link->retry, store->env.event, SD_EVENT_PRIORITY_NORMAL, link_on_retry, store);
     if (r >= 0)
         r = defer_init(&link->fail_waiting, store->env.event, SD_EVENT_PRIORITY_NORMAL, link_on_fail_waiting,
@@ -379,6 +383,7 @@ void link_done(struct store_redis *store) {
 
     timer_done(&link->retry);
     defer_done(&link->fail_waiting);
+    find_done(store);
     redis_dial_done(&link->dial);
     redis_settings_done(&link->settings);
 }

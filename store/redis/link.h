@@ -72,6 +72,9 @@ void link_reload_scripts(struct store_redis *store);
  * once; not before, or a Redis that sends false replies could keep berthd busy. */
 void link_reset_backoff(struct store_redis *store, usec_t sent);
 
+/* No server was found: fails the renewal, or the link. */
+void link_on_not_found(enum redis_error error, const char *text, void *store);
+
 /* --- progress --- */
 
 /* The handshake is complete: sends hello. */

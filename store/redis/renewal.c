@@ -47,7 +47,7 @@ bool renewal_fail(struct store_redis *store, const char *text) {
     if (!store->renewal.is_under_way)
         return false;
     (void) snprintf(why, sizeof(why), "%s", redis_error_text(text)); /* it may be the connection's */
-    redis_dial_stop(&store->link.dial);
+    find_stop(store);
     renewal_reset(store);
     link_log_note_reload(store, false);
     (void) snprintf(store->renewal.why, sizeof(store->renewal.why),
@@ -90,7 +90,7 @@ bool renewal_take(struct store_redis *store, struct redis_connection *connection
 void renewal_start(struct store_redis *store) {
     renewal_reset(store);
     store->renewal.is_under_way = true;
-    redis_dial_start(&store->link.dial);
+    find_start(store);
 }
 
 void renewal_init(struct store_redis *store) {

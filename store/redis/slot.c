@@ -5,7 +5,7 @@
 #define REDIRECTS_MAX 5
 #define WAIT_MIN (50 * USEC_PER_MSEC)
 #define WAIT_MAX (1 * USEC_PER_SEC)
-#define CLUSTER_MARGIN (10 * USEC_PER_SEC) /* more than 1.5 node timeouts of 5 s */
+#define FAILOVER_MARGIN (10 * USEC_PER_SEC) /* more than 1.5 node timeouts of 5 s */
 
 void slot_reset(struct store_redis *store) {
     store->slot.waiting_since = 0;
@@ -13,8 +13,9 @@ void slot_reset(struct store_redis *store) {
 
 usec_t slot_failover_margin(const struct store_redis *store) {
     usec_t margin = store->link.settings.failover_margin_usec;
+    bool has_failovers = store->handshake.server.is_cluster || find_uses_sentinels(store);
 
-    return margin != USEC_INFINITY ? margin : store->handshake.server.is_cluster ? CLUSTER_MARGIN : 0;
+    return margin != USEC_INFINITY ? margin : has_failovers ? FAILOVER_MARGIN : 0;
 }
 
 bool slot_redirect(struct store_redis *store, const char *error) {

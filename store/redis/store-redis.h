@@ -17,6 +17,7 @@
 #include "store/redis/clock.h"
 #include "store/redis/epoch.h"
 #include "store/redis/expired.h"
+#include "store/redis/find.h"
 #include "store/redis/full.h"
 #include "store/redis/handshake.h"
 #include "store/redis/heartbeat.h"
@@ -52,6 +53,7 @@ struct store_redis {
     struct store base; /* first */
     struct redis_env env;
     struct redis_link link;
+    struct finder finder;
     struct link_log link_log;
     struct store_stop stop;
     struct namespace_slot slot;

@@ -235,10 +235,10 @@ static void test_changed_files(void) {
     CU_ASSERT(symlink("kept.crt", tls_place_path(&place, "changing.crt")) == 0);
     attempt_run(&a);
     TEST_INT(a.n_up, 1);
-    before = a.dial.tls;
+    before = a.dial.own_tls;
     attempt_run(&a);
     TEST_INT(a.n_up, 1);
-    CU_ASSERT_PTR_EQUAL(a.dial.tls, before);
+    CU_ASSERT_PTR_EQUAL(a.dial.own_tls, before);
     CU_ASSERT(unlink(tls_place_path(&place, "changing.crt")) == 0);
     TEST_INT(tls_place_make_ca(&place, "changing", "another"), 0);
     attempt_run(&a);

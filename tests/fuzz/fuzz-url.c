@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
     r = redis_url_parse(text, &url);
     if (r == 0) {
-        FUZZ_ASSERT((url.unix_path != NULL) != (url.host != NULL));
+        FUZZ_ASSERT(!url.unix_path || (!url.host && url.port == 0));
+        FUZZ_ASSERT(url.host || !url.others);
         FUZZ_ASSERT(url.db <= REDIS_DB_MAX);
         redis_url_done(&url);
     } else {

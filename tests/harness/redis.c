@@ -68,6 +68,10 @@ static void run(struct redis_server *s, const char *const *extra, pid_t parent) 
 
     while (arguments[n])
         n++;
+    if (extra && *extra && **extra == '/') {
+        memmove(&arguments[2], &arguments[1], n++ * sizeof(*arguments));
+        arguments[1] = *extra++;
+    }
     for (; extra && *extra && n + 1 < ARGUMENTS_MAX; extra++)
         arguments[n++] = *extra;
     if (s->tls_port > 0)
@@ -239,12 +243,18 @@ void redis_server_done(struct redis_server *s) {
     s->directory[0] = '\0';
 }
 
+/* Whether the server has closed the connection, as it does when its role changes: a write would end this process. */
+static bool is_closed(const redisContext *client) {
+    return client->err || poll(&(struct pollfd) {.fd = client->fd, .events = POLLIN}, 1, 0) > 0;
+}
+
 static redisReply *command(struct redis_server *s, const char *format, va_list ap) {
-    bool is_new = !s->client || s->client->err;
+    bool is_new;
     redisReply *reply;
 
-    if (s->client && s->client->err)
+    if (s->client && is_closed(s->client))
         disconnect(s);
+    is_new = !s->client;
     if (!s->client)
         s->client = redisConnectUnixWithTimeout(s->socket, (struct timeval) {.tv_sec = 5});
     if (!s->client || s->client->err)

@@ -18,8 +18,8 @@ struct redis_server {
     redisContext *client; /* of redis_command() */
 };
 
-/* Starts it and waits until it answers. extra: more arguments for redis-server, NULL-terminated, or NULL. 0 or a negative
- * errno; the binary is $BERTH_REDIS_SERVER, or the first there is of redis-server, redis-check-rdb (see tests/deps.sh), valkey-server. */
+/* Starts it and waits until it answers. extra: more arguments for redis-server, NULL-terminated, or NULL; the first may be a
+ * config file. 0 or a negative errno; the binary is $BERTH_REDIS_SERVER, or the first there is of redis-server, redis-check-rdb (see tests/deps.sh), valkey-server. */
 int redis_server_start(struct redis_server *s, const char *const *extra);
 /* Kills it, and starts it empty on the same socket; with `data` it is stopped by SHUTDOWN SAVE and comes back with what it had. */
 int redis_server_restart(struct redis_server *s, bool data);

@@ -181,6 +181,8 @@ static void test_reload(void) {
     struct host *ant;
     char path[96];
 
+    cluster.lease = "1m"; /* no busy machine loses Redis */
+    cluster.heartbeat = "10s";
     (void) snprintf(path, sizeof(path), "%s/password", cluster.folder);
     write_password(path, "first");
     freeReplyObject(redis_command(&cluster.redis, "ACL SETUSER one on >first >second ~* &* +@all"));
@@ -202,7 +204,8 @@ static void test_reload(void) {
     freeReplyObject(redis_command(&cluster.redis, "ACL DELUSER one"));
     host_await(ant, "redis-lost", " ");
     write_password(path, "third");
-    expect_reload(ant, "berth: the config is in force, but Redis cannot be used: Redis refuses the user or the password");
+    for (int i = 0; i < 2; i++) /* also if berthd has tried that password */
+        expect_reload(ant, "berth: the config is in force, but Redis cannot be used: Redis refuses the user or the password");
     freeReplyObject(redis_command(&cluster.redis, "ACL SETUSER one on >third ~* &* +@all"));
     host_await(ant, "redis-connected", " ");
     TEST_INT(berth(ant, "grace --end"), 0);

@@ -12,7 +12,7 @@
     (1 * USEC_PER_SEC) /* after which the next address is tried beside those that do not answer */
 #define EXPIRY_NEAR (INT64_C(14) * 86400) /* seconds before the end of the server's certificate */
 #define DAY (UINT64_C(86400) * USEC_PER_SEC)
-#define PASSWORD_CREDENTIAL "redis-password"
+#define CREDENTIAL_DEFAULT "redis-password"
 
 /* --- failure --- */
 
@@ -30,7 +30,7 @@ static void dial_on_defer(void *userdata) {
     redis_dial_stop(dial);
     /* OpenSSL reads a trusted certificate once, and keeps it as unusable if memory was short then. */
     if (dial->error == REDIS_ERROR_FATAL)
-        dial->tls = tls_context_unref(dial->tls);
+        *dial->tls = tls_context_unref(*dial->tls);
     dial->handler.on_down(dial->error, text, dial->handler.userdata);
 }
 
@@ -72,7 +72,7 @@ static struct redis_target target_of(const struct redis_dial *dial, const char *
         .address = address,
         .port = is_elsewhere(dial) ? dial->node.port : s->port,
         .name = host_of(dial),
-        .tls = s->tls.is_used ? dial->tls : NULL,
+        .tls = s->tls.is_used ? *dial->tls : NULL,
         .password = dial->password,
         .deadline = dial->deadline,
     };
@@ -128,7 +128,7 @@ bool redis_dial_warns_of_expiry(const struct redis_dial *dial, const struct redi
 }
 
 bool redis_dial_warns_of_files(const struct redis_dial *dial, char *text, size_t size) {
-    const char *warning = dial->tls ? tls_context_warning(dial->tls) : NULL;
+    const char *warning = dial->own_tls ? tls_context_warning(dial->own_tls) : NULL;
 
     if (warning)
         (void) snprintf(text, size, "%s", warning);
@@ -177,12 +177,13 @@ static void dial_on_resolved(const struct redis_addresses *addresses, void *user
 
 /* --- an attempt --- */
 
-static uint64_t stamp_of(const struct redis_settings *s) {
+static uint64_t stamp_of(const struct redis_dial *dial) {
+    const struct redis_settings *s = dial->options->settings;
     uint64_t stamp = s->tls.is_used ? tls_settings_stamp(&s->tls) : HASH_EMPTY;
     char path[SECRET_PATH_SIZE];
 
     hash_add_text(&stamp, "user", s->username ? s->username : "");
-    redis_secret_add_stamp(&stamp, redis_secret_path(s->password_file, PASSWORD_CREDENTIAL, path));
+    redis_secret_add_stamp(&stamp, redis_secret_path(s->password_file, dial->credential, path));
     return stamp;
 }
 
@@ -197,7 +198,7 @@ void redis_dial_format_address(const struct redis_dial *dial, char *buffer, size
 }
 
 bool redis_dial_is_current(const struct redis_dial *dial) {
-    return dial->stamp == stamp_of(dial->options->settings);
+    return dial->stamp == stamp_of(dial);
 }
 
 /* Reads the password and the certificates. Returns whether that succeeded. */
@@ -205,15 +206,15 @@ static bool read_files(struct redis_dial *dial) {
     const struct redis_settings *s = dial->options->settings;
     const char *warning;
     char why[SOCKET_REASON_SIZE];
-    int r = redis_secret_read(s->password_file, PASSWORD_CREDENTIAL, &dial->password, why, sizeof(why));
+    int r = redis_secret_read(s->password_file, dial->credential, &dial->password, why, sizeof(why));
 
     if (r == 0 && s->tls.is_used)
-        r = tls_context_load(&dial->tls, &s->tls, why, sizeof(why));
+        r = tls_context_load(dial->tls, &s->tls, why, sizeof(why));
     if (r != 0) {
         give_up(dial, r < 0 ? REDIS_ERROR_RETRY : REDIS_ERROR_FATAL, r < 0 ? strerror(-r) : why);
         return false;
     }
-    if (dial->tls && dial->stamp != dial->warned && (warning = tls_context_warning(dial->tls)))
+    if (dial->own_tls && dial->stamp != dial->warned && (warning = tls_context_warning(dial->own_tls)))
         dial->handler.on_warning(warning, dial->handler.userdata);
     dial->warned = dial->stamp;
     return true;
@@ -227,7 +228,7 @@ void redis_dial_start(struct redis_dial *dial) {
     redis_dial_stop(dial);
     dial->deadline = usec_add(clock_boottime(), s->connect_timeout_usec);
     dial->reasons[0] = '\0';
-    dial->stamp = stamp_of(s);
+    dial->stamp = stamp_of(dial);
     if (!read_files(dial))
         return;
     if (!host || redis_resolve_is_address(host)) {
@@ -254,7 +255,8 @@ void redis_dial_next(struct redis_dial *dial) {
     const char *others = dial->options->settings->others;
     struct moved *node = &dial->node;
 
-    if (redis_url_get_other(others, dial->n_failed, node->host, sizeof(node->host), &node->port) == 0) {
+    node->port = REDIS_PORT_DEFAULT;
+    if (redis_url_get_host(others, dial->n_failed, node->host, sizeof(node->host), &node->port) == 0) {
         dial->n_failed++;
         return;
     }
@@ -287,6 +289,8 @@ int redis_dial_init(struct redis_dial *dial, sd_event *event, const struct redis
     dial->event = event;
     dial->options = options;
     dial->handler = *handler;
+    dial->credential = CREDENTIAL_DEFAULT;
+    dial->tls = &dial->own_tls;
     dial->own = (struct redis_connection_options){
         .settings = options->settings,
         .client_name = options->client_name,
@@ -298,12 +302,16 @@ int redis_dial_init(struct redis_dial *dial, sd_event *event, const struct redis
     return r < 0 ? r : defer_init(&dial->defer, event, SD_EVENT_PRIORITY_NORMAL, dial_on_defer, dial);
 }
 
+void redis_dial_share_tls(struct redis_dial *dial, struct redis_dial *other) {
+    dial->tls = &other->own_tls;
+}
+
 void redis_dial_done(struct redis_dial *dial) {
     if (!dial->event)
         return;
     redis_dial_stop(dial);
     timer_done(&dial->timer);
     defer_done(&dial->defer);
-    dial->tls = tls_context_unref(dial->tls);
+    dial->own_tls = tls_context_unref(dial->own_tls);
     dial->event = NULL;
 }

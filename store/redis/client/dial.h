@@ -26,7 +26,9 @@ struct redis_dial {
         *options; /* of the connections once they are up; must outlive the dial */
     struct redis_dial_handler handler;
     struct redis_connection_options own; /* of connections that are not up */
-    struct tls_context *tls;             /* of the last attempt; NULL: none yet, or plain */
+    const char *credential;              /* of the unit, for the password: "redis-password" unless the owner names another */
+    struct tls_context *own_tls;         /* of the last attempt; NULL: none yet, plain, or another dial's */
+    struct tls_context **tls;            /* own_tls, or that of the dial which shares it */
     uint64_t warned;                     /* stamp of the files about which a warning was passed on */
     usec_t expiry_silent; /* boottime until which the end of the server's certificate is no news */
     uint64_t stamp;       /* of the files and the user at the last attempt */
@@ -49,6 +51,8 @@ struct redis_dial {
 int redis_dial_init(struct redis_dial *dial, sd_event *event, const struct redis_connection_options *options,
                     const struct redis_dial_handler *handler);
 void redis_dial_done(struct redis_dial *dial);
+/* Uses the TLS context of another dial, which must outlive this one and has the same TLS settings. */
+void redis_dial_share_tls(struct redis_dial *dial, struct redis_dial *other);
 /* Begins an attempt; ends an earlier one. Calls the handler once, never from inside this call. */
 void redis_dial_start(struct redis_dial *dial);
 /* Begins another connection to the address that won, within the same limit of time. 0 or a negative errno.

@@ -66,10 +66,13 @@ void store_redis_get_status(const struct store *s, struct redis_status *ret) {
 
     *ret = (struct redis_status) {0};
     (void) snprintf(ret->address, sizeof(ret->address), "%s", store->link.address);
+    if (find_uses_sentinels(store))
+        (void) snprintf(ret->master, sizeof(ret->master), "%s", store->link.settings.sentinels.master);
     if (s->state == STORE_STATE_AWAY || !store->link.commands)
         return;
     describe_server(store, ret);
     describe_tls(store, ret);
+    ret->down_after = find_uses_sentinels(store) ? store->finder.down_after : 0;
     ret->round_trip_usec = heartbeat_round_trip(store);
     ret->grace_usec = grace_left(store);
     ret->failover_margin = slot_failover_margin(store);

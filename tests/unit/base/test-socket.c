@@ -64,8 +64,10 @@ static void test_not_a_socket(void) {
 
     CU_ASSERT(fd >= 0);
     TEST_INT(socket_listen(path, SOCK_SEQPACKET, 0600), -EADDRINUSE);
+    TEST_INT(socket_remove(path), -EADDRINUSE);
     CU_ASSERT(access(path, F_OK) == 0);
     TEST_INT(unlink(path), 0);
+    TEST_INT(socket_remove(path), 0);
 }
 
 static void test_paths(void) {

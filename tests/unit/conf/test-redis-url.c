@@ -41,26 +41,29 @@ static void test_network(void) {
     network("rediss://h", true, NULL, "h", 6379, 0);
     network("redis://[::1]", false, NULL, "::1", 6379, 0);
     network("redis://a.b-c_d@[fe80::1]:1/2", false, "a.b-c_d", "fe80::1", 1, 2);
+    network("redis://", false, NULL, NULL, 6379, 0);
+    network("rediss:///0", true, NULL, NULL, 6379, 0);
+    network("redis://bob@/3", false, "bob", NULL, 6379, 3);
 }
 
 static void test_others(void) {
     struct redis_url url = {};
-    char host[256];
-    uint16_t port;
+    char host[REDIS_HOST_SIZE];
+    uint16_t port = 9;
 
     TEST_INT(redis_url_parse("rediss://bob@a:1,b.example.net,[::1]:7000/2", &url), 0);
     TEST_STRING(url.host, "a");
     TEST_INT(url.port, 1);
     TEST_INT(url.db, 2);
-    TEST_INT(redis_url_get_other(url.others, 0, host, sizeof(host), &port), 0);
+    TEST_INT(redis_url_get_host(url.others, 0, host, sizeof(host), &port), 0);
     TEST_STRING(host, "b.example.net");
-    TEST_INT(port, 6379);
-    TEST_INT(redis_url_get_other(url.others, 1, host, sizeof(host), &port), 0);
+    TEST_INT(port, 9);
+    TEST_INT(redis_url_get_host(url.others, 1, host, sizeof(host), &port), 0);
     TEST_STRING(host, "::1");
     TEST_INT(port, 7000);
-    TEST_INT(redis_url_get_other(url.others, 2, host, sizeof(host), &port), -ENOENT);
+    TEST_INT(redis_url_get_host(url.others, 2, host, sizeof(host), &port), -ENOENT);
     redis_url_done(&url);
-    TEST_INT(redis_url_get_other(NULL, 0, host, sizeof(host), &port), -ENOENT);
+    TEST_INT(redis_url_get_host(NULL, 0, host, sizeof(host), &port), -ENOENT);
     TEST_INT(redis_url_parse("redis://a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p", &url), 0);
     redis_url_done(&url);
 }
@@ -82,7 +85,6 @@ static void test_refuse(void) {
         {"REDIS://h", REDIS_URL_E_SCHEME},
         {"redis:/h", REDIS_URL_E_SCHEME},
         {" redis://h", REDIS_URL_E_SCHEME},
-        {"redis://", REDIS_URL_E_HOST},
         {"redis://a,", REDIS_URL_E_HOST},
         {"redis://,a", REDIS_URL_E_HOST},
         {"redis://a,,b", REDIS_URL_E_HOST},
@@ -90,7 +92,6 @@ static void test_refuse(void) {
         {"redis://a,b c", REDIS_URL_E_HOST},
         {"redis://a,x@b", REDIS_URL_E_USER},
         {"redis://a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", REDIS_URL_E_HOSTS},
-        {"redis:///0", REDIS_URL_E_HOST},
         {"redis://:6379", REDIS_URL_E_HOST},
         {"redis://-h", REDIS_URL_E_HOST},
         {"redis://h h", REDIS_URL_E_HOST},

@@ -90,7 +90,8 @@ static void test_unknown(void) {
                            " run-group, operate-group, connections, user-connections, user-runs, user-buffer"},
         {"pool p { limt = 5 scope = host }", "c:1: unknown option \"limt\" in pool; did you mean \"limit\"?"},
         {"redis { passwordfile = {a, b} }", "c:1: unknown option \"passwordfile\" in redis; did you mean \"password-file\"?"},
-        {"redis { colour = red }", "c:1: unknown option \"colour\" in redis; there are url, username, password-file, tls-ca, "
+        {"redis { colour = red }", "c:1: unknown option \"colour\" in redis; there are url, sentinels, master, username, password-file, "
+                                 "sentinel-username, sentinel-password-file, tls-ca, "
          "tls-certificate, tls-key, tls-server-name, tls-minimum, timeout, connect-timeout, failover-margin"},
         {JOB("stop_timeout = 5s"), "c:1: unknown option \"stop_timeout\" in job; did you mean \"stop-timeout\"?"},
         {JOB("cron = daily"), "c:1: unknown option \"cron\" in job; berth.conf(5) lists them"},
@@ -169,6 +170,29 @@ static void test_redis(void) {
         {"redis { url = \"rediss://h\" tls-minimum = \"1.1\" }", "c:1: redis: tls-minimum \"1.1\" must be \"1.2\" or \"1.3\"; did you mean \"1.2\"?"},
         {"redis { url = \"rediss://h\" tls-server-name = \"h:6380\" }",
          "c:1: redis: tls-server-name \"h:6380\" must be a host name or an address, without a port"},
+        {"redis { url = \"redis:///0\" }", "c:1: redis: url must name a host or an address, IPv6 in [ ]; or name sentinels"},
+        {"redis { sentinels = {a} }",
+         "c:1: redis: sentinels are given without url; write url = \"redis:///0\", or \"rediss:///0\" for TLS"},
+        {"redis { url = \"redis://h\"\nsentinels = {a} }",
+         "c:1: redis: url names a host beside sentinels; keep one: the sentinels know where the master is"},
+        {"redis { url = \"unix:///s\"\nsentinels = {a} }",
+         "c:1: redis: url names a host beside sentinels; keep one: the sentinels know where the master is"},
+        {"redis { sentinels = {}\nmaster = mymaster\nsentinel-username = \"\"\nurl = \"redis:///\" }",
+         "c:4: redis: url must name a host or an address, IPv6 in [ ]; or name sentinels"},
+        {"redis { master = m\nsentinel-username = u\nsentinel-password-file = \"/f\" }",
+         "c:1: redis: master is given without sentinels; name them, or remove it\n"
+         "c:2: redis: sentinel-username is given without sentinels; name them, or remove it\n"
+         "c:3: redis: sentinel-password-file is given without sentinels; name them, or remove it"},
+        {"redis { url = \"redis:///0\"\nsentinels = {a}\nmaster = \"a b\" }",
+         "c:3: redis: master \"a b\" must be the name by which the sentinels know the master; "
+         "use 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-'"},
+        {"redis { url = \"redis:///0\"\nsentinels = {\"a,b\", \"\",\n\"::1\", \"h:0\"} }",
+         "c:2: redis: sentinels \"a,b\" must be host or host:port, IPv6 in [ ]\n"
+         "c:2: redis: sentinels \"\" must be host or host:port, IPv6 in [ ]\n"
+         "c:3: redis: sentinels \"::1\" must be host or host:port, IPv6 in [ ]\n"
+         "c:3: redis: sentinels \"h:0\" has a port that is not 1 to 65535"},
+        {"redis { url = \"redis:///0\"\nsentinels = {a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q} }",
+         "c:2: redis: sentinels \"q\" is one of 17; name at most 16 sentinels"},
         {"redis { connect-timeout = \"15001ms\" }",
          "c:1: redis: connect-timeout \"15001ms\" is above half the lease; make it at most 15s"},
         {"redis { failover-margin = \"301s\" }", "c:1: redis: failover-margin \"301s\" is above 10 leases; make it at most 5m"},

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/socket.h"
 #include "tests/harness/control-server.h"
 #include "tests/harness/test.h"
 
@@ -267,7 +268,21 @@ static void test_noise(void) {
     server_down();
 }
 
+/* A child of a killed berthd still has the listening socket. */
+static void test_left_behind(void) {
+    _cleanup_close_ int left = socket_listen(server.path, SOCK_STREAM, 0600);
+    int fd;
+
+    CU_ASSERT(left >= 0);
+    server_up(NULL);
+    fd = server_client();
+    peer_expect_ok(fd);
+    close(fd);
+    server_down();
+}
+
 static CU_TestInfo tests[] = {
+    {"left behind", test_left_behind},
     {"split", test_split},
     {"pipelined", test_pipelined},
     {"errors", test_errors},

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/harness/sentinel-bed.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "tests/harness/net.h"
+#include "tests/harness/tls.h"
+
+#define NODES SENTINEL_BED_NODES
+#define NAME SENTINEL_BED_MASTER
+#define LIMIT (60 * USEC_PER_SEC)
+
+static const char *sentinel_port(const struct sentinel_bed *bed, unsigned i) {
+    return bed->ports[NODES + i];
+}
+
+static const char *config_of(const struct sentinel_bed *bed, unsigned i) {
+    static char paths[NODES][64];
+
+    (void) snprintf(paths[i], sizeof(paths[i]), "%s/%u.conf", bed->directory, i);
+    return paths[i];
+}
+
+const char *sentinel_bed_address(const struct sentinel_bed *bed, int node) {
+    static char text[40];
+
+    (void) snprintf(text, sizeof(text), "%s:%s", bed->hosts[node], bed->ports[node]);
+    return text;
+}
+
+/* --- starting --- */
+
+/* In the network of its number. */
+static int start(const struct sentinel_bed *bed, unsigned i, struct redis_server *server,
+                 const char *const *extra) {
+    int r;
+
+    if (bed->is_apart)
+        (void) setenv("REDIS_NETWORK", net_path(i % NODES > 0), 1);
+    r = redis_server_start(server, extra);
+    (void) unsetenv("REDIS_NETWORK");
+    return r;
+}
+
+static int start_node(struct sentinel_bed *bed, unsigned i) {
+    const char *extra[] = {"--bind",
+                           bed->hosts[i],
+                           "--protected-mode",
+                           "no",
+                           "--port",
+                           bed->ports[i],
+                           "--repl-diskless-sync-delay",
+                           "0",
+                           "--repl-ping-replica-period",
+                           "1",
+                           "--min-replicas-to-write",
+                           "1",
+                           i > 0 ? "--replicaof" : NULL,
+                           bed->hosts[0],
+                           bed->ports[0],
+                           NULL};
+
+    return start(bed, i, &bed->nodes[i], extra);
+}
+
+/* A sentinel writes what it knows to its config. */
+static int write_config(const struct sentinel_bed *bed, const char *path) {
+    FILE *f = fopen(path, "we");
+
+    if (!f)
+        return -errno;
+    fprintf(f,
+            "sentinel monitor " NAME " %s %s 2\nsentinel down-after-milliseconds " NAME " 1000\n"
+            "sentinel failover-timeout " NAME " 2000\n",
+            bed->hosts[0], bed->ports[0]);
+    return fclose(f) == 0 ? 0 : -EIO;
+}
+
+/* The periods are short, so that a sentinel soon knows the others. */
+static int start_sentinel(struct sentinel_bed *bed, unsigned i) {
+    const char *extra[] = {config_of(bed, i),     "--bind",     bed->hosts[NODES + i],
+                           "--protected-mode",    "no",         "--port",
+                           sentinel_port(bed, i), "--sentinel", NULL};
+    int r = write_config(bed, extra[0]);
+
+    if (r >= 0)
+        r = start(bed, i, &bed->sentinels[i], extra);
+    if (r < 0)
+        return r;
+    _cleanup_reply_ redisReply *reply = redis_command(&bed->sentinels[i], "SENTINEL DEBUG info-period 200 publish-period 200");
+
+    return reply && reply->type == REDIS_REPLY_STATUS ? 0 : -EIO;
+}
+
+static int start_all(struct sentinel_bed *bed) {
+    int r = 0;
+
+    if (!mkdtemp(bed->directory)) {
+        bed->directory[0] = '\0';
+        return -errno;
+    }
+    for (unsigned i = 0; i < 2 * NODES; i++) {
+        (void) snprintf(bed->ports[i], sizeof(bed->ports[i]), "%u", tls_free_port());
+        (void) snprintf(bed->hosts[i], sizeof(bed->hosts[i]), bed->is_apart ? NET_ADDRESS : "127.0.0.1",
+                        (size_t) (i % NODES > 0) + 1);
+    }
+    (void) snprintf(bed->options, sizeof(bed->options),
+                    "sentinels = {\"%s:%s\", \"%s:%s\", \"%s:%s\"}\nmaster = " NAME "\n", bed->hosts[NODES],
+                    sentinel_port(bed, 0), bed->hosts[NODES + 1], sentinel_port(bed, 1),
+                    bed->hosts[NODES + 2], sentinel_port(bed, 2));
+    for (unsigned i = 0; i < NODES && r >= 0; i++)
+        r = start_node(bed, i);
+    for (unsigned i = 0; i < NODES && r >= 0; i++)
+        r = start_sentinel(bed, i);
+    return r < 0 ? r : sentinel_bed_await_settled(bed, 0);
+}
+
+int sentinel_bed_start(struct sentinel_bed *bed) {
+    *bed = (struct sentinel_bed){.directory = "/tmp/berth-sentinels-XXXXXX"};
+    return start_all(bed);
+}
+
+int sentinel_bed_start_apart(struct sentinel_bed *bed) {
+    *bed = (struct sentinel_bed){.directory = "/tmp/berth-sentinels-XXXXXX", .is_apart = true};
+    return start_all(bed);
+}
+
+void sentinel_bed_done(struct sentinel_bed *bed) {
+    for (unsigned i = 0; i < NODES; i++) {
+        redis_server_done(&bed->sentinels[i]);
+        redis_server_done(&bed->nodes[i]);
+        (void) unlink(config_of(bed, i));
+    }
+    (void) rmdir(bed->directory);
+}
+
+/* --- waiting --- */
+
+/* The value of a name in a list of names and values; "" if there is none. */
+static const char *value_of(const redisReply *list, const char *name) {
+    for (size_t i = 0; list && list->type == REDIS_REPLY_ARRAY && i + 1 < list->elements; i += 2)
+        if (strcmp(list->element[i]->str, name) == 0)
+            return list->element[i + 1]->str;
+    return "";
+}
+
+static unsigned count_running(const struct redis_server *servers) {
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < NODES; i++)
+        n += servers[i].pid > 0;
+    return n;
+}
+
+static unsigned count_healthy(struct redis_server *sentinel) {
+    _cleanup_reply_ redisReply *replicas = redis_command(sentinel, "SENTINEL REPLICAS " NAME);
+    unsigned n = 0;
+
+    for (size_t i = 0; replicas && replicas->type == REDIS_REPLY_ARRAY && i < replicas->elements; i++)
+        n += strcmp(value_of(replicas->element[i], "flags"), "slave") == 0 &&
+             strcmp(value_of(replicas->element[i], "master-link-status"), "ok") == 0;
+    return n;
+}
+
+static bool is_settled(struct sentinel_bed *bed, unsigned i, int master) {
+    struct redis_server *sentinel = &bed->sentinels[i];
+    _cleanup_reply_ redisReply *view = NULL;
+
+    if (sentinel->pid == 0)
+        return true;
+    view = redis_command(sentinel, "SENTINEL MASTER " NAME);
+    return strcmp(value_of(view, "port"), bed->ports[master]) == 0 && strcmp(value_of(view, "flags"), "master") == 0 &&
+           strcmp(value_of(view, "num-other-sentinels"), "2") == 0 &&
+           count_healthy(sentinel) == count_running(bed->nodes) - 1;
+}
+
+int sentinel_bed_await_settled(struct sentinel_bed *bed, int master) {
+    usec_t end = usec_add(clock_monotonic(), LIMIT);
+
+    for (unsigned i = 0; i < NODES; i++)
+        while (!is_settled(bed, i, master)) {
+            if (clock_monotonic() > end)
+                return -ETIMEDOUT;
+            (void) poll(NULL, 0, 10);
+        }
+    return 0;
+}
+
+bool sentinel_bed_tell(struct sentinel_bed *bed, const char *command) {
+    bool ok = true;
+
+    for (unsigned i = 0; i < NODES; i++) {
+        _cleanup_reply_ redisReply *reply =
+            bed->sentinels[i].pid > 0 ? redis_command(&bed->sentinels[i], command) : NULL;
+
+        ok = ok && (bed->sentinels[i].pid == 0 || (reply && reply->type != REDIS_REPLY_ERROR));
+    }
+    return ok;
+}
+
+int sentinel_bed_find_master(struct sentinel_bed *bed, int former) {
+    for (int i = 0; i < NODES; i++) {
+        _cleanup_reply_ redisReply *role =
+            i != former && bed->nodes[i].pid > 0 ? redis_command(&bed->nodes[i], "ROLE") : NULL;
+
+        if (role && role->type == REDIS_REPLY_ARRAY && strcmp(role->element[0]->str, "master") == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* On a busy machine the sentinels give up a failover; then it is ordered again. */
+int sentinel_bed_fail_over(struct sentinel_bed *bed, int former) {
+    usec_t end = usec_add(clock_monotonic(), LIMIT);
+    int master;
+
+    while ((master = sentinel_bed_find_master(bed, former)) < 0 && clock_monotonic() < end) {
+        _cleanup_reply_ _unused_ redisReply *reply = redis_command(&bed->sentinels[0], "SENTINEL FAILOVER " NAME);
+
+        (void) poll(NULL, 0, 10);
+    }
+    return master;
+}

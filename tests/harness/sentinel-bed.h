@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* A master with two replicas, and three sentinels that watch them: private redis-servers, on loopback or in
+ * networks of their own. Blocking, for tests only. */
+
+#include "tests/harness/redis.h"
+
+#define SENTINEL_BED_NODES 3
+#define SENTINEL_BED_MASTER "fleet" /* the master's name */
+
+struct sentinel_bed {
+    char directory[40]; /* of the configs that the sentinels write */
+    struct redis_server nodes[SENTINEL_BED_NODES]; /* the first is the master at first */
+    struct redis_server sentinels[SENTINEL_BED_NODES];
+    char ports[2 * SENTINEL_BED_NODES][8];  /* of the nodes, then of the sentinels */
+    char hosts[2 * SENTINEL_BED_NODES][16]; /* their addresses */
+    bool is_apart;                          /* in networks */
+    char options[160]; /* for the redis section of a config: the sentinels, and the master's name */
+};
+
+/* Starts all, and waits until each sentinel knows the replicas and the other sentinels. 0 or a negative errno. */
+int sentinel_bed_start(struct sentinel_bed *bed);
+/* The same after net_up(): the first node and the first sentinel are in network node 0, all others in
+ * network node 1. */
+int sentinel_bed_start_apart(struct sentinel_bed *bed);
+void sentinel_bed_done(struct sentinel_bed *bed);
+/* "ADDRESS:PORT" of a node, as berth shows it. Until the next call. */
+const char *sentinel_bed_address(const struct sentinel_bed *bed, int node);
+/* Sends a command to each sentinel that runs. Whether all of them did it. */
+bool sentinel_bed_tell(struct sentinel_bed *bed, const char *command);
+/* The index of the node that calls itself a master, other than `former`; -1: there is none. */
+int sentinel_bed_find_master(struct sentinel_bed *bed, int former);
+/* Orders a failover from this node, and waits for the new master. Its index, or -1 after a minute. */
+int sentinel_bed_fail_over(struct sentinel_bed *bed, int former);
+/* Waits until each sentinel knows this node as the master, with its replicas that run. 0 or a negative errno. */
+int sentinel_bed_await_settled(struct sentinel_bed *bed, int master);

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Redis behind three sentinels: berth finds the master, and follows it while runs live. */
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "tests/harness/host.h"
+#include "tests/harness/sentinel-bed.h"
+#include "tests/harness/test.h"
+#include "tests/harness/witness.h"
+
+#define POOLS "pool \"db\" { limit = 2 }\n"
+
+static struct sentinel_bed bed;
+static const char *connect_timeout; /* line of the config */
+
+static void stop_bed(void) {
+    sentinel_bed_done(&bed);
+}
+
+static void up(void) {
+    cluster_up_without_redis();
+    cluster.on_stopped = stop_bed;
+    cluster.lease = "30s"; /* a failover on a busy machine fits in it */
+    cluster.heartbeat = "2s";
+    connect_timeout = "";
+    if (sentinel_bed_start(&bed) < 0)
+        abort();
+    cluster.master = &bed.nodes[0];
+}
+
+static void must(redisReply *reply) {
+    CU_ASSERT(reply && reply->type != REDIS_REPLY_ERROR);
+    if (reply)
+        freeReplyObject(reply);
+}
+
+static struct host *add_host(const char *name, const char *options, const char *jobs) {
+    struct host *h = host_add(name, " ");
+
+    h->url = "redis:///0";
+    h->redis_options = options;
+    host_set_config(h, POOLS "%s", jobs);
+    host_start(h);
+    return h;
+}
+
+static const char *options(void) {
+    static char text[256];
+
+    (void) snprintf(text, sizeof(text), "%s    failover-margin = \"1s\"\n%s", bed.options, connect_timeout);
+    return text;
+}
+
+static const char *address_of(int node) {
+    static char text[40];
+
+    (void) snprintf(text, sizeof(text), "127.0.0.1:%s", bed.ports[node]);
+    return text;
+}
+
+/* --- the scene: a run of ant holds all of the pool, and a run of bee waits --- */
+
+static struct host *ant, *bee;
+static struct child *waiting;
+
+static void set_scene(void) {
+    char jobs[700];
+
+    (void) snprintf(jobs, sizeof(jobs), "job \"long\" { %s pools = {\"db:2\"} }\n", witness_at_gate("long", 0));
+    ant = add_host("ant", options(), jobs);
+    host_open(ant);
+    bee = add_host("bee", options(), "");
+    host_await(bee, "redis-connected", " ");
+    TEST_INT(berth(ant, "start long"), 0);
+    host_await(ant, "started", "job=long");
+    waiting = berth_start(bee, "run -p db -- %s --id waiting", cluster.command);
+    host_await(bee, "queued", "pools=db:1");
+    host_mark(ant);
+    host_mark(bee);
+}
+
+/* The node that a host is connected to now, which calls itself a master. Sentinels may promote a node, give it up and promote another. */
+static int await_master(struct host *h) {
+    const char *address = event_get(host_await(h, "redis-connected", " "), "redis");
+
+    for (int i = 1; i < SENTINEL_BED_NODES; i++)
+        if (strcmp(address, address_of(i)) == 0)
+            return i;
+    return 0;
+}
+
+/* Both hosts find the new master; the run lives, and the other one gets its permit after it. */
+static void end_scene(void) {
+    int master = await_master(ant);
+
+    CU_ASSERT_FATAL(master > 0);
+    TEST_INT(await_master(bee), master);
+    host_await(bee, "redis-moved", "redis=%s", address_of(master));
+    CU_ASSERT_PTR_NOT_NULL(strstr(bee->event, "reason=\"the sentinels name another master\""));
+    cluster.master = &bed.nodes[master];
+    TEST_INT(host_count(bee, "granted", "pools=db:1"), 0);
+    gate_open(&cluster.gate);
+    host_await(ant, "exited", "job=long result=success");
+    TEST_INT(berth(ant, "grace --end"), 0);
+    TEST_INT(berth_end(waiting), 0);
+}
+
+static void test_found(void) {
+    json_t *json;
+
+    ant = add_host("ant", bed.options, "");
+    host_open(ant);
+    json = berth_json(ant, "redis");
+    AT_STRING(json, "state", "connected");
+    AT_STRING(json, "via", "sentinels");
+    AT_STRING(json, "master_name", SENTINEL_BED_MASTER);
+    AT_STRING(json, "address", address_of(0));
+    AT_STRING(json, "role", "master");
+    AT_INT(json, "margin_ms", 10000);
+    json_decref(json);
+    TEST_INT(berth(ant, "run -p db -- true"), 0);
+    TEST_INT(berth(ant, "redis"), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, ", the sentinels' master " SENTINEL_BED_MASTER));
+    for (unsigned i = 0; i < SENTINEL_BED_NODES; i++)
+        must(redis_command(&bed.sentinels[i], "SENTINEL SET " SENTINEL_BED_MASTER " down-after-milliseconds 25000"));
+    bee = add_host("bee", bed.options, "");
+    host_await(bee, "redis-connected", " ");
+    TEST_INT(berth(bee, "redis"), 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "the sentinels take the master for down after 25s"));
+}
+
+static void test_killed(void) {
+    set_scene();
+    redis_server_kill(&bed.nodes[0]);
+    end_scene();
+}
+
+static void test_ordered(void) {
+    set_scene();
+    CU_ASSERT(sentinel_bed_fail_over(&bed, 0) > 0);
+    end_scene();
+}
+
+/* The machine of the master hangs, and with it a sentinel. Both accept connections and do not answer, for
+ * longer than anything here is awaited. The other sentinels name another master, and the first one comes
+ * back as its replica. */
+static void hang(const char *down_after) {
+    cluster.lease = "60s";
+    connect_timeout = "    connect-timeout = \"30s\"\n";
+    set_scene();
+    CU_ASSERT(sentinel_bed_tell(&bed, down_after));
+    (void) kill(bed.nodes[0].pid, SIGSTOP);
+    (void) kill(bed.sentinels[0].pid, SIGSTOP);
+    end_scene();
+    (void) kill(bed.sentinels[0].pid, SIGCONT);
+    (void) kill(bed.nodes[0].pid, SIGCONT);
+}
+
+/* The hosts ask the sentinels while those take the master for down. */
+static void test_frozen(void) {
+    hang("SENTINEL SET " SENTINEL_BED_MASTER " down-after-milliseconds 1000");
+}
+
+/* They ask before, and are sent to the master that hangs. */
+static void test_late(void) {
+    hang("SENTINEL SET " SENTINEL_BED_MASTER " down-after-milliseconds 6000");
+}
+
+static long long count_connections(struct redis_server *server) {
+    static const char key[] = "total_connections_received:";
+    _cleanup_reply_ redisReply *reply = redis_command(server, "INFO stats");
+    const char *at = reply && reply->type == REDIS_REPLY_STRING ? strstr(reply->str, key) : NULL;
+
+    return at ? strtoll(at + strlen(key), NULL, 10) : -1;
+}
+
+static void await_connections(struct redis_server *server, long long n) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+
+    while (count_connections(server) < n && clock_boottime() < until)
+        child_turn(clock_boottime() + 20 * USEC_PER_MSEC);
+    CU_ASSERT(count_connections(server) >= n);
+}
+
+/* A master that answers late is awaited on one connection, whatever the sentinels say meanwhile. */
+static void test_slow(void) {
+    long long at_master, at_sentinel;
+
+    cluster.lease = "60s";
+    connect_timeout = "    connect-timeout = \"30s\"\n";
+    CU_ASSERT(sentinel_bed_tell(&bed, "SENTINEL SET " SENTINEL_BED_MASTER " down-after-milliseconds 90000"));
+    at_master = count_connections(&bed.nodes[0]);
+    at_sentinel = count_connections(&bed.sentinels[2]);
+    (void) kill(bed.nodes[0].pid, SIGSTOP);
+    ant = add_host("ant", options(), "");
+    await_connections(&bed.sentinels[2], at_sentinel + 4);
+    redis_server_kill(&bed.sentinels[0]);
+    redis_server_kill(&bed.sentinels[1]);
+    await_connections(&bed.sentinels[2], at_sentinel + 6);
+    (void) kill(bed.nodes[0].pid, SIGCONT);
+    host_open(ant);
+    TEST_INT(host_count(ant, "redis-lost", " "), 0);
+    TEST_INT(count_connections(&bed.nodes[0]) - at_master, 2); /* for commands and for pushes */
+}
+
+/* One sentinel of three is not enough to move a host; a host that starts waits for a majority. */
+static void test_minority(void) {
+    ant = add_host("ant", bed.options, "");
+    host_open(ant);
+    redis_server_kill(&bed.sentinels[0]);
+    redis_server_kill(&bed.sentinels[1]);
+    bee = add_host("bee", bed.options, "");
+    host_await(bee, "redis-lost", " ");
+    CU_ASSERT_PTR_NOT_NULL(strstr(bee->event, "sentinels: 1 of 3 know the master"));
+    TEST_INT(berth(ant, "run -p db -- true"), 0); /* who is connected needs no sentinel */
+    CU_ASSERT(redis_server_resume(&bed.sentinels[0]) == 0);
+    host_await(bee, "redis-connected", "redis=%s", address_of(0));
+}
+
+/* The sentinels have a password that is not the master's, and a reload tells it. */
+static void test_password(void) {
+    char options[400], path[64];
+
+    for (unsigned i = 0; i < SENTINEL_BED_NODES; i++)
+        must(redis_command(&bed.sentinels[i], "ACL SETUSER looker on >secret -@all +sentinel|master +client|setname"));
+    for (unsigned i = 0; i < SENTINEL_BED_NODES; i++)
+        must(redis_command(&bed.sentinels[i], "ACL SETUSER default resetpass"));
+    ant = add_host("ant", bed.options, "");
+    host_await(ant, "redis-lost", " ");
+    CU_ASSERT_PTR_NOT_NULL(strstr(ant->event, "sentinels: 0 of 3 know the master"));
+
+    (void) snprintf(path, sizeof(path), "%s/password", cluster.folder);
+    CU_ASSERT_FATAL(file_write_atomic(path, "secret\n", 7, 0600) == 0);
+    (void) snprintf(options, sizeof(options), "%s    sentinel-username = looker\n    sentinel-password-file = \"%s\"\n", bed.options, path);
+    ant->redis_options = options;
+    host_set_config(ant, POOLS);
+    TEST_INT(berth(ant, "reload"), 0);
+    host_open(ant);
+    (void) unlink(path);
+}
+
+static void test_unknown_master(void) {
+    char options[200];
+
+    (void) snprintf(options, sizeof(options), "%.*s\n    master = flet\n", (int) (strchr(bed.options, '\n') - bed.options), bed.options);
+    ant = add_host("ant", options, "");
+    host_await(ant, "redis-lost", " ");
+    CU_ASSERT_PTR_NOT_NULL(strstr(ant->event, "sentinels do not know a master \"flet\"; correct the option master"));
+}
+
+static CU_TestInfo tests[] = {{"found", test_found},
+                              {"killed", test_killed},
+                              {"ordered", test_ordered},
+                              {"frozen", test_frozen},
+                              {"late", test_late},
+                              {"slow", test_slow},
+                              {"minority", test_minority},
+                              {"password", test_password},
+                              {"unknown master", test_unknown_master},
+                              CU_TEST_INFO_NULL};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "sentinel", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
