@@ -40,12 +40,15 @@ static int client_probe(void) {
     return r;
 }
 
-int client_receive(struct client *c, struct client_reply *ret) {
+int client_receive_before(struct client *c, struct client_reply *ret, usec_t until) {
     bool had_begun = client_has_begun(c);
 
     for (;;) {
-        int r = client_receive_until(c, ret, usec_add(clock_boottime(), had_begun ? answer_time : quiet_time));
+        usec_t quiet = usec_add(clock_boottime(), had_begun ? answer_time : quiet_time);
+        int r = client_receive_until(c, ret, quiet < until ? quiet : until);
 
+        if (r == -ETIMEDOUT && clock_boottime() >= until)
+            return -ETIME;
         if (r != -ETIMEDOUT || had_begun)
             return r;
         had_begun = client_has_begun(c);
@@ -55,9 +58,12 @@ int client_receive(struct client *c, struct client_reply *ret) {
     }
 }
 
-int client_call(const char *method, json_t *params, json_t **ret) {
+int client_receive(struct client *c, struct client_reply *ret) {
+    return client_receive_before(c, ret, USEC_INFINITY);
+}
+
+int client_ask(const char *method, json_t *params, struct client_reply *ret) {
     _cleanup_(client_freep) struct client *c = NULL;
-    _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
     int r = client_connect_patiently(&c);
 
     if (r < 0)
@@ -65,7 +71,14 @@ int client_call(const char *method, json_t *params, json_t **ret) {
     else
         r = client_send(c, method, params, 0);
     if (r == 0 || r == -ECONNRESET) /* berthd may have sent an error before it closed */
-        r = c ? client_receive(c, &reply) : r;
+        r = c ? client_receive(c, ret) : r;
+    return r;
+}
+
+int client_call(const char *method, json_t *params, json_t **ret) {
+    _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
+    int r = client_ask(method, params, &reply);
+
     if (r < 0)
         return client_explain_errno(r);
     if (reply.error)

@@ -131,6 +131,7 @@ static const struct error {
     {"io.berth.NotAllowed", EXIT_NOT_ALLOWED, explain_text},
     {"io.berth.ConfigRefused", EXIT_CONFIG, explain_config},
     {"io.berth.Stopping", EXIT_AWAY, explain_stopping},
+    {"io.berth.TooMany", EXIT_AWAY, explain_text},
     {"io.berth.Failed", EXIT_FAILED, explain_text},
     {"io.berth.Conflict", EXIT_INTERNAL, explain_text},
     {"io.berth.Internal", EXIT_INTERNAL, explain_text},
@@ -147,6 +148,13 @@ int client_exit_status(const struct client_reply *reply) {
     const struct error *error = reply->error ? find_error(reply->error) : NULL;
 
     return !reply->error ? 0 : error ? error->status : EXIT_INTERNAL;
+}
+
+bool client_is_transient(int error, const struct client_reply *reply) {
+    if (error < 0)
+        return error != -EACCES && error != -EPERM && error != -EBADMSG && error != -EMSGSIZE &&
+               error != -ENOMEM;
+    return strcmp(reply->error, "io.berth.Away") == 0 || strcmp(reply->error, "io.berth.Stopping") == 0;
 }
 
 int client_explain(const struct client_reply *reply) {

@@ -19,6 +19,7 @@ struct buffer {
 
 struct client {
     int fd;
+    int output_fd; /* waiting ends when nobody reads it; -1: none */
     struct buffer in, out;
     size_t scanned;    /* of `in`: no NUL up to here */
     int received_fd;     /* arrived with the byte at received_at of `in`; -1: none */
@@ -68,7 +69,7 @@ int client_connect(struct client **ret) {
 
     if (!c)
         return -ENOMEM;
-    c->received_fd = -1;
+    c->received_fd = c->output_fd = -1;
     c->fd = socket_connect(client_socket(), SOCK_STREAM);
     if (c->fd < 0)
         return c->fd;
@@ -117,16 +118,20 @@ static int client_flush(struct client *c) {
     return 0;
 }
 
+void client_end_with(struct client *c, int fd) {
+    c->output_fd = fd;
+}
+
 /* Returns -ETIMEDOUT if nothing happens until then. */
 static int client_wait(struct client *c, short events, usec_t until) {
-    struct pollfd p = {.fd = c->fd, .events = events};
+    struct pollfd p[] = {{.fd = c->fd, .events = events}, {.fd = c->output_fd}};
 
     for (;;) {
         usec_t left = usec_sub(until, clock_boottime());
-        int r = poll(&p, 1, (int) ((left + USEC_PER_MSEC - 1) / USEC_PER_MSEC));
+        int r = poll(p, ELEMENTSOF(p), (int) ((left + USEC_PER_MSEC - 1) / USEC_PER_MSEC));
 
         if (r > 0)
-            return 0;
+            return p[1].revents & (POLLERR | POLLHUP) ? -EPIPE : 0;
         if (r == 0)
             return -ETIMEDOUT;
         if (errno != EINTR)

@@ -58,6 +58,9 @@ struct client_reply {
 };
 #define CLIENT_REPLY_INIT ((struct client_reply) {.fd = -1})
 void client_reply_done(struct client_reply *reply); /* may be called again */
+
+/* As client_call(), but prints nothing and returns a negative errno. 0: the reply may be an error. */
+int client_ask(const char *method, json_t *params, struct client_reply *ret);
 #define _cleanup_client_reply_ _cleanup_(client_reply_done)
 
 /* Returns the exit status of a reply's error; 0 without one. */
@@ -95,6 +98,13 @@ int client_receive(struct client *c, struct client_reply *ret);
 /* Waits at most until then (boottime): -ETIMEDOUT. A partial reply is kept: client_has_begun(). */
 int client_receive_until(struct client *c, struct client_reply *ret, usec_t until);
 bool client_has_begun(const struct client *c);
+/* As client_receive(), but until then at most (boottime): -ETIME. */
+int client_receive_before(struct client *c, struct client_reply *ret, usec_t until);
+/* Waiting for a reply ends with -EPIPE when nobody reads this pipe any more. fd: borrowed. */
+void client_end_with(struct client *c, int fd);
+/* Whether trying again, or a berthd that is restarted, may help. error: of a function above, 0: the reply
+ * has the error. */
+bool client_is_transient(int error, const struct client_reply *reply);
 
 struct client_handler {
     /* May take parts of the reply (steal_fd(&reply->fd)); the rest is freed afterwards. */

@@ -10,11 +10,13 @@
 
 #define NUMBER_SIZE 32
 #define FAMILY_SIZE 80
+#define LABEL_SIZE 32
 
 struct family { /* one metric, being written */
     FILE *f;
-    bool is_openmetrics;
-    char name[FAMILY_SIZE]; /* OpenMetrics: of a counter without "_total" */
+    const struct metric_row *row;
+    bool is_openmetrics, is_cut;
+    char name[FAMILY_SIZE]; /* is_cut: of a counter without "_total" */
 };
 
 static bool has_end(const char *text, const char *end) {
@@ -45,18 +47,24 @@ static const char *format_number(double value, char buffer[static NUMBER_SIZE]) 
 
 /* --- samples --- */
 
+/* The labels are those of the table, whatever berthd sends. */
 static void print_sample(const struct family *family, const char *suffix, const json_t *labels,
                          const char *bound, double value) {
-    const char *name, *separator = "{";
-    char number[NUMBER_SIZE];
-    json_t *text;
+    const char *separator = "{", *at = family->row->labels;
+    char number[NUMBER_SIZE], name[LABEL_SIZE];
 
     fprintf(family->f, "%s%s", family->name, suffix);
-    json_object_foreach ((json_t *) labels, name, text) {
+    while (*at) {
+        size_t n = strcspn(at, ",");
+        const char *text;
+
+        (void) snprintf(name, sizeof(name), "%.*s", (int) n, at);
+        text = json_string_value(json_object_get(labels, name));
         fprintf(family->f, "%s%s=\"", separator, name);
-        print_escaped(family->f, json_is_string(text) ? json_string_value(text) : "", true);
+        print_escaped(family->f, text ? text : "", true);
         fputc('"', family->f);
         separator = ",";
+        at += n + (at[n] == ',');
     }
     if (bound) {
         fprintf(family->f, "%sle=\"%s\"", separator, bound);
@@ -80,6 +88,8 @@ static void print_histogram(const struct family *family, const json_t *labels, c
     json_t *item;
     size_t i;
 
+    if (json_array_size(counts) != json_array_size(bounds) + 1)
+        return;
     json_array_foreach (counts, i, item) {
         count += json_number_value(item);
         if (i < json_array_size(bounds))
@@ -104,39 +114,46 @@ static const char *type_name(enum metric_type type) {
     return "unknown";
 }
 
-static void print_family(FILE *f, const struct metric_row *row, const json_t *samples, bool is_openmetrics) {
-    struct family family = {.f = f, .is_openmetrics = is_openmetrics};
-    bool is_cut = is_openmetrics && row->type == METRIC_COUNTER;
-    json_t *sample;
-    size_t i;
+static struct family begin_family(FILE *f, enum metric metric, bool is_openmetrics) {
+    const struct metric_row *row = metric_get(metric);
+    struct family family = {.f = f, .row = row, .is_openmetrics = is_openmetrics};
 
-    if (json_array_size(samples) == 0)
-        return;
+    family.is_cut = is_openmetrics && row->type == METRIC_COUNTER;
     (void) snprintf(family.name, sizeof(family.name), "%.*s",
-                    (int) (strlen(row->name) - (is_cut ? strlen("_total") : 0)), row->name);
+                    (int) (strlen(row->name) - (family.is_cut ? strlen("_total") : 0)), row->name);
     fprintf(f, "# HELP %s ", family.name);
     print_escaped(f, row->help, is_openmetrics);
     fprintf(f, "\n# TYPE %s %s\n", family.name, type_name(row->type));
     if (is_openmetrics && has_end(family.name, "_seconds"))
         fprintf(f, "# UNIT %s seconds\n", family.name);
-    json_array_foreach (samples, i, sample) {
-        const json_t *labels = json_object_get(sample, "labels");
+    return family;
+}
 
-        if (row->type == METRIC_HISTOGRAM)
+/* A sample that is none is left out. */
+static void print_samples(FILE *f, enum metric metric, const json_t *samples, bool is_openmetrics) {
+    struct family family;
+    json_t *sample;
+    size_t i;
+
+    if (json_array_size(samples) == 0)
+        return;
+    family = begin_family(f, metric, is_openmetrics);
+    json_array_foreach (samples, i, sample) {
+        const json_t *labels = json_object_get(sample, "labels"), *value = json_object_get(sample, "value");
+
+        if (family.row->type == METRIC_HISTOGRAM)
             print_histogram(&family, labels, sample);
-        else
-            print_sample(&family, is_cut ? "_total" : "", labels, NULL,
-                         json_number_value(json_object_get(sample, "value")));
+        else if (json_is_number(value))
+            print_sample(&family, family.is_cut ? "_total" : "", labels, NULL, json_number_value(value));
     }
 }
 
 void metrics_print(FILE *f, const json_t *metrics, bool is_openmetrics) {
-    json_t *up = json_pack("[{s:{}, s:i}]", "labels", "value", metrics ? 1 : 0);
+    struct family up = begin_family(f, METRIC_IS_UP, is_openmetrics);
 
-    for (enum metric i = 0; i < METRICS; i++)
-        print_family(f, metric_get(i),
-                     i == METRIC_IS_UP ? up : json_object_get(metrics, metric_get(i)->name), is_openmetrics);
+    print_sample(&up, "", NULL, NULL, metrics ? 1 : 0);
+    for (enum metric i = METRIC_IS_UP + 1; i < METRICS; i++)
+        print_samples(f, i, json_object_get(metrics, metric_get(i)->name), is_openmetrics);
     if (is_openmetrics)
         fputs("# EOF\n", f);
-    json_decref(up);
 }

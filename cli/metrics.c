@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "cli/client.h"
@@ -16,24 +17,27 @@ static bool means_away(int error) {
            error == -ETIMEDOUT;
 }
 
-/* As client_call(), but a berthd that is away is no error: *ret stays NULL then. */
-static int ask_quietly(json_t *params, json_t **ret) {
-    _cleanup_(client_freep) struct client *c = NULL;
+/* Stores the figures, or NULL if berthd is away. Returns 0, or an exit status whose reason was printed. */
+static int ask(bool cluster, bool may_be_away, json_t **ret) {
     _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
-    int r = client_connect_patiently(&c);
+    int r = client_ask("io.berth.Metrics", json_pack("{s:b}", "cluster", cluster), &reply);
+    json_t *metrics = r == 0 ? json_object_get(reply.params, "metrics") : NULL;
 
-    if (r < 0)
-        json_decref(params);
-    else
-        r = client_send(c, "io.berth.Metrics", params, 0);
-    if (r == 0)
-        r = client_receive(c, &reply);
-    if (r < 0)
-        return means_away(r) ? 0 : client_explain_errno(r);
-    if (reply.error)
+    if (r == 0 && reply.error)
         return client_explain(&reply);
-    *ret = json_incref(reply.params);
+    if (r == 0 && !json_is_object(metrics))
+        r = -EBADMSG;
+    if (r < 0)
+        return may_be_away && means_away(r) ? 0 : client_explain_errno(r);
+    *ret = json_incref(metrics);
     return 0;
+}
+
+/* Returns whether a rename to this path replaces no device, link or folder. */
+static bool is_replaceable(const char *path) {
+    struct stat st;
+
+    return lstat(path, &st) < 0 || S_ISREG(st.st_mode);
 }
 
 static int write_file(const char *path, const json_t *metrics, bool is_openmetrics) {
@@ -44,22 +48,27 @@ static int write_file(const char *path, const json_t *metrics, bool is_openmetri
 
     if (f) {
         metrics_print(f, metrics, is_openmetrics);
-        r = fclose(f) == 0 ? file_write_durable(path, text, size, 0644) : -errno;
+        r = fclose(f) == 0 ? 0 : -ENOMEM;
     }
+    if (r == 0 && !is_replaceable(path)) {
+        fprintf(stderr, "berth: %s: is not a regular file\n", path);
+        return EXIT_INTERNAL;
+    }
+    if (r == 0)
+        r = file_write_durable(path, text, size, 0644);
     if (r < 0)
         fprintf(stderr, "berth: %s.tmp: %s\n", path, strerror(-r));
     return r < 0 ? EXIT_INTERNAL : 0;
 }
 
 int verb_metrics(int argc, char **argv) {
-    _cleanup_json_ json_t *answer = NULL;
+    _cleanup_json_ json_t *metrics = NULL;
     bool cluster = false, is_openmetrics;
     const char *format = NULL, *output = NULL;
     const struct verb_option options[] = {OPTION_FLAG("--cluster", &cluster),
                                           OPTION_VALUE("--format", &format),
                                           OPTION_VALUE("--output", &output)};
-    json_t *params;
-    int status;
+    int status, written;
 
     if (options_parse(argc, argv, options, ELEMENTSOF(options), &status) < 0)
         return status;
@@ -68,12 +77,12 @@ int verb_metrics(int argc, char **argv) {
         return options_wrong_usage("metrics", "--format %.100s: must be prometheus or openmetrics", format);
     if (output && !*output)
         return options_wrong_usage("metrics", "--output needs the path of a file");
-    params = json_pack("{s:b}", "cluster", cluster);
-    status = output ? ask_quietly(params, &answer) : client_call("io.berth.Metrics", params, &answer);
-    if (status != 0)
-        return status;
-    if (output)
-        return write_file(output, json_object_get(answer, "metrics"), is_openmetrics);
-    metrics_print(stdout, json_object_get(answer, "metrics"), is_openmetrics);
-    return 0;
+    status = ask(cluster, output != NULL, &metrics);
+    if (output) { /* also after an error: old figures must not stay */
+        written = write_file(output, metrics, is_openmetrics);
+        return status != 0 && status != EXIT_AWAY ? status : written;
+    }
+    if (status == 0)
+        metrics_print(stdout, metrics, is_openmetrics);
+    return status;
 }

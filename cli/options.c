@@ -15,7 +15,7 @@
 #include "cli/when.h"
 #include "base/text.h"
 
-#define OPTIONS_MAX 12
+#define OPTIONS_MAX 16
 #define TEXT_MAX 512
 
 static void print_error(const char *verb, const char *format, va_list arguments) _printf_(2, 0);

@@ -99,13 +99,6 @@ static int take_answer(struct waited *w, const struct client_reply *reply, int *
 
 /* --- when berthd was away --- */
 
-/* Whether the error is transient: retrying, or a restarted berthd, may help. */
-static bool may_come_back(int r, const struct client_reply *reply) {
-    if (r < 0)
-        return r != -EACCES && r != -EPERM && r != -EBADMSG && r != -EMSGSIZE && r != -ENOMEM;
-    return strcmp(reply->error, "io.berth.Away") == 0 || strcmp(reply->error, "io.berth.Stopping") == 0;
-}
-
 static int explain_lost(const struct waited *w) {
     fprintf(stderr,
             "berth: %s: run %s is not known to this berthd; its result may be in `berth history %s`\n",
@@ -139,7 +132,7 @@ static int come_back(struct waited *w, struct client **c, struct client_reply *r
             return 0;
         if (r == 0 && strcmp(ret->error, "io.berth.NoSuchRun") == 0)
             return explain_lost(w);
-        if (!may_come_back(r, ret) || clock_boottime() >= until)
+        if (!client_is_transient(r, ret) || clock_boottime() >= until)
             return r < 0 ? client_explain_errno(r) : client_explain(ret);
     }
 }
@@ -154,7 +147,7 @@ static int start_finish(struct client **c, const char *job, bool wait) {
         int r = client_receive(*c, &reply);
 
         /* A run without an id cannot be requested again. */
-        if ((r < 0 || reply.error) && w.run[0] && may_come_back(r, &reply)) {
+        if ((r < 0 || reply.error) && w.run[0] && client_is_transient(r, &reply)) {
             status = come_back(&w, c, &reply);
             if (status != 0)
                 return status;

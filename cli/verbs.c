@@ -88,6 +88,20 @@ static const struct verb verbs[] = {
      "  --format        prometheus (text 0.0.4) or openmetrics (1.0.0)\n"
      "  --output FILE   replace FILE, for the textfile collector of node-exporter. If\n"
      "                  berthd is away, FILE says berth_up 0, and exit status is 0.\n"},
+    {"watch", verb_watch, 0, 0, "print the events of this host as they happen",
+     "berth watch [--json] [--events NAME[,NAME]...] [--pool POOL]... [--job JOB]...\n"
+     "            [--since DAEMON:SEQ] [-n COUNT] [--timeout DURATION]\n"
+     "\n"
+     "Prints a line for each event of this host (berth-events(7)) from now on, until\n"
+     "it is interrupted. A line \"gap\" counts events that berth read too late.\n"
+     "Waits a minute for a berthd that restarts, then goes on.\n"
+     "\n"
+     "  --events NAME        only these events: granted,exited\n"
+     "  --pool POOL          only events of runs that need POOL, or about POOL\n"
+     "  --job JOB            only events of JOB, or of `berth run --name JOB`\n"
+     "  --since DAEMON:SEQ   begin after this event, as \"at\" of --json names it\n"
+     "  -n COUNT             end after so many events\n"
+     "  --timeout DURATION   end after that: 0 if an event was printed, else 75\n"},
     {"limit", verb_limit, 1, 2, "show or override a pool's limit",
      "berth limit POOL\n"
      "berth limit POOL N [--for DURATION] [--reason TEXT]\n"
@@ -147,13 +161,15 @@ static const struct verb verbs[] = {
      "  -m               all journals that this machine has collected\n"
      "  --unit UNIT      berthd's unit (berthd.service)\n"},
     {"history", verb_history, 0, WORDS_ANY, "list past runs from the journal",
-     "berth history [JOB|RUN|LABEL...] [--pool POOL] [--since TIME] [--until TIME]\n"
-     "              [--utc] [--directory DIR... | -m] [--unit UNIT] [--json]\n"
+     "berth history [JOB|RUN|LABEL...] [--stats [--by job|pool|host]] [--pool POOL]\n"
+     "              [--since TIME] [--until TIME] [--utc]\n"
+     "              [--directory DIR... | -m] [--unit UNIT] [--json]\n"
      "\n"
      "Lists runs, across boots: start, host, time waited, time run, result; all or\n"
      "those named. RUN is an id or at least four leading digits of it. The exit\n"
      "status is 65 if there is no such journal or it cannot be read. Needs no berthd.\n"
      "\n"
+     "  --stats          figures of the runs that ended: a line a job, pool or host\n"
      "  --pool POOL      runs that needed permits of POOL\n"
      "  --since TIME, --until TIME\n"
      "                   today, yesterday, -2h, \"2 hours ago\", 14:00, 2026-11-20,\n"

@@ -8,10 +8,10 @@
  *     pools.c    pools, hosts            act.c      stop, reload, revoke, grace, drain
  *     runs.c     jobs, runs              start.c    start
  *     limit.c    limit, pause, resume    check.c    check-config, version
- *     history.c  history                 logs.c     logs
+ *     history/   history                 logs.c     logs
  *     audit/     audit                   run/       run
  *     import/    import-crontab          next.c     next
- *     metrics.c  metrics */
+ *     metrics.c  metrics               watch.c    watch */
 
 #include <jansson.h>
 #include <limits.h>
@@ -95,6 +95,7 @@ int verb_runs(int argc, char **argv);
 int verb_pools(int argc, char **argv);
 int verb_hosts(int argc, char **argv);
 int verb_metrics(int argc, char **argv);
+int verb_watch(int argc, char **argv);
 int verb_redis(int argc, char **argv);
 int verb_limit(int argc, char **argv);
 int verb_pause(int argc, char **argv);

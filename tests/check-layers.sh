@@ -29,6 +29,7 @@ daemon/adhoc        base base/journal base/process conf store daemon
 daemon/api          base base/json base/journal base/schedule conf store daemon
 runner              base base/journal base/process conf
 cli                 base base/journal base/json base/schedule conf cli/run
+cli/history         base base/journal base/json cli
 cli/run             base base/process conf cli
 cli/audit           base base/journal base/schedule conf cli
 cli/import          base base/schedule cli

@@ -193,3 +193,7 @@ void entries_done(struct entries *e) {
     free(e->items);
     *e = (struct entries) {};
 }
+
+bool entry_is_of_another(const struct entry *e) {
+    return strcmp(e->event, "reclaimed") == 0 || strcmp(e->event, "host-expired") == 0;
+}

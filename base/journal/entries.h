@@ -51,3 +51,5 @@ int entries_read(struct entries *e, struct journal_reader *r, const char *unit);
 /* Appends a deep copy; NULL texts stay NULL. -ENOMEM. */
 int entries_add(struct entries *e, const struct entry *entry);
 void entries_done(struct entries *e);
+/* Whether the event names another host than its writer. */
+bool entry_is_of_another(const struct entry *e);

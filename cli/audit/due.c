@@ -50,7 +50,7 @@ static bool comes_again(const struct audit *a, const struct due_start *first,
     for (size_t i = first->order + 1; i < second->order; i++) {
         const struct entry *e = a->events[i];
 
-        if (strcmp(e->host, first->host) != 0 || audit_event_is_of_another(e))
+        if (strcmp(e->host, first->host) != 0 || entry_is_of_another(e))
             continue;
         if (strcmp(e->event, "clock-set") == 0)
             return true;

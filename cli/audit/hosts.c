@@ -6,10 +6,6 @@
 
 #include "cli/audit/model.h"
 
-bool audit_event_is_of_another(const struct entry *e) {
-    return strcmp(e->event, "reclaimed") == 0 || strcmp(e->event, "host-expired") == 0;
-}
-
 static int compare_hosts(const void *a, const void *b) {
     return strcmp(((const struct audit_host *) a)->name, ((const struct audit_host *) b)->name);
 }
@@ -98,7 +94,7 @@ static int make_processes(struct audit *a) {
         const struct entry *e = a->events[i];
         struct audit_process *p = a->n_processes > 0 ? &a->processes[a->n_processes - 1] : NULL;
 
-        if (audit_event_is_of_another(e))
+        if (entry_is_of_another(e))
             continue;
         if (!p || strcmp(p->process, e->process) != 0 || strcmp(p->host, e->host) != 0) {
             p = &a->processes[a->n_processes++];
@@ -165,7 +161,7 @@ static int make_hosts(struct audit *a) {
     if (!a->moments)
         return -ENOMEM;
     for (size_t i = 0; i < a->n_events; i++)
-        if (!audit_event_is_of_another(a->events[i]))
+        if (!entry_is_of_another(a->events[i]))
             a->moments[n++] = (struct audit_moment) {.time = a->events[i]->time, .entry = a->events[i], .order = i};
     qsort(a->moments, n, sizeof(*a->moments), compare_moments);
     for (size_t i = 0; i < n; i++)
@@ -265,9 +261,9 @@ const struct entry *audit_hosts_last_of_boot(const struct audit *a, const struct
 
 /* Returns the host that wrote the entry, known from the process's other events. */
 static const char *writer(const struct audit *a, const struct entry *e) {
-    const struct audit_process *p = audit_event_is_of_another(e) ? find_process(a, e->process) : NULL;
+    const struct audit_process *p = entry_is_of_another(e) ? find_process(a, e->process) : NULL;
 
-    return p ? p->writer : audit_event_is_of_another(e) ? "" : e->host;
+    return p ? p->writer : entry_is_of_another(e) ? "" : e->host;
 }
 
 usec_t audit_hosts_time(const struct audit *a, const struct entry *e) {

@@ -59,7 +59,7 @@ static bool differ(const char *x, const char *y) {
  * later. */
 static bool is_token_of_grant(const struct entry *e, const struct entry *granted) {
     return strcmp(granted->event, "granted") == 0 &&
-           (granted->token == e->token || (audit_event_is_of_another(e) && e->token < granted->token));
+           (granted->token == e->token || (entry_is_of_another(e) && e->token < granted->token));
 }
 
 /* Whether the token is one of the run's grants; most often it is that of the last one before. */
@@ -97,7 +97,7 @@ static const char *find_contradiction(const struct audit_run *r, size_t i, const
         return "BERTH_POOLS";
     if (*e->host && strcmp(e->host, first->host) != 0)
         return "BERTH_HOST";
-    if (e->uid != first->uid && !audit_event_is_of_another(e) && !audit_event_is_of_another(first))
+    if (e->uid != first->uid && !entry_is_of_another(e) && !entry_is_of_another(first))
         return "BERTH_UID";
     if (has_other_ticket(r, e, granted))
         return "BERTH_TICKET";
@@ -177,7 +177,7 @@ static void check_processes(struct audit *a) {
     for (size_t i = 0; i < a->n_events; i++) {
         const struct entry *e = a->events[i];
 
-        if (audit_event_is_of_another(e))
+        if (entry_is_of_another(e))
             continue;
         if (!first || strcmp(first->process, e->process) != 0)
             first = e;

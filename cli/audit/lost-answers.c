@@ -11,7 +11,7 @@ static bool is_event(const struct entry *e, const char *event) {
 
 /* Whether its host wrote it, in this boot. */
 static bool is_same_boot(const struct entry *e, const struct entry *other) {
-    return !audit_event_is_of_another(other) && strcmp(other->host, e->host) == 0 &&
+    return !entry_is_of_another(other) && strcmp(other->host, e->host) == 0 &&
            (!other->boot || !e->boot || strcmp(other->boot, e->boot) == 0);
 }
 
@@ -78,14 +78,14 @@ static bool was_killed(const struct audit *a, const struct event_index *begins, 
     const struct entry *last = a->events[i], *next = i + 1 < a->n_events ? a->events[i + 1] : NULL;
 
     if ((next && strcmp(next->process, last->process) == 0) || is_event(last, "stopping-daemon") ||
-        audit_event_is_of_another(last))
+        entry_is_of_another(last))
         return false;
     *ret = event_index_first(begins, last->host, last->time + 1);
     return *ret;
 }
 
 static bool is_connection(const struct entry *e) {
-    return is_event(e, "redis-connected") && !audit_event_is_of_another(e);
+    return is_event(e, "redis-connected") && !entry_is_of_another(e);
 }
 
 static bool is_session_lost(const struct entry *e) {

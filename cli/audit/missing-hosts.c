@@ -33,7 +33,7 @@ static int check_hosts(struct audit *a) {
         const struct entry *e = a->events[i];
         struct audit_name *name;
 
-        if (!audit_event_is_of_another(e) || !*e->host ||
+        if (!entry_is_of_another(e) || !*e->host ||
             audit_hosts_find(a, e->host)) /* "": Redis has lost the name */
             continue;
         name = audit_names_add(&logged_at, e->host, NULL);

@@ -91,7 +91,7 @@ static int run_set_uses(struct audit *a, struct audit_run *r) {
     struct demands demands;
     int k = 0;
 
-    if (!e->pools || audit_event_is_of_another(e))
+    if (!e->pools || entry_is_of_another(e))
         return 0;
     if (demands_parse(e->pools, &demands) != 0) {
         audit_report_violation(a, AUDIT_MALFORMED, e, "BERTH_POOLS is \"%.100s\"", e->pools);

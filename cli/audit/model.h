@@ -157,8 +157,6 @@ int audit_hosts_make(struct audit *a);
 void audit_hosts_done(struct audit *a);
 void audit_hosts_learn_clocks(struct audit *a); /* from the holds */
 struct audit_host *audit_hosts_find(const struct audit *a, const char *name); /* NULL: no entries */
-/* Whether the event names another host than its writer. */
-bool audit_event_is_of_another(const struct entry *e);
 /* The earliest possible time by Redis's clock, and the latest. */
 usec_t audit_hosts_time(const struct audit *a, const struct entry *e);
 usec_t audit_hosts_time_latest(const struct audit *a, const struct entry *e);

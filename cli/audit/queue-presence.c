@@ -147,7 +147,7 @@ static int read_hosts(struct audit *a, const struct returns *r) {
 
     for (size_t i = 0; i < a->n_events && k == 0; i++) {
         const struct entry *e = a->events[i];
-        struct audit_host *h = audit_event_is_of_another(e) ? NULL : audit_hosts_find(a, e->host);
+        struct audit_host *h = entry_is_of_another(e) ? NULL : audit_hosts_find(a, e->host);
 
         if (h && !e->run)
             k = add_own(a, h, e);
@@ -160,7 +160,7 @@ static int read_hosts(struct audit *a, const struct returns *r) {
     }
     for (size_t j = 0; j < a->n_hosts; j++)
         for (size_t i = 0; i < n && k == 0; i++)
-            if (!audit_event_is_of_another(logged_at[i]) !=
+            if (!entry_is_of_another(logged_at[i]) !=
                 (strcmp(logged_at[i]->host, a->hosts[j].name) == 0))
                 k = add_of_others(a, &a->hosts[j], r, logged_at[i]);
     return k;

@@ -292,9 +292,16 @@ void control_client_work(struct control_client *c) {
     client_arm(c);
 }
 
+/* Sends what waits, and lets the current call go on when all is sent. */
+static void client_write(struct control_client *c) {
+    output_flush(c);
+    if (list_is_empty(&c->out) && c->current && c->current->on_room)
+        c->current->on_room(c->current->userdata);
+}
+
 void control_client_io(struct control_client *c, uint32_t revents) {
     if (revents & EPOLLOUT)
-        output_flush(c);
+        client_write(c);
     if (revents & (EPOLLHUP | EPOLLERR))
         c->hung_up = true;
     if (c->hung_up)

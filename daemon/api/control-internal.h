@@ -102,6 +102,7 @@ struct control_call {
     bool kept;
     bool dispatching, over;           /* over: answered inside its method, freed after that */
     void (*on_gone)(struct control_call *call, void *userdata);
+    void (*on_room)(void *userdata); /* NULL: nothing is called */
     void *userdata;
 };
 

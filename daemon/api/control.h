@@ -87,3 +87,8 @@ size_t control_call_count_clients(const struct control_call *call);
 /* Keeps a call to be answered later. on_gone(userdata) is called if the client goes before the last reply;
  * the call is gone when it returns. */
 void control_call_keep(struct control_call *call, void (*on_gone)(struct control_call *call, void *userdata), void *userdata);
+/* Calls on_room, with the userdata of control_call_keep(), each time the client has taken all that waited
+ * for it. on_room may send, and must not end the call. */
+void control_call_await_room(struct control_call *call, void (*on_room)(void *userdata));
+/* Returns how many bytes wait for the client. */
+size_t control_call_count_waiting(const struct control_call *call);

@@ -12,6 +12,7 @@
  *     verbs-redis.c   Redis: what this host knows of its Redis
  *     verbs-metrics.c Metrics: values of base/metrics.def; verbs-metrics-pools.c: those of pools and hosts
  *     verbs-next.c    Next: what begins when
+ *     verbs-events.c  Events: the latest events and those that follow
  *     verbs-find.c    Find: names that people type
  *     verbs-act.c     SetLimit and others: answered when a store has changed
  *     verbs-start.c   Start, Await: the end of a run
@@ -125,6 +126,7 @@ int verbs_redis(struct control_call *call, json_t *params, void *userdata);
 int verbs_metrics(struct control_call *call, json_t *params, void *userdata);
 int verbs_runs(struct control_call *call, json_t *params, void *userdata);
 int verbs_next(struct control_call *call, json_t *params, void *userdata);
+int verbs_events(struct control_call *call, json_t *params, void *userdata);
 int verbs_find(struct control_call *call, json_t *params, void *userdata);
 int verbs_await(struct control_call *call, json_t *params, void *userdata);
 int verbs_start(struct control_call *call, json_t *params, void *userdata);

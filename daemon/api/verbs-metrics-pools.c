@@ -22,7 +22,7 @@ static json_t *labels_of(const char *pool, bool is_host_scoped) {
     return json_pack("{s:s, s:s}", "pool", pool, "scope", is_host_scoped ? "host" : "cluster");
 }
 
-static usec_t oldest_wait(const struct snapshot_pool *p) {
+static usec_t oldest_in(const struct snapshot_pool *p) {
     usec_t oldest = 0;
 
     for (size_t i = 0; i < p->n_queue; i++)
@@ -31,7 +31,19 @@ static usec_t oldest_wait(const struct snapshot_pool *p) {
     return oldest;
 }
 
-static int put_snapshot(json_t *metrics, const struct snapshot_pool *p, bool host) {
+/* Of a pattern: in the queues of its keys. A snapshot of the cluster has those for which this host waits. */
+static usec_t oldest_wait(const struct snapshot *s, const struct snapshot_pool *p) {
+    bool is_pattern = pool_name_parse(p->name) == POOL_NAME_PATTERN;
+    usec_t oldest = oldest_in(p), of_key;
+
+    for (size_t i = 0; is_pattern && i < s->n_pools; i++)
+        if (pool_name_matches(p->name, s->pools[i].name) && (of_key = oldest_in(&s->pools[i])) > oldest)
+            oldest = of_key;
+    return oldest;
+}
+
+static int put_snapshot(json_t *metrics, const struct snapshot *s, const struct snapshot_pool *p,
+                        bool host) {
     const struct {
         enum metric metric;
         double value;
@@ -41,7 +53,7 @@ static int put_snapshot(json_t *metrics, const struct snapshot_pool *p, bool hos
         {METRIC_IS_POOL_PERMITS_USED, p->used, true},
         {METRIC_IS_POOL_CLAIMS_WAITING, p->waiting, true},
         {METRIC_IS_POOL_CLAIMS_PARKED, p->parked, true},
-        {METRIC_IS_POOL_OLDEST_WAIT_SECONDS, (double) oldest_wait(p) / USEC_PER_SEC, true},
+        {METRIC_IS_POOL_OLDEST_WAIT_SECONDS, (double) oldest_wait(s, p) / USEC_PER_SEC, true},
         {METRIC_IS_POOL_PAUSED, p->has_override && p->override_limit == 0, false},
         {METRIC_IS_POOL_OVERRIDDEN, p->has_override, false},
         {METRIC_IS_POOL_LIMITS_DIFFER, p->limits_differ, false},
@@ -56,23 +68,35 @@ static int put_snapshot(json_t *metrics, const struct snapshot_pool *p, bool hos
     return k;
 }
 
-/* Returns the permits of the pool that runs of this host hold. */
-static uint32_t held_here(struct manager *m, const char *pool) {
-    uint32_t held = 0;
+static void add_held(const struct settings *s, const char *pool, uint32_t permits, uint64_t *held) {
+    const struct pool_settings *p = settings_find_pool(s, pool);
 
-    for (enum run_state s = RUN_STATE_STARTING; s <= RUN_STATE_DONE; s++)
-        list_foreach (r, manager_runs(m, s), struct run, link)
-            for (size_t i = 0; r->granted && i < r->n_demands; i++)
-                if (strcmp(r->demands[i].pool, pool) == 0 || pool_name_matches(pool, r->demands[i].pool))
-                    held += r->demands[i].permits;
+    if (p && strcmp(p->name, pool) == 0)
+        held[p - s->pools] += permits;
+}
+
+/* Returns the permits of each pool of the config that runs of this host hold, to be freed; those of a key
+ * are also its pattern's. NULL: no memory. */
+static uint64_t *count_held(struct manager *m) {
+    const struct settings *s = manager_settings(m);
+    uint64_t *held = calloc(s->n_pools + 1, sizeof(*held));
+    char pattern[POOL_NAME_SIZE];
+
+    for (enum run_state state = RUN_STATE_STARTING; held && state <= RUN_STATE_DONE; state++)
+        list_foreach (r, manager_runs(m, state), struct run, link)
+            for (size_t i = 0; r->granted && i < r->n_demands; i++) {
+                add_held(s, r->demands[i].pool, r->demands[i].permits, held);
+                if (pool_name_pattern(r->demands[i].pool, pattern))
+                    add_held(s, pattern, r->demands[i].permits, held);
+            }
     return held;
 }
 
-static int put_own(json_t *metrics, struct manager *m, const struct pool_settings *p) {
+static int put_own(json_t *metrics, const struct pool_settings *p, uint64_t held) {
     return metrics_put(metrics, METRIC_IS_POOL_PERMITS_CONFIGURED,
                        labels_of(p->name, p->scope == POOL_SCOPE_HOST), p->limit) |
            metrics_put(metrics, METRIC_IS_POOL_HOST_PERMITS_USED, json_pack("{s:s}", "pool", p->name),
-                       held_here(m, p->name));
+                       (double) held);
 }
 
 /* Returns whether the pool of a snapshot is shown though this host's config does not name it. */
@@ -86,22 +110,23 @@ static bool is_foreign(const struct settings *s, const struct snapshot_pool *p) 
 int metrics_put_pools(json_t *metrics, struct manager *m, const struct snapshot *host,
                       const struct snapshot *cluster) {
     const struct settings *s = manager_settings(m);
+    _cleanup_free_ uint64_t *held = count_held(m);
     size_t n = 0;
-    int k = 0;
+    int k = held ? 0 : -1;
 
-    for (size_t i = 0; i < s->n_pools; i++) {
+    for (size_t i = 0; held && i < s->n_pools; i++) {
         bool is_host_scoped = s->pools[i].scope == POOL_SCOPE_HOST;
         const struct snapshot_pool *p = find_pool(is_host_scoped ? host : cluster, s->pools[i].name);
 
         if (pool_name_parse(s->pools[i].name) == POOL_NAME_JOB || n++ >= POOLS_MAX)
             continue;
-        k |= put_own(metrics, m, &s->pools[i]);
+        k |= put_own(metrics, &s->pools[i], held[i]);
         if (p)
-            k |= put_snapshot(metrics, p, is_host_scoped);
+            k |= put_snapshot(metrics, is_host_scoped ? host : cluster, p, is_host_scoped);
     }
     for (size_t i = 0; cluster && i < cluster->n_pools; i++)
         if (is_foreign(s, &cluster->pools[i]) && n++ < POOLS_MAX)
-            k |= put_snapshot(metrics, &cluster->pools[i], cluster->pools[i].host_scope);
+            k |= put_snapshot(metrics, cluster, &cluster->pools[i], cluster->pools[i].host_scope);
     return k | metrics_put(metrics, METRIC_IS_DROPPED, json_object(),
                            n > POOLS_MAX ? (double) (n - POOLS_MAX) : 0);
 }

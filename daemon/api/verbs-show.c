@@ -15,7 +15,7 @@ struct show { /* one such call */
     struct snapshot *host, *cluster;
     int (*answer)(struct show *show);
     json_t *wanted;              /* Pools: names, or NULL */
-    bool is_of_pools;            /* Pools: with the keys of patterns */
+    bool has_keys;               /* with the keys of patterns: without them the counts of a pattern are 0 */
     bool all;                    /* Runs */
     bool is_of_host;             /* the store of the cluster is not asked */
     verbs_answer_fn look;        /* of verbs_look() */
@@ -71,7 +71,8 @@ static int show_begin(struct show *show) {
     struct store *host = manager_host_store(show->manager), *cluster = manager_cluster_store(show->manager);
     size_t n_wanted = json_array_size(show->wanted);
     _cleanup_free_ const char **names = calloc(n_wanted + 1, sizeof(*names));
-    const struct store_question question = {.pools = names, .n_pools = names ? n_wanted : 0, .keys = show->is_of_pools};
+    const struct store_question question = {
+        .pools = names, .n_pools = names ? n_wanted : 0, .keys = show->has_keys};
     int k = 0;
 
     for (size_t i = 0; i < question.n_pools; i++)
@@ -132,6 +133,7 @@ int verbs_look(struct control_call *call, struct manager *m, bool with_cluster, 
     if (k < 0)
         return k;
     show->is_of_host = !with_cluster;
+    show->has_keys = true;
     show->look = answer;
     return show_begin(show);
 }
@@ -163,7 +165,7 @@ int verbs_pools(struct control_call *call, json_t *params, void *userdata) {
     if (k < 0)
         return k;
     show->wanted = json_incref(wanted);
-    show->is_of_pools = true;
+    show->has_keys = true;
     return show_begin(show);
 }
 

@@ -135,6 +135,7 @@ static const struct control_method methods[] = {
     {"io.berth.Jobs", verbs_jobs, RIGHT_LOOK, "jobs"},
     {"io.berth.Runs", verbs_runs, RIGHT_LOOK, "runs"},
     {"io.berth.Next", verbs_next, RIGHT_LOOK, "next"},
+    {"io.berth.Events", verbs_events, RIGHT_LOOK, "watch"},
     {"io.berth.Find", verbs_find, RIGHT_LOOK, "stop"},
     {"io.berth.Start", verbs_start, RIGHT_BY_TARGET, "start"},
     {"io.berth.Await", verbs_await, RIGHT_LOOK, "start"},

@@ -56,7 +56,7 @@ _berth_run() {
 
 _berth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run start stop jobs next runs pools hosts redis metrics limit pause resume revoke grace drain undrain reload logs history audit import-crontab check-config version help"
+    local verbs="run start stop jobs next runs pools hosts redis metrics watch limit pause resume revoke grace drain undrain reload logs history audit import-crontab check-config version help"
     local verb='' verb_at i
 
     COMPREPLY=()
@@ -87,6 +87,16 @@ _berth() {
         --format) _berth_words "prometheus openmetrics" ;;
         --output) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
         *) _berth_words "--cluster --format --output --help" ;;
+        esac
+        ;;
+    watch)
+        case $previous in
+        --events) _berth_words "queued granted started exited released withdrawn refused" ;;
+        --pool) _berth_words "$(_berth_live name pools)" ;;
+        --job) _berth_words "$(_berth_jobs)" ;;
+        --timeout) _berth_words "10s 1m 10m 1h" ;;
+        --since | -n) ;;
+        *) _berth_words "--json --events --pool --job --since -n --timeout --help" ;;
         esac
         ;;
     next)
@@ -129,10 +139,11 @@ _berth() {
     history)
         case $previous in
         --pool) _berth_keys ;;
+        --by) _berth_words "job pool host" ;;
         --since | --until) _berth_words "today yesterday -1h -7d" ;;
         --directory) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
         --unit) ;;
-        *) _berth_words "$(_berth_jobs) $(_berth_live run runs) --pool --since --until --utc --directory -m --unit --json --help" ;;
+        *) _berth_words "$(_berth_jobs) $(_berth_live run runs) --stats --by --pool --since --until --utc --directory -m --unit --json --help" ;;
         esac
         ;;
     audit)

@@ -59,7 +59,8 @@ complete -c berth -n 'not __berth_verb' -l socket -r -F -d 'control socket of be
 complete -c berth -n 'not __berth_in_command' -l help -d 'print help'
 
 set -l verbs run 'run a command while it holds permits' start 'trigger jobs' stop 'stop runs' jobs 'jobs that this host defines' \
-    next 'when jobs begin' runs 'runs of this host' pools 'pools, their holders and queues' hosts 'live hosts of the namespace' redis 'which Redis, and what is risky about it' metrics 'what berthd has counted, for Prometheus' limit 'show or set a limit' \
+    next 'when jobs begin' runs 'runs of this host' pools 'pools, their holders and queues' hosts 'live hosts of the namespace' redis 'which Redis, and what is risky about it' metrics 'what berthd has counted, for Prometheus' \
+    watch 'events of this host as they happen' limit 'show or set a limit' \
     pause 'set a limit of 0' resume 'end a pause' revoke 'take the permits of a run away' grace 'end the grace of a new namespace' \
     drain 'take nothing new on this host' undrain 'take work on this host again' \
     reload 'bring a changed config into force' logs 'what a job or a run wrote' history 'runs, as the journal has them' \
@@ -83,7 +84,7 @@ complete -c berth -n $run -s E -x -d 'exit status without a permit'
 complete -c berth -n $run -s v -d 'say what happens'
 complete -c berth -n __berth_in_command -a '(__berth_command)'
 
-complete -c berth -n '__berth_is jobs next runs pools hosts redis' -l json -d 'one JSON document'
+complete -c berth -n '__berth_is jobs next runs pools hosts redis watch' -l json -d 'one JSON document'
 complete -c berth -n '__berth_is next' -s e -x -d 'entry of a schedule'
 complete -c berth -n '__berth_is next' -s z -x -d 'by the clock of this zone'
 complete -c berth -n '__berth_is next' -l except -x -d 'not at these times'
@@ -110,6 +111,8 @@ complete -c berth -n '__berth_is import-crontab' -l prefix -x -d 'of the names o
 complete -c berth -n '__berth_is logs history' -l utc -d 'times in UTC'
 complete -c berth -n '__berth_is history' -l pool -x -a '(__berth_keys)' -d 'of this pool'
 complete -c berth -n '__berth_is logs history audit' -l since -x -a 'today yesterday -1h -7d' -d 'from then on'
+complete -c berth -n '__berth_is history' -l stats -d 'figures of the runs that ended'
+complete -c berth -n '__berth_is history' -l by -x -a 'job pool host' -d 'a line for each'
 complete -c berth -n '__berth_is history' -l until -x -a 'today now -1h' -d 'up to then'
 complete -c berth -n '__berth_is logs history audit' -l directory -x -a '(__fish_complete_directories)' -d 'journal files below it'
 complete -c berth -n '__berth_is logs history audit' -s m -d 'all collected journals'
@@ -125,4 +128,10 @@ complete -c berth -n '__berth_is logs' -s n -x -a '10 100 1000' -d 'last lines'
 complete -c berth -n '__berth_is metrics' -l cluster -d 'also pools and hosts of the cluster'
 complete -c berth -n '__berth_is metrics' -l format -x -a 'prometheus openmetrics' -d 'of the text'
 complete -c berth -n '__berth_is metrics' -l output -r -F -d 'replace this file'
+complete -c berth -n '__berth_is watch' -l events -x -a 'queued granted started exited released withdrawn refused' -d 'only these'
+complete -c berth -n '__berth_is watch' -l pool -x -a '(__berth_live name pools)' -d 'of this pool'
+complete -c berth -n '__berth_is watch' -l job -x -a '(__berth_live name jobs)' -d 'of this job'
+complete -c berth -n '__berth_is watch' -l since -x -d 'begin after this event'
+complete -c berth -n '__berth_is watch' -s n -x -d 'so many events'
+complete -c berth -n '__berth_is watch' -l timeout -x -a '10s 1m 10m 1h' -d 'end after'
 complete -c berth -n '__berth_is redis' -l accept -d 'take part in another namespace'

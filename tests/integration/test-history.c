@@ -136,6 +136,68 @@ static void test_table(void) {
     TEST_STRING(berth_err, "berth history: the journal has no job or run nothing\n");
 }
 
+/* What --stats has of the journals above: three runs of dump ended in that time, one of copy goes on. */
+static void test_stats(void) {
+    static const char window[] = "--since 2025-11-20T11:59:00Z --until 2025-11-20T12:15:00Z";
+    char options[256];
+    json_t *document;
+
+    if (!journal_files_once(make_journals))
+        return;
+    snprintf(options, sizeof(options), "--stats %s", window);
+    document = history(options);
+    AT_STRING(document, "since", "2025-11-20T11:59:00.000000Z");
+    TEST_INT(json_array_size(berth_at(document, "stats")), 1);
+    AT_STRING(document, "stats.0.by", "job");
+    AT_STRING(document, "stats.0.name", "dump");
+    AT_INT(document, "stats.0.runs", 3);
+    AT_INT(document, "stats.0.failed", 1);
+    AT_INT(document, "stats.0.lost", 1);
+    AT_INT(document, "stats.0.wait_ms.n", 2);
+    AT_INT(document, "stats.0.wait_ms.p50", 0);
+    AT_INT(document, "stats.0.wait_ms.max", 1000);
+    AT_INT(document, "stats.0.held_ms.p50", 2510);
+    AT_INT(document, "stats.0.cells.1", 1);
+    AT_INT(document, "stats.0.cells.2", 2);
+    AT_STRING(document, "hosts.0", "ant");
+    AT_STRING(document, "hosts.1", "bee");
+    TEST_INT(json_array_size(berth_at(document, "hosts_missing")), 0);
+    AT_INT(document, "open.waiting", 0);
+    AT_INT(document, "open.running", 1);
+    AT_INT(document, "open.unlogged", 0);
+    json_decref(document);
+    snprintf(options, sizeof(options), "--stats --by pool dump %s", window);
+    document = history(options);
+    AT_STRING(document, "stats.0.name", "db");
+    AT_INT(document, "stats.0.runs", 3);
+    AT_STRING(document, "stats.1.name", "net");
+    AT_INT(document, "stats.1.runs", 1);
+    json_decref(document);
+    document = history("--stats --by host"); /* the last 24 hours */
+    TEST_INT(json_array_size(berth_at(document, "stats")), 0);
+    AT_INT(document, "open.running", 1);
+    json_decref(document);
+}
+
+static void test_stats_table(void) {
+    if (!journal_files_once(make_journals))
+        return;
+    TEST_INT(setenv("LC_ALL", "C", 1), 0);
+    TEST_INT(berth(NULL, "history --directory %s/ant --stats --since 2025-11-20T11:59:00Z --until 2025-11-20T12:15:00Z",
+                   journal_folder), 0);
+    TEST_INT(unsetenv("LC_ALL"), 0);
+    CU_ASSERT(strstr(berth_out, "NAME RUNS FAIL LOST WAIT50 WAIT95 WAITMAX HELD50 HELD95 16M\n") != NULL);
+    CU_ASSERT(strstr(berth_out, "dump    3  33%    1   1.0s      -    1.0s   2.5s      -  +@") != NULL);
+    CU_ASSERT(strstr(berth_out, "\nof 1 host (ant); bee is known and has no journal here (see -m)\n"
+                                "0 wait and 1 runs still: not in the figures\n") != NULL);
+    TEST_INT(berth(NULL, "history --directory %s --stats", journal_folder), 0);
+    TEST_STRING(berth_err, "no such run ended in that time\n");
+    TEST_INT(berth(NULL, "history --directory %s --stats --by day", journal_folder), 64);
+    CU_ASSERT(strncmp(berth_err, "berth history: --by day: must be job, pool or host\n", 51) == 0);
+    TEST_INT(berth(NULL, "history --directory %s --by job", journal_folder), 64);
+    TEST_INT(berth(NULL, "history --directory %s --stats --since now --until -1h", journal_folder), 64);
+}
+
 /* A template stands for the runs of all its instances, also of those that the config no longer has. */
 static void test_template(void) {
     struct journal_file f;
@@ -212,7 +274,7 @@ static void test_no_journal(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"runs", test_runs}, {"filters", test_filters}, {"table", test_table}, {"local-time", test_local_time},
+    {"runs", test_runs}, {"filters", test_filters}, {"table", test_table}, {"stats", test_stats}, {"stats-table", test_stats_table}, {"local-time", test_local_time},
     {"template", test_template}, {"no-journal", test_no_journal}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {

@@ -12,7 +12,8 @@
 
 #define POOLS                                                                                               \
     "pool \"db\" { limit = 1 queue-limit = 1 }\npool \"net\" { limit = 2 scope = \"host\" }\n"              \
-    "pool \"tenant/*\" { limit = 1 }\n"
+    "pool \"tenant/*\" { limit = 1 }\npool \"slot/*\" { limit = 1 scope = \"host\" }\npool \"slot/x\" { "   \
+    "limit = 1 scope = \"host\" }\n"
 #define JOBS                                                                                                \
     POOLS "job \"good\" { command = {\"/bin/true\"} }\n"                                                    \
           "job \"bad\" { command = {\"/bin/false\"} pools = {\"net\"} }\n"
@@ -106,6 +107,36 @@ static void test_pools(void) {
     TEST_INT(berth_end(holder), 0);
 }
 
+/* A pattern stands for its keys, also for those that the config names in full. */
+static void test_patterns(void) {
+    struct host *ant = host_up("ant", "%s", JOBS);
+    struct child *holder = berth_at_gate(ant, "-p tenant/acme -p slot/x -p slot/y", "holder", "started"),
+                 *waiter;
+    struct child *other = berth_at_gate(ant, "-p tenant/acme", "other", "queued");
+
+    waiter = berth_at_gate(ant, "-p slot/x", "waiter", "queued");
+    IS(ant, "berth_pool_host_permits_used{pool=\"tenant/*\"}", 1);
+    IS(ant, "berth_pool_host_permits_used{pool=\"slot/*\"}", 2);
+    IS(ant, "berth_pool_host_permits_used{pool=\"slot/x\"}", 1);
+    IS(ant, "berth_pool_host_permits_used{pool=\"db\"}", 0);
+    IS(ant, "berth_pool_host_permits_used{pool=\"slot/y\"}", -1);
+    IS(ant, "berth_pool_permits_used{pool=\"slot/*\",scope=\"host\"}", 2);
+    IS(ant, "berth_pool_claims_waiting{pool=\"slot/*\",scope=\"host\"}", 1);
+    CU_ASSERT(value(ant, "berth_pool_oldest_wait_seconds{pool=\"slot/*\",scope=\"host\"}") > 0);
+    CU_ASSERT(value(ant, "berth_pool_oldest_wait_seconds{pool=\"slot/x\",scope=\"host\"}") > 0);
+    IS(ant, "berth_pool_oldest_wait_seconds{pool=\"net\",scope=\"host\"}", 0);
+    OF_CLUSTER(ant, "berth_pool_permits_used{pool=\"tenant/*\",scope=\"cluster\"}", 1);
+    OF_CLUSTER(ant, "berth_pool_oldest_wait_seconds{pool=\"db\",scope=\"cluster\"}", 0);
+    OF_CLUSTER(ant, "berth_pool_claims_waiting{pool=\"tenant/*\",scope=\"cluster\"}", 1);
+    OF_CLUSTER(ant, "berth_pool_claims_waiting{pool=\"tenant/acme\",scope=\"cluster\"}", -1);
+    CU_ASSERT(value_of_cluster(ant, "berth_pool_oldest_wait_seconds{pool=\"tenant/*\",scope=\"cluster\"}") >
+              0);
+    gate_open(&cluster.gate);
+    TEST_INT(berth_end(holder), 0);
+    TEST_INT(berth_end(waiter), 0);
+    TEST_INT(berth_end(other), 0);
+}
+
 static void test_daemon(void) {
     struct host *ant = host_up("ant", "%s", JOBS);
     double loaded = value(ant, "berth_config_last_reload_success_timestamp_seconds");
@@ -184,8 +215,9 @@ static void test_output(void) {
     TEST_INT(berth(ant, "metrics --output %s", path), 0);
     TEST_STRING(berth_err, "");
     read_file(path, text, sizeof(text));
-    TEST_STRING(text, "# HELP berth_up 1: berthd answered; 0: it did not, and nothing else is known.\n# "
-                      "TYPE berth_up gauge\nberth_up 0\n");
+    TEST_STRING(text,
+                "# HELP berth_up 1: berthd gave its figures; 0: it did not, and nothing else is known.\n# "
+                "TYPE berth_up gauge\nberth_up 0\n");
     TEST_INT(berth(ant, "metrics --format openmetrics --output %s", path), 0);
     read_file(path, text, sizeof(text));
     CU_ASSERT(strstr(text, "\nberth_up 0\n# EOF\n") != NULL);
@@ -197,6 +229,7 @@ int main(int argc, char **argv) {
     static CU_TestInfo tests[] = {
         {"a run moves its counters and histograms", test_runs},
         {"pools, refusals and drain", test_pools},
+        {"patterns stand for their keys", test_patterns},
         {"reloads and clients", test_daemon},
         {"Redis goes and comes", test_redis},
         {"a file is replaced, also while berthd is away", test_output},

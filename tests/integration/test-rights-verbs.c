@@ -132,6 +132,7 @@ static const struct row {
     {"Metrics", "{}", "yyyyyy"},
     {"Jobs", "{}", "yyyyyy"},
     {"Next", "{}", "yyyyyy"},
+    {"Events", "{}", "yyyyyy"},
     {"Runs", "{\"all\":true}", "yyyyyy"},
     {"Start", "{\"job\":\"db\"}", "nnyyny"},
     {"Start", "{\"job\":\"plain\"}", "nnynny"},

@@ -115,7 +115,7 @@ static void test_values(void) {
 }
 
 static void test_away(void) {
-    static const char *const verbs[] = {"pools", "hosts", "jobs", "runs", "start|a", "stop|a", "reload", "grace|--end", "pause|db",
+    static const char *const verbs[] = {"pools", "watch", "hosts", "jobs", "runs", "start|a", "stop|a", "reload", "grace|--end", "pause|db",
                                         "resume|db", "pause|db|net", "limit|db", "limit|db|3", "limit|db|--clear", "revoke|0123456789abcdef0123456789abcdef",
                                         "revoke|0123", "pools|--json", "start|a|b|--wait", "run|-p|db|true"};
 
@@ -184,7 +184,7 @@ static void test_help(void) {
         TEST_STRING(said[0], help);
         TEST_STRING(said[1], "");
     }
-    TEST_INT(n, 25); /* verbs */
+    TEST_INT(n, 26); /* verbs */
     TEST_INT(berth("--help"), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(said[0], "BERTH_SOCKET"));
     TEST_INT(berth("--version"), 0);

@@ -20,7 +20,7 @@ static const struct {
 } errors[] = {
     {"NoSuchPool", 65},   {"NoSuchJob", 65}, {"NoSuchRun", 65}, {"NoSuchClaim", 65}, {"NoPermit", 75}, {"Failed", 125},  {"Skipped", 75},
     {"BadRequest", 64},   {"Away", 69},      {"NotAllowed", 77}, {"Stopping", 69},   {"Conflict", 70}, {"Internal", 70},
-    {"ConfigRefused", 78}, {"Ambiguous", 65},
+    {"ConfigRefused", 78}, {"Ambiguous", 65},    {"TooMany", 69},
 };
 
 static int status_of(const char *error, char **ret_said) {

@@ -105,6 +105,23 @@ static void test_histogram(void) {
            "berth_wait_seconds_sum{pool=\"db\"} 99.25\nberth_wait_seconds_count{pool=\"db\"} 6\n# EOF\n");
 }
 
+/* What another program may send: neither a label nor a line comes of it. */
+static void test_liar(void) {
+    prints(
+        "{'berth_drained': [{'labels': {'run': 'x', 'a\\u0022} 1\\nb': 'y'}, 'value': 1}, {'value': "
+        "'many'}, 7, {}]}",
+        false,
+        "# HELP berth_drained 1: this host begins no runs.\n# TYPE berth_drained gauge\nberth_drained 1\n");
+    prints("{'berth_host_claims': [{'labels': [], 'value': 2}], 'berth_up': [{'labels': {}, 'value': 7}], "
+           "'berth_drained': {'value': 1}, 'berth_runs': 'many'}",
+           false,
+           "# HELP berth_host_claims Claims of the 100 hosts that have most (--cluster).\n"
+           "# TYPE berth_host_claims gauge\nberth_host_claims{host=\"\"} 2\n");
+    prints(
+        "{'berth_wait_seconds': [{'bounds': [1], 'counts': [1], 'sum': 1}, {'bounds': 'x', 'sum': 1}, 'x']}",
+        false, HELP "# TYPE berth_wait_seconds histogram\n");
+}
+
 /* What promtool asks of names, and that nobody makes a series of each run. */
 static void test_table(void) {
     static const char *const endless[] = {"run", "claim", "token", "pid", "uid", "user", "label", "ticket"};
@@ -135,6 +152,7 @@ int main(int argc, char **argv) {
         {"counters", test_counter},
         {"labels are escaped", test_labels},
         {"histograms are cumulative", test_histogram},
+        {"a berthd that lies", test_liar},
         {"the table", test_table},
         CU_TEST_INFO_NULL,
     };

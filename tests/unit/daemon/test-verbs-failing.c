@@ -119,6 +119,9 @@ static void test_verbs(void) {
     ask_each("{\"method\":\"io.berth.Pools\"}", "pools");
     ask_each("{\"method\":\"io.berth.Hosts\"}", "hosts");
     ask_each("{\"method\":\"io.berth.Metrics\"}", "metrics");
+    ask_each("{\"method\":\"io.berth.Events\",\"more\":true,\"parameters\":{\"since\":\"00000000:1\","
+             "\"events\":[\"ready\"]}}",
+             "missed");
     ask_each("{\"method\":\"io.berth.Stop\",\"parameters\":{\"target\":\"queued\"}}", "stopped");
     ask_each("{\"method\":\"io.berth.Start\",\"parameters\":{\"job\":\"queued\"}}", "run");
     ask_each("{\"method\":\"io.berth.Start\",\"more\":true,\"parameters\":{\"job\":\"skipped\",\"wait\":true}}", "run");

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* berth watch: the events of this host as lines, across restarts of berthd. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/number.h"
+#include "cli/client.h"
+#include "cli/event-line.h"
+#include "cli/format.h"
+#include "cli/verbs.h"
+
+#define VERB "watch"
+#define AWAY_MAX (60 * USEC_PER_SEC) /* berth(1), WATCHING */
+#define RETRY_MIN 100                /* ms */
+#define RETRY_MAX 2000
+#define AT_SIZE 64
+
+struct watch {
+    struct string_list events, pools, jobs;
+    bool json;
+    uint64_t count, most; /* events that were printed; most: 0: any number */
+    usec_t until;         /* boottime */
+    char at[AT_SIZE];     /* the place in the stream up to which all is printed or counted; "": none yet */
+};
+
+/* --- lines --- */
+
+/* Prints a line at once, for a pipe's reader. line: stolen. Returns 0 or an exit status. */
+static int print_line(const struct watch *w, json_t *line) {
+    _cleanup_json_ _unused_ json_t *owned = line;
+
+    if (!line)
+        return client_explain_errno(-ENOMEM);
+    if (!w->json)
+        event_line_print(stdout, line);
+    else if (json_dumpf(line, stdout, 0) == 0)
+        (void) fputc('\n', stdout);
+    return fflush(stdout) == 0 ? 0 : EXIT_INTERNAL; /* main() explains it */
+}
+
+static bool is_wanted(const struct watch *w, const json_t *line) {
+    bool has_pool = w->pools.n == 0, has_job = w->jobs.n == 0;
+
+    for (size_t i = 0; i < w->pools.n; i++)
+        has_pool |= event_line_has_pool(line, w->pools.items[i]);
+    for (size_t i = 0; i < w->jobs.n; i++)
+        has_job |= event_line_has_job(line, w->jobs.items[i]);
+    return has_pool && has_job;
+}
+
+static int take_event(struct watch *w, const json_t *event) {
+    json_t *line = event_line_to_json(event);
+
+    (void) snprintf(w->at, sizeof(w->at), "%s", format_get_text(event, "at"));
+    if (line && !is_wanted(w, line)) {
+        json_decref(line);
+        return 0;
+    }
+    w->count++;
+    return print_line(w, line);
+}
+
+/* Takes one reply: an event, or how many are missing. Returns 0 or an exit status. */
+static int take_reply(struct watch *w, const struct client_reply *reply) {
+    const json_t *event = json_object_get(reply->params, "event");
+    json_int_t missed = format_get_number(reply->params, "missed");
+
+    if (json_is_object(event))
+        return take_event(w, event);
+    (void) snprintf(w->at, sizeof(w->at), "%s", format_get_text(reply->params, "at"));
+    return missed != 0 ? print_line(w, event_line_gap(w->at, missed, clock_realtime())) : 0;
+}
+
+/* --- the stream --- */
+
+static json_t *list_to_json(const struct string_list *list) {
+    json_t *names = json_array();
+
+    for (size_t i = 0; i < list->n; i++)
+        for (const char *name = list->items[i], *end; *name; name = *end ? end + 1 : end) {
+            end = strchrnul(name, ',');
+            (void) json_array_append_new(names, json_stringn(name, (size_t) (end - name)));
+        }
+    return names;
+}
+
+/* Connects, and receives the first reply. Negative errno. */
+static int open_stream(struct watch *w, struct client **c, struct client_reply *ret) {
+    json_t *params = json_object();
+    int r;
+
+    if (w->at[0])
+        (void) json_object_set_new(params, "since", json_string(w->at));
+    if (w->events.n > 0)
+        (void) json_object_set_new(params, "events", list_to_json(&w->events));
+    *c = client_free(*c);
+    r = client_connect_patiently(c);
+    if (r < 0) {
+        json_decref(params);
+        return r;
+    }
+    client_end_with(*c, STDOUT_FILENO);
+    r = client_send(*c, "io.berth.Events", params, CLIENT_MORE);
+    return r == 0 ? client_receive_before(*c, ret, w->until) : r;
+}
+
+/* Waits until berthd is back. Returns 0 with a reply, -ETIME, or an exit status whose reason was printed. */
+static int come_back(struct watch *w, struct client **c, struct client_reply *ret) {
+    usec_t until = usec_add(clock_boottime(), AWAY_MAX);
+    int pause = RETRY_MIN, r;
+
+    for (;;) {
+        client_reply_done(ret);
+        r = open_stream(w, c, ret);
+        if (r == 0 && !ret->error)
+            return print_line(w,
+                              event_line_reconnected(format_get_text(ret->params, "at"), clock_realtime()));
+        if (r == -ETIME || clock_boottime() >= w->until)
+            return -ETIME;
+        if (!client_is_transient(r, ret))
+            return r < 0 ? client_explain_errno(r) : client_explain(ret);
+        if (clock_boottime() >= until) {
+            fprintf(stderr, "berth: berthd has been away for %us\n", (unsigned) (AWAY_MAX / USEC_PER_SEC));
+            return EXIT_AWAY;
+        }
+        (void) poll(NULL, 0, pause);
+        pause = pause < RETRY_MAX / 2 ? 2 * pause : RETRY_MAX;
+    }
+}
+
+/* --timeout is over: scripts wait for an event with it. */
+static int status_in_time(const struct watch *w) {
+    return w->count > 0 ? 0 : EXIT_NO_PERMIT;
+}
+
+static int watch(struct watch *w) {
+    _cleanup_(client_freep) struct client *c = NULL;
+    bool has_begun = false;
+
+    for (;;) {
+        _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
+        int r = has_begun ? client_receive_before(c, &reply, w->until) : open_stream(w, &c, &reply);
+
+        if (r == -EPIPE) /* nobody reads the lines any more */
+            return 0;
+        if (has_begun && r != -ETIME && (r < 0 || reply.error) && client_is_transient(r, &reply))
+            r = come_back(w, &c, &reply);
+        if (r == -ETIME)
+            return status_in_time(w);
+        if (r != 0)
+            return r < 0 ? client_explain_errno(r) : r;
+        if (reply.error)
+            return client_explain(&reply);
+        has_begun = true;
+        r = take_reply(w, &reply);
+        if (r != 0 || (w->most > 0 && w->count >= w->most))
+            return r;
+    }
+}
+
+int verb_watch(int argc, char **argv) {
+    struct watch w = {.until = USEC_INFINITY};
+    const char *since = NULL, *count = NULL, *timeout = NULL;
+    const struct verb_option options[] = {
+        OPTION_FLAG("--json", &w.json),     OPTION_LIST("--events", &w.events),
+        OPTION_LIST("--pool", &w.pools),    OPTION_LIST("--job", &w.jobs),
+        OPTION_VALUE("--since", &since),    OPTION_VALUE("-n", &count),
+        OPTION_VALUE("--timeout", &timeout)};
+    json_int_t msec = 0;
+    int status;
+
+    if (options_parse(argc, argv, options, ELEMENTSOF(options), &status) < 0)
+        return status;
+    for (size_t i = 0; status == 0 && i < w.pools.n; i++)
+        status = options_check_pool(VERB, w.pools.items[i]);
+    for (size_t i = 0; status == 0 && i < w.jobs.n; i++)
+        status = options_check_job(VERB, "job", w.jobs.items[i]);
+    if (status == 0 && count && (number_parse(count, NUMBER_MAX, &w.most) < 0 || w.most == 0))
+        status = options_wrong_usage(VERB, "-n %.40s: must be a number of events, 1 or more", count);
+    if (status == 0 && since && (!*since || strlen(since) >= sizeof(w.at)))
+        status = options_wrong_usage(VERB, "--since %.100s: must be \"at\" of an event of --json", since);
+    if (status == 0 && timeout)
+        status = options_parse_msec(VERB, "--timeout", timeout, &msec);
+    if (status != 0)
+        return status;
+    if (since)
+        (void) snprintf(w.at, sizeof(w.at), "%s", since);
+    if (timeout)
+        w.until = usec_add(clock_boottime(), (usec_t) msec * USEC_PER_MSEC);
+    return watch(&w);
+}
