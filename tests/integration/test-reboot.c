@@ -199,6 +199,7 @@ static void killed_after_the_reboot(void) {
         settle();
         TEST_INT(host_count(ant, "granted", "job=job attempt=2") <= 1, 1);
         TEST_INT(berth(ant, "stop job"), 0);
+        host_await(ant, "gave-up", "job=job reason=stopped"); /* else the reboot ends the run */
         settle();
         host_reboot(ant);
         host_start(ant);
@@ -336,8 +337,11 @@ static void stale_record(void) {
     host_start(ant);
     TEST_INT(berth(ant, "stop job"), 0);
     host_await(ant, "exited", "job=job result=stopped");
+    host_mark(ant);
     TEST_INT(berth(ant, "start job"), 0);
+    host_await(ant, "started", "job=job");
     TEST_INT(berth(ant, "stop job"), 0);
+    host_await(ant, "exited", "job=job result=stopped"); /* else the next berthd recovers the run and logs its end */
     settle();
     host_kill(ant);
     copy_file(saved, jobs);
