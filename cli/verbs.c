@@ -57,6 +57,12 @@ static const struct verb verbs[] = {
      "or those named. RUN is an id or at least four leading digits of it.\n"
      "\n"
      "  --all    list finished runs, too\n"},
+    {"explain", verb_explain, 1, 1, "say why a run waits, and what would start it",
+     "berth explain JOB|RUN|LABEL [--json]\n"
+     "\n"
+     "Says for each pool that a waiting run needs what keeps it: who holds the\n"
+     "permits, which claims are before it. \"sooner\" lists commands that would start\n"
+     "it at once. RUN may be a run of another host that holds permits or waits.\n"},
     {"pools", verb_pools, 0, WORDS_ANY, "list pools: limit, used, waiting",
      "berth pools [POOL...] [--json]\n"
      "\n"

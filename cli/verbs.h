@@ -11,7 +11,8 @@
  *     history/   history                 logs.c     logs
  *     audit/     audit                   run/       run
  *     import/    import-crontab          next.c     next
- *     metrics.c  metrics               watch.c    watch */
+ *     metrics.c  metrics               watch.c    watch
+ *     explain/   explain */
 
 #include <jansson.h>
 #include <limits.h>
@@ -92,6 +93,7 @@ int verb_start(int argc, char **argv);
 int verb_stop(int argc, char **argv);
 int verb_jobs(int argc, char **argv);
 int verb_runs(int argc, char **argv);
+int verb_explain(int argc, char **argv);
 int verb_pools(int argc, char **argv);
 int verb_hosts(int argc, char **argv);
 int verb_metrics(int argc, char **argv);

@@ -29,6 +29,7 @@ daemon/adhoc        base base/journal base/process conf store daemon
 daemon/api          base base/json base/journal base/schedule conf store daemon
 runner              base base/journal base/process conf
 cli                 base base/journal base/json base/schedule conf cli/run
+cli/explain         base cli
 cli/history         base base/journal base/json cli
 cli/run             base base/process conf cli
 cli/audit           base base/journal base/schedule conf cli
@@ -59,7 +60,8 @@ for file in $(grep -rlE --include='*.[ch]' '^#include ".*-internal\.h"' base con
     done
 done
 
-# library header  files that may include it
+# library header  files that may include it; a pattern names files of all folders below it
+set -f
 while read -r header allowed; do
     # shellcheck disable=SC2013
     for file in $(grep -rlE --include='*.[ch]' "#include <$header" base conf store daemon runner cli); do
@@ -79,6 +81,7 @@ systemd/sd-journal base/journal/*.c
 systemd/sd-daemon daemon/service.c runner/main.c base/activation.c
 libsmartcols cli/table*
 EOF
+set +f
 
 # The core gets all it needs as arguments: it reads no clock and uses no library.
 for file in store/claim.h base/schedule/*.[ch] daemon/run.[ch] daemon/tally.[ch] daemon/jobs/job.[ch] daemon/jobs/due.[ch] daemon/jobs/chain.[ch] daemon/jobs/health.[ch] daemon/rights.[ch] store/memory/pool*.[ch]; do

@@ -56,7 +56,7 @@ _berth_run() {
 
 _berth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run start stop jobs next runs pools hosts redis metrics watch limit pause resume revoke grace drain undrain reload logs history audit import-crontab check-config version help"
+    local verbs="run start stop jobs next runs explain pools hosts redis metrics watch limit pause resume revoke grace drain undrain reload logs history audit import-crontab check-config version help"
     local verb='' verb_at i
 
     COMPREPLY=()
@@ -106,6 +106,7 @@ _berth() {
         *) _berth_words "$(_berth_live name jobs) -e -z --except --count --from --json --help" ;;
         esac
         ;;
+    explain) _berth_words "$(_berth_jobs) $(_berth_live run runs) --json --help" ;;
     runs) _berth_words "$(_berth_jobs) $(_berth_live run runs) --json --all --help" ;;
     pools) _berth_words "$(_berth_live name pools) --json --help" ;;
     limit)

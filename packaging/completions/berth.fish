@@ -59,7 +59,7 @@ complete -c berth -n 'not __berth_verb' -l socket -r -F -d 'control socket of be
 complete -c berth -n 'not __berth_in_command' -l help -d 'print help'
 
 set -l verbs run 'run a command while it holds permits' start 'trigger jobs' stop 'stop runs' jobs 'jobs that this host defines' \
-    next 'when jobs begin' runs 'runs of this host' pools 'pools, their holders and queues' hosts 'live hosts of the namespace' redis 'which Redis, and what is risky about it' metrics 'what berthd has counted, for Prometheus' \
+    next 'when jobs begin' runs 'runs of this host' explain 'why a run waits' pools 'pools, their holders and queues' hosts 'live hosts of the namespace' redis 'which Redis, and what is risky about it' metrics 'what berthd has counted, for Prometheus' \
     watch 'events of this host as they happen' limit 'show or set a limit' \
     pause 'set a limit of 0' resume 'end a pause' revoke 'take the permits of a run away' grace 'end the grace of a new namespace' \
     drain 'take nothing new on this host' undrain 'take work on this host again' \
@@ -84,7 +84,7 @@ complete -c berth -n $run -s E -x -d 'exit status without a permit'
 complete -c berth -n $run -s v -d 'say what happens'
 complete -c berth -n __berth_in_command -a '(__berth_command)'
 
-complete -c berth -n '__berth_is jobs next runs pools hosts redis watch' -l json -d 'one JSON document'
+complete -c berth -n '__berth_is jobs next runs explain pools hosts redis watch' -l json -d 'one JSON document'
 complete -c berth -n '__berth_is next' -s e -x -d 'entry of a schedule'
 complete -c berth -n '__berth_is next' -s z -x -d 'by the clock of this zone'
 complete -c berth -n '__berth_is next' -l except -x -d 'not at these times'
@@ -94,8 +94,8 @@ complete -c berth -n '__berth_is runs' -l all -d 'finished ones, too'
 complete -c berth -n '__berth_is start stop' -a '(__berth_live name jobs)' -d job
 complete -c berth -n '__berth_is start' -l wait -d 'until it is over'
 complete -c berth -n '__berth_is start' -l set -x -d 'NAME=VALUE of a parameter'
-complete -c berth -n '__berth_is stop runs history' -a '(__berth_live run runs)' -d run
-complete -c berth -n '__berth_is jobs next runs history' -a '(__berth_live name jobs)' -d job
+complete -c berth -n '__berth_is stop runs explain history' -a '(__berth_live run runs)' -d run
+complete -c berth -n '__berth_is jobs next runs explain history' -a '(__berth_live name jobs)' -d job
 complete -c berth -n '__berth_is stop jobs runs history' -a '(__berth_live instance_of jobs)' -d template
 complete -c berth -n '__berth_is pools limit pause resume' -a '(__berth_live name pools)' -d pool
 complete -c berth -n '__berth_is limit pause' -l for -x -a '10m 1h 1d' -d 'end it after'

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+
+/* `berth explain`: why a run waits, behind whom, and what would start it now. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/name.h"
+#include "cli/choice.h"
+#include "cli/client.h"
+#include "cli/explain/queue.h"
+#include "cli/explain/reason.h"
+#include "cli/explain/text.h"
+#include "cli/format.h"
+#include "cli/output.h"
+#include "cli/verbs.h"
+
+static bool is_over(const json_t *run) {
+    return strcmp(format_get_text(run, "state"), "done") == 0;
+}
+
+/* --- which runs: of this host --- */
+
+/* Copies what berthd knows of a run. "wants" is taken out again before anything is shown. */
+static json_t *explain_run(const json_t *run, const char *host) {
+    static const char *const members[] = {"run",     "name",   "state",      "wait_ms",
+                                          "started", "ended",  "result",     "exit_code",
+                                          "signal",  "reason", "blocked_by", "position"};
+    json_t *e = json_pack("{s:s, s:O}", "host", host, "wants", json_object_get(run, "pools"));
+
+    for (size_t i = 0; e && i < ELEMENTSOF(members); i++) {
+        json_t *member = json_object_get(run, members[i]);
+
+        if (json_object_set(e, members[i], member ? member : json_null()) < 0) {
+            json_decref(e);
+            return NULL;
+        }
+    }
+    return e;
+}
+
+/* Adds the runs that a word means: of a name those that are not over, else the newest of all. */
+static int choose_runs(const json_t *answer, const char *host, const char *word, json_t *list,
+                       struct candidates *c) {
+    const json_t *last = NULL;
+    json_t *run;
+    int k = 0;
+    size_t i;
+
+    json_array_foreach (json_object_get(answer, "runs"), i, run) {
+        bool is_name = choice_is_name(word, format_get_text(run, "name"));
+
+        if (is_name)
+            last = run;
+        if (is_name && !is_over(run))
+            k |= json_array_append_new(list, explain_run(run, host));
+    }
+    if (json_array_size(list) == 0 && last)
+        k |= json_array_append_new(list, explain_run(last, host));
+    if (json_array_size(list) > 0)
+        return k;
+    json_array_foreach (json_object_get(answer, "runs"), i, run)
+        if (id_begins_with(format_get_text(run, "run"), word)) {
+            candidates_add(c, format_get_text(run, "run"), format_get_text(run, "name"));
+            k |= json_array_append_new(list, explain_run(run, host));
+        }
+    return k;
+}
+
+/* --- which runs: of other hosts, by their claims --- */
+
+static json_t *find_explained(const json_t *list, const char *run) {
+    json_t *e;
+    size_t i;
+
+    json_array_foreach (list, i, e)
+        if (strcmp(format_get_text(e, "run"), run) == 0)
+            return e;
+    return NULL;
+}
+
+static int choose_claim(const json_t *pool, const json_t *claim, bool is_held, json_t *list,
+                        struct candidates *c) {
+    const char *id = format_get_text(claim, "claim");
+    json_t *e = find_explained(list, id);
+    int k = 0;
+
+    candidates_add(c, id, format_get_text(claim, "name"));
+    if (!e) {
+        e = json_pack("{s:s, s:O, s:O, s:s, s:O*, s:O*, s:{}}", "run", id, "name",
+                      json_object_get(claim, "name"), "host", json_object_get(claim, "host"), "state",
+                      is_held ? "running" : "waiting", "wait_ms", json_object_get(claim, "waiting_ms"),
+                      "started", json_object_get(claim, "since"), "wants");
+        k = json_array_append_new(list, e);
+    }
+    return k | json_object_set(json_object_get(e, "wants"), format_get_text(pool, "name"),
+                               json_object_get(claim, "permits"));
+}
+
+static int choose_claims(const json_t *pools, const char *word, json_t *list, struct candidates *c) {
+    static const char *const lists[] = {"queue", "holders"};
+    json_t *pool, *claim;
+    int k = 0;
+    size_t i, n;
+
+    for (size_t l = 0; l < ELEMENTSOF(lists); l++)
+        json_array_foreach (pools, i, pool)
+            json_array_foreach (json_object_get(pool, lists[l]), n, claim)
+                if (id_begins_with(format_get_text(claim, "claim"), word))
+                    k |= choose_claim(pool, claim, l == 1, list, c);
+    return k;
+}
+
+/* --- their pools --- */
+
+static int add_name(json_t *names, const char *name) {
+    return json_object_set_new(names, name, json_true());
+}
+
+static int add_wanted(json_t *names, const json_t *list) {
+    json_t *e, *permits;
+    const char *pool;
+    int k = 0;
+    size_t i;
+
+    json_array_foreach (list, i, e)
+        if (!is_over(e))
+            json_object_foreach (json_object_get(e, "wants"), pool, permits)
+                k |= add_name(names, pool);
+    return k;
+}
+
+static bool share_claim(const json_t *a, const json_t *b) {
+    json_t *waiter;
+    size_t i;
+
+    json_array_foreach (json_object_get(a, "queue"), i, waiter)
+        if (reason_claim(json_object_get(b, "queue"), format_get_text(waiter, "claim")))
+            return true;
+    return false;
+}
+
+/* Adds the pools whose queues have claims in common with those: claims that wait there may keep others
+ * waiting here. */
+static int add_related(json_t *names, const json_t *pools) {
+    json_t *pool, *other;
+    bool has_grown = true;
+    int k = 0;
+    size_t i, n;
+
+    while (has_grown && k == 0) {
+        has_grown = false;
+        json_array_foreach (pools, i, pool)
+            json_array_foreach (pools, n, other)
+                if (json_object_get(names, format_get_text(pool, "name")) &&
+                    !json_object_get(names, format_get_text(other, "name")) && share_claim(pool, other)) {
+                    k |= add_name(names, format_get_text(other, "name"));
+                    has_grown = true;
+                }
+    }
+    return k;
+}
+
+/* Stores those pools with up to 1000 claims of each list. Returns 0, or an exit status whose reason was
+ * printed. */
+static int ask_pools(const json_t *names, json_t **ret) {
+    json_t *list = json_array(), *value;
+    const char *name;
+
+    json_object_foreach ((json_t *) names, name, value)
+        (void) json_array_append_new(list, json_string(name));
+    return client_call("io.berth.Pools", json_pack("{s:o}", "pools", list), ret);
+}
+
+/* --- why --- */
+
+/* Whether the run stands in the queue of each pool that it does not hold. */
+static bool stands_everywhere(const json_t *e, const json_t *pools) {
+    json_t *item;
+    size_t i;
+
+    json_array_foreach (json_object_get(e, "pools"), i, item) {
+        const json_t *pool = reason_pool(pools, format_get_text(item, "pool"));
+
+        if (strcmp(format_get_text(json_object_get(item, "why"), "code"), "held") != 0 &&
+            !reason_claim(json_object_get(pool, "queue"), format_get_text(e, "run")))
+            return false;
+    }
+    return true;
+}
+
+static int explain(json_t *list, const json_t *answer) {
+    const json_t *pools = json_object_get(answer, "pools");
+    _cleanup_(queue_freep) struct queue *q = NULL;
+    bool is_known = answer && !json_is_true(json_object_get(answer, "stale"));
+    int k = is_known ? queue_new(&q, pools) : 0;
+    json_t *e;
+    size_t i;
+
+    is_known = q && queue_is_complete(q);
+    json_array_foreach (list, i, e) {
+        if (k < 0)
+            break;
+        k = reason_add_pools(e, json_object_get(e, "wants"), format_get_text(e, "blocked_by"), pools);
+        if (k == 0)
+            k = reason_add_sooner(
+                e, is_known && reason_is_pools(e) && stands_everywhere(e, pools) ? q : NULL, pools);
+        (void) json_object_del(e, "wants");
+        (void) json_object_del(e, "position"); /* each pool has its place */
+    }
+    return k;
+}
+
+static int show(json_t *list, const json_t *answer, const char *host, bool json) {
+    json_t *e;
+    size_t i;
+
+    if (json) {
+        _cleanup_json_ json_t *document =
+            json_pack("{s:i, s:s, s:b, s:O}", "schema", 1, "host", host, "stale",
+                      json_is_true(json_object_get(answer, "stale")), "explained", list);
+
+        return document ? output_json(document) : output_error(-ENOMEM);
+    }
+    if (answer)
+        output_caveats(answer);
+    json_array_foreach (list, i, e)
+        explain_print(e);
+    return 0;
+}
+
+/* Neither a run here nor a claim anywhere. Prints why a job has no run, or that nothing has that name. */
+static int explain_none(char **words, bool json, const char *host) {
+    _cleanup_json_ json_t *found = NULL, *answer = NULL, *none = json_array();
+    char when[FORMAT_SIZE];
+    json_t *job;
+    size_t i;
+    int status = find_names("explain", words, 1, NULL, &found);
+
+    if (status == 0)
+        status = client_call("io.berth.Jobs", NULL, &answer);
+    if (status != 0)
+        return status;
+    if (json)
+        return show(none, NULL, host, true);
+    json_array_foreach (json_object_get(answer, "jobs"), i, job)
+        if (choice_is_name(words[0], format_get_text(job, "name")))
+            printf("%s  has no run; next: %s\n", format_get_text(job, "name"),
+                   json_is_true(json_object_get(job, "drained")) ? "drained"
+                   : json_is_string(json_object_get(job, "next"))
+                       ? format_when(job, "next", clock_realtime(), when)
+                       : "none");
+    return 0;
+}
+
+int verb_explain(int argc, char **argv) {
+    _cleanup_json_ json_t *version = NULL, *runs = NULL, *all = NULL, *answer = NULL, *list = json_array(),
+                          *names = json_object();
+    bool json = false;
+    const struct verb_option options[] = {OPTION_FLAG("--json", &json)};
+    struct candidates c = {};
+    const char *host;
+    int status, k = 0;
+
+    if (options_parse(argc, argv, options, ELEMENTSOF(options), &status) < 0)
+        return status;
+    status = options_check_job("explain", "job or run", argv[1]);
+    if (status == 0)
+        status = client_call("io.berth.Version", NULL, &version);
+    if (status == 0)
+        status = client_call("io.berth.Runs", json_pack("{s:b}", "all", true), &runs);
+    if (status != 0)
+        return status;
+    host = format_get_text(version, "host");
+    k = choose_runs(runs, host, argv[1], list, &c);
+    status = client_call("io.berth.Pools", NULL, &all);
+    if (status != 0)
+        return status;
+    if (json_array_size(list) == 0 && id_prefix_is_valid(argv[1]))
+        k |= choose_claims(json_object_get(all, "pools"), argv[1], list, &c);
+    if (c.n > 1)
+        return candidates_explain(&c, argv[1]);
+    if (json_array_size(list) == 0 && k == 0)
+        return explain_none(argv + 1, json, host);
+    k |= add_wanted(names, list) | add_related(names, json_object_get(all, "pools"));
+    if (k == 0 && json_object_size(names) > 0)
+        status = ask_pools(names, &answer);
+    if (k == 0 && status == 0)
+        k = explain(list, answer);
+    return k != 0 ? output_error(-ENOMEM) : status != 0 ? status : show(list, answer, host, json);
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "cli/explain/reason.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/format.h"
+#include "cli/verbs.h"
+
+#define INT "%" JSON_INTEGER_FORMAT
+
+const json_t *reason_pool(const json_t *pools, const char *name) {
+    json_t *pool;
+    size_t i;
+
+    json_array_foreach (pools, i, pool)
+        if (strcmp(format_get_text(pool, "name"), name) == 0)
+            return pool;
+    return NULL;
+}
+
+const json_t *reason_claim(const json_t *list, const char *claim) {
+    json_t *item;
+    size_t i;
+
+    json_array_foreach (list, i, item)
+        if (strcmp(format_get_text(item, "claim"), claim) == 0)
+            return item;
+    return NULL;
+}
+
+/* --- why not yet --- */
+
+bool reason_is_pools(const json_t *e) {
+    static const char *const others[] = {"redis away", "connecting", "grace", "no-memory", "host-limit"};
+    const char *why = format_get_text(e, "blocked_by");
+
+    for (size_t i = 0; i < ELEMENTSOF(others); i++)
+        if (strncmp(why, others[i], strlen(others[i])) == 0)
+            return false;
+    return strcmp(format_get_text(e, "state"), "waiting") == 0;
+}
+
+struct wait {
+    const char *claim;
+    const json_t *pool, *pools;
+    json_int_t wants, limit, free, place; /* place 0: not known, or parked */
+    bool is_held;
+    char text[FORMAT_SIZE];
+};
+
+static const json_t *first_of(const json_t *pool) {
+    json_t *waiter;
+    size_t i;
+
+    json_array_foreach (json_object_get(pool, "queue"), i, waiter)
+        if (format_get_number(waiter, "position") == 1)
+            return waiter;
+    return NULL;
+}
+
+/* Another pool in which a claim waits; NULL: none is listed. */
+static const char *other_queue(const struct wait *w, const char *claim) {
+    json_t *pool;
+    size_t i;
+
+    json_array_foreach (w->pools, i, pool) {
+        const json_t *waiter = pool == w->pool ? NULL : reason_claim(json_object_get(pool, "queue"), claim);
+        json_int_t left = format_get_number(pool, "limit") - format_get_number(pool, "used");
+
+        if (waiter &&
+            (format_get_number(waiter, "position") > 1 || format_get_number(waiter, "permits") > left))
+            return format_get_text(pool, "name");
+    }
+    return NULL;
+}
+
+/* Permits are free, but the claims before it come first. */
+static const char *say_behind(struct wait *w) {
+    const json_t *first = first_of(w->pool);
+    json_int_t needs = format_get_number(first, "permits");
+    const char *other = first ? other_queue(w, format_get_text(first, "claim")) : NULL;
+    int n = snprintf(w->text, sizeof(w->text), "place " INT ", " INT " free", w->place, w->free);
+
+    if (first)
+        n += snprintf(w->text + n, sizeof(w->text) - (size_t) n, "; the first, %.64s:%.64s,",
+                      format_get_text(first, "host"), format_get_text(first, "name"));
+    if (first && needs > w->free)
+        snprintf(w->text + n, sizeof(w->text) - (size_t) n, " needs " INT, needs);
+    else if (other)
+        snprintf(w->text + n, sizeof(w->text) - (size_t) n, " waits for %.130s", other);
+    else if (first)
+        snprintf(w->text + n, sizeof(w->text) - (size_t) n, " is about to start");
+    return "head-needs";
+}
+
+static const char *say_full(struct wait *w) {
+    json_int_t used = format_get_number(w->pool, "used");
+    int n;
+
+    if (w->free > 0)
+        n = snprintf(w->text, sizeof(w->text), "needs " INT ", " INT " free", w->wants, w->free);
+    else
+        n = snprintf(w->text, sizeof(w->text), "full: " INT " of " INT " used", used, w->limit);
+    if (w->place > 0)
+        snprintf(w->text + n, sizeof(w->text) - (size_t) n, ", place " INT, w->place);
+    return "full";
+}
+
+static const char *say_low(struct wait *w) {
+    const json_t *override = json_object_get(w->pool, "override");
+    const char *reason = format_get_text(override, "reason");
+    char when[FORMAT_SIZE];
+    int n;
+
+    if (w->limit > 0)
+        n = snprintf(w->text, sizeof(w->text), "limit " INT " is below " INT, w->limit, w->wants);
+    else
+        n = snprintf(w->text, sizeof(w->text), json_is_object(override) ? "paused" : "limit 0");
+    if (json_is_string(json_object_get(override, "until")))
+        n += snprintf(w->text + n, sizeof(w->text) - (size_t) n, ", ends %.64s",
+                      format_when(override, "until", clock_realtime(), when));
+    if (*reason)
+        snprintf(w->text + n, sizeof(w->text) - (size_t) n, " (%.200s)", reason);
+    return w->limit == 0 ? "paused" : "limit-below";
+}
+
+static const char *say(struct wait *w, const char *blocked_by) {
+    const char *name = format_get_text(w->pool, "name");
+
+    if (w->is_held) {
+        snprintf(w->text, sizeof(w->text), "held");
+        return "held";
+    }
+    if (strncmp(blocked_by, "host-limit: ", 12) == 0 && strcmp(blocked_by + 12, name) == 0) {
+        snprintf(w->text, sizeof(w->text), "host-limit: full on this host");
+        return "host-limit";
+    }
+    if (w->wants > w->limit)
+        return say_low(w);
+    if (w->free < w->wants && (w->free <= 0 || w->place <= 1))
+        return say_full(w);
+    if (w->place > 1)
+        return say_behind(w);
+    snprintf(w->text, sizeof(w->text), "free: " INT " of " INT " used", format_get_number(w->pool, "used"),
+             w->limit);
+    return "free";
+}
+
+/* --- who is before it --- */
+
+static int add_ahead(json_t *item, const struct wait *w) {
+    json_t *ahead = json_array(), *waiter;
+    int k = 0;
+    size_t i;
+
+    json_array_foreach (json_object_get(w->pool, "queue"), i, waiter) {
+        json_int_t position = format_get_number(waiter, "position");
+
+        if (position > 0 && position < w->place)
+            k |= json_array_append(ahead, waiter);
+    }
+    k |= json_object_set_new(
+        item, "ahead_more",
+        json_integer(w->place > 0 ? w->place - 1 - (json_int_t) json_array_size(ahead) : 0));
+    return k | json_object_set_new(item, "ahead", ahead);
+}
+
+static json_t *explain_pool(struct wait *w, const char *blocked_by) {
+    const char *code = say(w, blocked_by);
+    json_t *item =
+        json_pack("{s:O, s:O, s:I, s:I, s:O, s:I, s:O, s:o, s:{s:s, s:s}, s:O}", "pool",
+                  json_object_get(w->pool, "name"), "scope", json_object_get(w->pool, "scope"), "wants",
+                  w->wants, "limit", w->limit, "used", json_object_get(w->pool, "used"), "free",
+                  w->free > 0 ? w->free : 0, "waiting", json_object_get(w->pool, "waiting"), "place",
+                  w->place > 0 ? json_integer(w->place) : json_null(), "why", "code", code, "text", w->text,
+                  "holders", json_object_get(w->pool, "holders"));
+
+    if (item && add_ahead(item, w) < 0) {
+        json_decref(item);
+        return NULL;
+    }
+    return item;
+}
+
+int reason_add_pools(json_t *explained, const json_t *wants, const char *blocked_by, const json_t *pools) {
+    const char *claim = format_get_text(explained, "run"), *name;
+    json_t *list = json_array(), *permits;
+    int k = 0;
+
+    json_object_foreach ((json_t *) wants, name, permits) {
+        const json_t *pool = reason_pool(pools, name),
+                     *waiter = reason_claim(json_object_get(pool, "queue"), claim);
+        struct wait w = {.claim = claim, .pool = pool, .pools = pools, .wants = json_integer_value(permits)};
+
+        if (!pool)
+            continue;
+        w.limit = format_get_number(pool, "limit");
+        w.free = w.limit - format_get_number(pool, "used");
+        w.is_held = reason_claim(json_object_get(pool, "holders"), claim) != NULL;
+        w.place = waiter ? format_get_number(waiter, "position")
+                         : format_get_number(json_object_get(explained, "position"), name);
+        k |= json_array_append_new(list, explain_pool(&w, blocked_by));
+    }
+    return k | json_object_set_new(explained, "pools", list) ? -ENOMEM : 0;
+}
+
+/* --- what would start it now --- */
+
+static json_t *names_of(const json_t *claims) {
+    json_t *names = json_array(), *claim;
+    size_t i;
+
+    json_array_foreach (claims, i, claim)
+        (void) json_array_append_new(
+            names, json_sprintf("%s:%s", format_get_text(claim, "host"), format_get_text(claim, "name")));
+    return names;
+}
+
+/* Adds a command if it starts the run. stops: the holder that it ends, or NULL. */
+static int try_command(json_t *sooner, const struct queue *q, const char *claim,
+                       const struct queue_change *change, json_t *words, const json_t *stops) {
+    _cleanup_json_ json_t *started = NULL, *command = words;
+
+    if (!command)
+        return -ENOMEM;
+    if (!queue_starts(q, change, claim, &started))
+        return 0;
+    return json_array_append_new(
+        sooner, json_pack("{s:O, s:o, s:o*}", "do", command, "starts", names_of(started), "stops",
+                          stops ? json_sprintf("%s:%s", format_get_text(stops, "host"),
+                                               format_get_text(stops, "name"))
+                                : NULL));
+}
+
+static int try_limit(json_t *sooner, const struct queue *q, const char *claim, const json_t *pool) {
+    const char *name = format_get_text(pool, "name");
+    const json_t *override = json_object_get(pool, "override"),
+                 *configured = json_object_get(pool, "configured");
+    struct queue_change change = {.pool = name};
+
+    if (json_is_object(override) && format_get_number(override, "limit") == 0 &&
+        json_is_integer(configured)) {
+        change.limit = json_integer_value(configured);
+        return try_command(sooner, q, claim, &change, json_pack("[s, s, s]", "berth", "resume", name), NULL);
+    }
+    change.limit = queue_lowest_limit(q, name, claim);
+    if (change.limit < 0)
+        return 0;
+    return try_command(sooner, q, claim, &change,
+                       json_pack("[s, s, s, o]", "berth", "limit", name, json_sprintf(INT, change.limit)),
+                       NULL);
+}
+
+int reason_add_sooner(json_t *explained, const struct queue *q, const json_t *pools) {
+    const char *claim = format_get_text(explained, "run");
+    const json_t *holder = q ? queue_enough(q, claim) : NULL;
+    json_t *sooner = json_array(), *item;
+    int k = 0;
+    size_t i;
+
+    json_array_foreach (json_object_get(explained, "pools"), i, item) {
+        const char *code = format_get_text(json_object_get(item, "why"), "code");
+
+        if (q && strcmp(code, "held") != 0 && strcmp(code, "free") != 0)
+            k |= try_limit(sooner, q, claim, reason_pool(pools, format_get_text(item, "pool")));
+    }
+    if (holder) {
+        const char *ended = format_get_text(holder, "claim");
+
+        k |= try_command(sooner, q, claim, &(struct queue_change){.ended = ended},
+                         json_pack("[s, s, s]", "berth", "revoke", ended), holder);
+    }
+    return k | json_object_set_new(explained, "sooner", sooner) ? -ENOMEM : 0;
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What would start: made-up pools, and random ones beside a player that follows the rules word by word. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/explain/queue.h"
+#include "cli/format.h"
+#include "cli/verbs.h"
+#include "tests/harness/test.h"
+
+static json_t *pools;
+
+static json_t *parse(const char *text) {
+    json_t *json = json_loads(text, 0, NULL);
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(json);
+    return json;
+}
+
+static json_t *pool(const char *name, int limit, int used) {
+    json_t *p = json_pack("{s:s, s:i, s:i, s:i, s:[], s:[]}", "name", name, "limit", limit, "used", used,
+                          "waiting", 0, "holders", "queue");
+
+    (void) json_array_append_new(pools, p);
+    return p;
+}
+
+static void holder(json_t *p, const char *claim, int permits, const char *since) {
+    (void) json_array_append_new(
+        json_object_get(p, "holders"),
+        json_pack("{s:s, s:i, s:s}", "claim", claim, "permits", permits, "since", since));
+}
+
+static void waiter(json_t *p, const char *claim, int permits, int position, int waiting_ms) {
+    (void) json_array_append_new(json_object_get(p, "queue"),
+                                 json_pack("{s:s, s:i, s:i, s:i}", "claim", claim, "permits", permits,
+                                           "position", position, "waiting_ms", waiting_ms));
+    (void) json_object_set_new(p, "waiting",
+                               json_integer((json_int_t) json_array_size(json_object_get(p, "queue"))));
+}
+
+static void begin(void) {
+    json_decref(pools);
+    pools = json_array();
+}
+
+static struct queue *queue(void) {
+    struct queue *q = NULL;
+
+    TEST_INT(queue_new(&q, pools), 0);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(q);
+    return q;
+}
+
+static bool starts_with_limit(const struct queue *q, const char *name, int limit, const char *claim) {
+    return queue_starts(q, &(struct queue_change){.pool = name, .limit = limit}, claim, NULL);
+}
+
+/* Nobody overtakes in a queue, and the last one needs room for all before it. */
+static void in_order(void) {
+    _cleanup_(queue_freep) struct queue *q = NULL;
+    _cleanup_json_ json_t *started = NULL;
+    json_t *db;
+
+    begin();
+    db = pool("db", 4, 4);
+    holder(db, "h1", 4, "2026-01-01T00:00:00Z");
+    waiter(db, "a", 3, 1, 30);
+    waiter(db, "b", 2, 2, 20);
+    waiter(db, "c", 1, 3, 10);
+    q = queue();
+    CU_ASSERT(queue_is_complete(q));
+    CU_ASSERT(!queue_starts(q, &(struct queue_change){}, "a", NULL));
+    TEST_INT(queue_lowest_limit(q, "db", "a"), 7);
+    TEST_INT(queue_lowest_limit(q, "db", "c"), 10);
+    TEST_INT(queue_lowest_limit(q, "no", "c"), -1);
+    TEST_INT(queue_lowest_limit(q, "db", "h1"), -1);
+    CU_ASSERT(queue_starts(q, &(struct queue_change){.pool = "db", .limit = 9}, "b", &started));
+    TEST_INT(json_array_size(started), 2);
+    TEST_STRING(format_get_text(json_array_get(started, 0), "claim"), "a");
+    TEST_STRING(format_get_text(json_array_get(started, 1), "claim"), "b");
+}
+
+/* A claim of two pools waits for both, and keeps others waiting in both. */
+static void two_pools(void) {
+    _cleanup_(queue_freep) struct queue *q = NULL;
+    json_t *db, *net;
+
+    begin();
+    db = pool("db", 2, 2);
+    net = pool("net", 1, 0);
+    holder(db, "h1", 2, "2026-01-01T00:00:00Z");
+    waiter(db, "a", 1, 1, 30);
+    waiter(net, "a", 1, 1, 30);
+    waiter(net, "b", 1, 2, 20);
+    q = queue();
+    CU_ASSERT(!starts_with_limit(q, "net", 1, "b"));
+    CU_ASSERT(starts_with_limit(q, "db", 3, "a"));
+    CU_ASSERT(!starts_with_limit(q, "db", 3, "b"));
+    TEST_INT(queue_lowest_limit(q, "net", "b"), -1); /* the first waits for db, whatever net has */
+}
+
+/* A parked claim is passed over. A higher limit can bring it back before others: more is not always better.
+ */
+static void parked(void) {
+    _cleanup_(queue_freep) struct queue *q = NULL;
+    json_t *db;
+
+    begin();
+    db = pool("db", 2, 2);
+    holder(db, "h1", 2, "2026-01-01T00:00:00Z");
+    waiter(db, "c", 1, 1, 10);
+    waiter(db, "big", 5, 0, 50);
+    q = queue();
+    CU_ASSERT(starts_with_limit(q, "db", 3, "c"));
+    CU_ASSERT(!starts_with_limit(q, "db", 5, "c")); /* big is first again and needs 5 */
+    CU_ASSERT(starts_with_limit(q, "db", 8, "c"));
+    TEST_INT(queue_lowest_limit(q, "db", "c"), 3);
+    TEST_INT(queue_lowest_limit(q, "db", "big"), 7);
+}
+
+/* The holder whose end is enough; of several the one that lost least. */
+static void one_ends(void) {
+    _cleanup_(queue_freep) struct queue *q = NULL;
+    json_t *db, *cpu;
+
+    begin();
+    db = pool("db", 5, 5);
+    cpu = pool("cpu", 2, 1);
+    holder(db, "old", 2, "2026-01-01T00:00:00Z");
+    holder(db, "new", 2, "2026-01-01T00:05:00Z");
+    holder(db, "small", 1, "2026-01-01T00:09:00Z");
+    holder(cpu, "a", 1, "2026-01-01T00:09:30Z"); /* the same run waits in db: it holds its host's permit */
+    waiter(db, "a", 2, 1, 30);
+    waiter(db, "b", 2, 2, 20);
+    q = queue();
+    CU_ASSERT(queue_is_complete(q));
+    TEST_STRING(format_get_text(queue_enough(q, "a"), "claim"), "new");
+    CU_ASSERT_PTR_NULL(queue_enough(q, "b"));
+    CU_ASSERT(!queue_starts(q, &(struct queue_change){.ended = "a"}, "a",
+                            NULL)); /* ends what it holds, not what it waits for */
+}
+
+/* Lists that were cut tell too little. */
+static void incomplete(void) {
+    static const char *const texts[] = {
+        "[{\"name\": \"db\", \"limit\": 4, \"used\": 2, \"waiting\": 0, \"holders\": [{\"claim\": \"h\", "
+        "\"permits\": 1}], \"queue\": []}]",
+        "[{\"name\": \"db\", \"limit\": 4, \"used\": 0, \"waiting\": 2, \"holders\": [], \"queue\": "
+        "[{\"claim\": \"w\", \"permits\": 1, "
+        "\"position\": 1}]}]",
+    };
+
+    for (size_t i = 0; i < ELEMENTSOF(texts); i++) {
+        _cleanup_json_ json_t *cut = parse(texts[i]);
+        _cleanup_(queue_freep) struct queue *q = NULL;
+
+        TEST_INT(queue_new(&q, cut), 0);
+        CU_ASSERT(!queue_is_complete(q));
+    }
+}
+
+/* --- random pools, and a slow player --- */
+
+#define POOLS 3
+#define CLAIMS 8
+
+static struct {
+    int limits[POOLS], used[POOLS], wants[CLAIMS][POOLS]; /* claims in the order of their tickets */
+    bool started[CLAIMS];
+} slow;
+
+static bool slow_is_parked(int c) {
+    for (int p = 0; p < POOLS; p++)
+        if (slow.wants[c][p] > slow.limits[p])
+            return true;
+    return false;
+}
+
+static bool slow_may_start(int c) {
+    for (int p = 0; p < POOLS; p++) {
+        if (slow.wants[c][p] == 0)
+            continue;
+        if (slow.used[p] + slow.wants[c][p] > slow.limits[p])
+            return false;
+        for (int before = 0; before < c; before++)
+            if (!slow.started[before] && slow.wants[before][p] > 0 && !slow_is_parked(before))
+                return false;
+    }
+    return true;
+}
+
+static void slow_play(void) {
+    for (int round = 0; round < CLAIMS; round++)
+        for (int c = 0; c < CLAIMS; c++)
+            if (!slow.started[c] && !slow_is_parked(c) && slow_may_start(c)) {
+                slow.started[c] = true;
+                for (int p = 0; p < POOLS; p++)
+                    slow.used[p] += slow.wants[c][p];
+            }
+}
+
+static unsigned state;
+
+static int draw(int n) {
+    state = state * 1103515245 + 12345;
+    return (int) (state >> 16) % n;
+}
+
+static void random_pools(void) {
+    static const char *const names[] = {"p0", "p1", "p2"};
+
+    begin();
+    memset(&slow, 0, sizeof(slow));
+    for (int c = 0; c < CLAIMS; c++) {
+        for (int p = 0; p < POOLS; p++)
+            slow.wants[c][p] = draw(3) == 0 ? 1 + draw(4) : 0;
+        slow.wants[c][draw(POOLS)] = 1 + draw(3);
+    }
+    for (int p = 0; p < POOLS; p++) {
+        slow.limits[p] = 1 + draw(6);
+        slow.used[p] = draw(slow.limits[p] + 1);
+    }
+    for (int p = 0; p < POOLS; p++) {
+        json_t *json = pool(names[p], slow.limits[p], slow.used[p]);
+        int place = 0;
+
+        if (slow.used[p] > 0)
+            holder(json, names[p], slow.used[p], "2026-01-01T00:00:00Z");
+        for (int parked_too = 0; parked_too < 2; parked_too++)
+            for (int c = 0; c < CLAIMS; c++) {
+                char id[2] = {(char) ('a' + c)};
+
+                if (slow.wants[c][p] > 0 && slow_is_parked(c) == parked_too)
+                    waiter(json, id, slow.wants[c][p], parked_too ? 0 : ++place, (CLAIMS - c) * 10);
+            }
+    }
+}
+
+static void as_the_rules(void) {
+    int n_started = 0;
+
+    for (unsigned seed = 1; seed <= 3000; seed++) {
+        _cleanup_(queue_freep) struct queue *q = NULL;
+        struct queue_change change = {.pool = "p1"};
+
+        state = seed;
+        random_pools();
+        change.limit = slow.limits[1] + draw(6);
+        q = queue();
+        slow.limits[1] = (int) change.limit;
+        slow_play();
+        for (int c = 0; c < CLAIMS; c++) {
+            char id[2] = {(char) ('a' + c)};
+
+            n_started += slow.started[c];
+            if (queue_starts(q, &change, id, NULL) != slow.started[c]) {
+                printf("seed %u, claim %s\n", seed, id);
+                CU_FAIL("not as the rules");
+            }
+        }
+    }
+    CU_ASSERT(n_started > 3000);
+}
+
+int main(int argc, char **argv) {
+    CU_TestInfo tests[] = {
+        {"order", in_order},        {"two-pools", two_pools}, {"parked", parked}, {"ends", one_ends},
+        {"incomplete", incomplete}, {"rules", as_the_rules},  CU_TEST_INFO_NULL,
+    };
+    CU_SuiteInfo suites[] = {{.pName = "explain-queue", .pTests = tests}, CU_SUITE_INFO_NULL};
+    int r = test_main(argc, argv, suites);
+
+    json_decref(pools);
+    return r;
+}
