@@ -171,6 +171,8 @@ void bed_come_back(struct bed *b, unsigned host) {
 }
 
 static void bed_free(struct bed *b) {
+    _cleanup_free_ char *text = NULL;
+
     for (unsigned i = 0; i < b->n_hosts; i++)
         b->stores[i] = store_free(b->stores[i]);
     list_foreach_safe(p, &b->probes, struct probe, link)
@@ -179,7 +181,9 @@ static void bed_free(struct bed *b) {
     sd_event_unref(b->event);
     events_free(b->events);
     journal_free(b->journal);
-    free(capture_end(&b->capture));
+    text = capture_end(&b->capture);
+    if (text && CU_get_number_of_failures() > b->n_failures)
+        printf("the events of this bed:\n%s", text);
 }
 
 bool bed_init(struct bed *b, const struct store_fixture *fixture, const struct store_pool *pools, size_t n) {
@@ -187,6 +191,7 @@ bool bed_init(struct bed *b, const struct store_fixture *fixture, const struct s
                        .listener = {on_waiting, on_granted, on_refused, on_lost, on_released, on_deadline, on_state, on_turn_refused, on_committed,
                                     on_turn_open, on_turn_superseded, b}};
     list_init(&b->probes);
+    b->n_failures = CU_get_number_of_failures();
     capture_begin(&b->capture);
     /* The timer keeps sd_event_run() from being refused when a store has no source of its own yet. */
     if (journal_new(&b->journal, "test") == 0 && events_new(&b->events, b->journal, "ant", "test") == 0 &&

@@ -59,7 +59,8 @@ struct bed {
     sd_event_source *timer;
     struct journal *journal;
     struct events *events;
-    struct capture capture;               /* of the events */
+    struct capture capture;               /* of the events; they are printed if an assertion fails */
+    unsigned n_failures;                  /* of assertions before this bed */
     struct store *stores[BED_HOSTS_MAX];
     char hosts[BED_HOSTS_MAX][NAME_MAX_LENGTH + 1];
     unsigned n_hosts;

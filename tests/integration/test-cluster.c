@@ -23,7 +23,8 @@ static void stop_nodes(void) {
 static void up(void) {
     cluster_up_without_redis();
     cluster.on_stopped = stop_nodes;
-    cluster.lease = "4s";
+    cluster.lease = "8s"; /* which a busy machine does not lose; after a move a grace period is as long */
+    cluster.heartbeat = "2s";
     if (redis_nodes_start(&nodes) < 0)
         abort();
     for (unsigned i = 0; i < NODES; i++)
@@ -31,10 +32,13 @@ static void up(void) {
 }
 
 static struct host *add_host(const char *name, unsigned node, const char *job) {
+    static char options[96];
     struct host *h = host_add(name, " ");
 
+    /* The timeout is as long as the config allows: while a slot moves nobody answers. */
+    (void) snprintf(options, sizeof(options), "failover-margin = \"1s\"\n    timeout = \"%s\"", cluster.heartbeat);
     h->url = urls[node];
-    h->redis_options = "failover-margin = \"1s\"";
+    h->redis_options = options;
     host_set_config(h, POOLS "%s", job);
     host_start(h);
     host_open(h);
@@ -93,6 +97,7 @@ static void test_failover(void) {
                     nodes.ports[2]);
     (void) snprintf(job, sizeof(job), "job \"long\" { %s pools = {\"db:2\"} }\n", witness_at_gate("long", 0));
     cluster.lease = "12s";
+    cluster.heartbeat = "500ms";
     cluster.master = &nodes.replica;
     ant = add_host("ant", 0, job);
     bee = add_host("bee", 0, "");
