@@ -13,8 +13,7 @@
 #define LIMIT 4 /* of db */
 #define WORKERS 12
 #define KEY_PAUSE (3 * USEC_PER_MSEC)
-#define LEASE (4 * USEC_PER_SEC) /* which a busy machine does not lose; also the grace period after a move  \
-                                  */
+#define LEASE (4 * USEC_PER_SEC)       /* which a busy machine does not lose; also the grace after a move */
 #define TIMEOUT (5 * USEC_PER_SEC / 2) /* in which a slot must have moved */
 
 static struct redis_nodes nodes;

@@ -168,6 +168,9 @@ int main(int argc, char **argv) {
 
     if (setenv("BERTH_TEST_TLS", "yes", 1) < 0)
         return 1;
+    redis_bed.lease = 60 * USEC_PER_SEC; /* certificates are made meanwhile, on a busy machine for seconds */
+    redis_bed.heartbeat = USEC_PER_SEC / 2;
+    redis_bed.timeout = 15 * USEC_PER_SEC;
     redis_bed.username = "berth";
     redis_bed.password = password;
     return redis_bed_main(argc, argv, suites, prepare);

@@ -16,6 +16,8 @@
 #include "tests/harness/test.h"
 #include "tests/harness/witness.h"
 
+#define CONNECT_PATIENCE (5 * USEC_PER_SEC)
+
 struct cluster cluster;
 
 void cluster_up(void) {
@@ -99,12 +101,42 @@ static void check_sanitizers(struct host *h) {
     }
 }
 
+/* Whether a host of the cluster's own Redis has no session there now: it is on its way to one, unless it is refused. */
+static bool is_connecting(const struct host *h) {
+    static const char *const events[] = {"redis-connected:", "redis-lost:", "session-lost:", "namespace-differs:", "lease-differs:",
+                                         "host-name-taken:"};
+    const char *last = NULL, *text;
+    size_t which = 1;
+
+    if (!h->has_redis || h->url || h->redis || !h->berthd || h->berthd->ended || h->abandoned || cluster.redis.pid <= 0)
+        return false;
+    text = child_text(h->berthd, 2);
+    for (size_t i = 0; i < ELEMENTSOF(events); i++)
+        for (const char *at = text; (at = strstr(at, events[i])); at++)
+            if ((at == text || at[-1] == '\n') && at >= last) {
+                last = at;
+                which = i;
+            }
+    return which == 1 || which == 2;
+}
+
+/* A berthd that is stopped before it has said hello does not end the session of the berthd before it, or the one that it has lost its
+ * connection to: that would be keys left in Redis. */
+static void await_sessions(void) {
+    usec_t until = clock_boottime() + CONNECT_PATIENCE;
+
+    for (size_t i = 0; i < cluster.n_hosts; i++)
+        while (is_connecting(cluster.hosts[i]) && clock_boottime() < until)
+            child_turn(until);
+}
+
 void cluster_down(void) {
     bool abandoned = false;
 
     gate_done(&cluster.gate);
     for (size_t i = 0; i < cluster.n_hosts; i++)
         child_kill(cluster.hosts[i]->berthd, SIGCONT); /* a test may have left it stopped */
+    await_sessions();
     for (size_t i = 0; i < cluster.n_hosts; i++) /* at once: they need not wait for one another */
         child_kill(cluster.hosts[i]->berthd, SIGTERM);
     for (size_t i = 0; i < cluster.n_hosts; i++) {

@@ -54,7 +54,6 @@ static void comes_back(const char *pool, const char *words, int status, const ch
     host_await(ant, "released", "job=held");
     TEST_INT(host_count(ant, "exited", "job=held"), 1);
     check_last_run(result, status);
-    host_await_redis(ant); /* else the session of the berthd before it stays in Redis */
 }
 
 static void success(void) {

@@ -14,12 +14,6 @@
 #define SHELL(text) "command = {\"/bin/sh\", \"-c\", '" text "'} output = \"null\" "
 #define SOON "retry-delay = \"10ms\" "
 
-/* A berthd that is stopped before it has said hello leaves a session in Redis until its lease is over. */
-static void start_again(struct host *host) {
-    host_start(host);
-    host_await_redis(host);
-}
-
 static void up(const char *options) {
     char config[1024];
 
@@ -104,7 +98,7 @@ static void host_is_lost(void) {
     CU_ASSERT(host_count(second, "turn-open", "job=j attempt=2 reason=host-lost") >= 1);
     gate_open(&cluster.gate);
     sharing_await("exited", "job=j attempt=2 result=success");
-    start_again(first);
+    host_start(first);
     host_await(first, "exited", "job=j result=lease-lost");
     TEST_INT(host_count(first, "gave-up", "job=j"), 0); /* its chain went on */
     witness_read(&w, cluster.witness);
@@ -128,7 +122,7 @@ static void lost_for_good(void) {
     sharing_clocks_at(SHARING_FIRST + SHARING_MINUTE, -20);
     sharing_await("exited", "job=j result=success");
     TEST_INT(sharing_count("started", "job=j attempt=2"), 0);
-    start_again(first);
+    host_start(first);
     host_await(first, "gave-up", "job=j reason=not-retried attempt=1");
 }
 
@@ -168,7 +162,7 @@ static void too_late(void) {
     sharing_await_count("gave-up", "job=j reason=within attempt=1", 1);
     TEST_INT(sharing_count("started", "job=j attempt=2"), 0);
     gate_open(&cluster.gate);
-    start_again(first);
+    host_start(first);
     sharing_await("exited", "job=j result=lease-lost");
 }
 
