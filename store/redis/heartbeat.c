@@ -260,7 +260,8 @@ static void heartbeat_on_timer(void *userdata) {
 
 void heartbeat_start(struct store_redis *store) {
     store->heartbeat.is_answered = false;
-    arm_timer(store, clock_boottime());
+    /* Hosts that came back together send their next heartbeats apart. */
+    timer_set(&store->heartbeat.timer, clock_boottime() + backoff_draw_within(store->env.heartbeat_usec));
     heartbeat_send(store);
 }
 

@@ -7,29 +7,17 @@
 #include "base/text.h"
 #include "store/redis/store-redis.h"
 
-#define BACKOFF_MIN (50 * USEC_PER_MSEC)
-#define BACKOFF_MAX (2 * USEC_PER_SEC)
-
 static void link_connect(struct store_redis *store);
 
 /* --- the pause before a retry --- */
 
-static usec_t longest_pause(const struct store_redis *store) {
-    return store->env.heartbeat_usec < BACKOFF_MAX ? store->env.heartbeat_usec : BACKOFF_MAX;
-}
-
 usec_t link_next_pause(struct store_redis *store) {
-    usec_t pause = store->link.backoff_usec, most = longest_pause(store);
-
-    store->link.backoff_usec = pause * 2 > BACKOFF_MIN ? pause * 2 : BACKOFF_MIN;
-    if (store->link.backoff_usec > most)
-        store->link.backoff_usec = most;
-    return pause;
+    return backoff_next(&store->link.backoff);
 }
 
 void link_reset_backoff(struct store_redis *store, usec_t sent) {
     if (sent >= usec_add(store->link.live_since, store->env.heartbeat_usec / 2))
-        store->link.backoff_usec = 0;
+        backoff_reset(&store->link.backoff);
 }
 
 void link_retry(struct store_redis *store, usec_t delay) {
@@ -142,8 +130,8 @@ void link_fail(struct store_redis *store, enum redis_error error, const char *te
     if (error == REDIS_ERROR_FATAL)
         delay = BACKOFF_MAX;
     else if (error == REDIS_ERROR_LATER)
-        delay = longest_pause(store);
-    link_retry(store, delay > BACKOFF_MIN ? delay : BACKOFF_MIN);
+        delay = backoff_longest(&store->link.backoff);
+    link_retry(store, backoff_draw(&store->link.backoff, delay));
     link_enter_away(store);
 }
 
@@ -298,7 +286,7 @@ int link_use(struct store_redis *store, const struct redis_settings *settings) {
         renewal_start(store);
     } else { /* not with what the attempt has begun with */
         link_close(store);
-        link->backoff_usec = 0;
+        backoff_reset(&link->backoff);
         link_retry(store, 0);
     }
     return 0;
@@ -356,6 +344,7 @@ int link_init(struct store_redis *store, const struct redis_settings *settings) 
     struct redis_link *link = &store->link;
     int r = redis_settings_copy(&link->settings, settings);
 
+    backoff_init(&link->backoff, store->env.heartbeat_usec);
     (void) snprintf(link->client_name, sizeof(link->client_name), "berth-%s", store->env.host);
     link->options = (struct redis_connection_options) {
         .settings = &link->settings,

@@ -5,6 +5,7 @@
  * an error requires. handshake.h checks the server before hello. */
 
 #include "base/timer.h"
+#include "store/redis/backoff.h"
 #include "store/redis/client/dial.h"
 #include "store/status.h"
 #include "store/store.h"
@@ -29,7 +30,7 @@ struct redis_link {
     struct redis_connection *commands, *pushes;
     struct timer retry;            /* connects again, or repeats hello */
     struct defer fail_waiting;     /* fails administrators' calls while Redis is away */
-    usec_t backoff_usec;           /* the pause before the next try; 0: none */
+    struct backoff backoff;
     usec_t live_since;             /* boottime of the last complete sync */
     uint64_t n_errors[STATUS_ERRORS]; /* since berthd started */
     char address[STATUS_ADDRESS_SIZE]; /* of the connections, or of those before; "": never connected */
@@ -68,8 +69,8 @@ void link_resync(struct store_redis *store);
 void link_repeat_hello(struct store_redis *store);
 /* Redis has no scripts: the handshake loads them after a pause. */
 void link_reload_scripts(struct store_redis *store);
-/* A heartbeat sent at `sent` succeeded. Once the link was live for a while, the next failure is retried at
- * once; not before, or a Redis that sends false replies could keep berthd busy. */
+/* A heartbeat sent at `sent` succeeded. Once the link was live for a while, the next failure is retried
+ * soon; not before, or a Redis that sends false replies could keep berthd busy. */
 void link_reset_backoff(struct store_redis *store, usec_t sent);
 
 /* No server was found: fails the renewal, or the link. */

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The pauses between tries: how they grow, and how far apart many hosts draw them. */
+
+#include "store/redis/backoff.h"
+#include "tests/harness/test.h"
+
+#define HOSTS 10000
+#define CELLS 20
+
+static void grows(void) {
+    struct backoff b;
+
+    backoff_init(&b, 5 * USEC_PER_SEC);
+    for (int round = 0; round < 2; round++) {
+        TEST_INT(backoff_next(&b), 0);
+        for (usec_t pause = BACKOFF_MIN; pause < BACKOFF_MAX; pause *= 2)
+            TEST_INT(backoff_next(&b), pause);
+        TEST_INT(backoff_next(&b), BACKOFF_MAX);
+        TEST_INT(backoff_next(&b), BACKOFF_MAX);
+        backoff_reset(&b);
+    }
+}
+
+/* A short heartbeat bounds the pauses. */
+static void short_heartbeat(void) {
+    struct backoff b;
+
+    backoff_init(&b, 120 * USEC_PER_MSEC);
+    TEST_INT(backoff_next(&b), 0);
+    TEST_INT(backoff_next(&b), BACKOFF_MIN);
+    TEST_INT(backoff_next(&b), 100 * USEC_PER_MSEC);
+    TEST_INT(backoff_next(&b), 120 * USEC_PER_MSEC);
+    for (int i = 0; i < 1000; i++)
+        CU_ASSERT(backoff_draw(&b, 0) <= 12 * USEC_PER_MSEC);
+}
+
+/* Many hosts draw pauses between two bounds, and no twentieth of that has many more of them than another
+ * one. The bound is 8 standard deviations: a right generator fails once in 10^14. */
+static void check_apart(const struct backoff *b, usec_t pause, usec_t low, usec_t high) {
+    unsigned cells[CELLS] = {};
+
+    for (int i = 0; i < HOSTS; i++) {
+        usec_t drawn = backoff_draw(b, pause);
+
+        CU_ASSERT_FATAL(drawn >= low && drawn <= high);
+        cells[(drawn - low) * CELLS / (high - low + 1)]++;
+    }
+    for (int i = 0; i < CELLS; i++)
+        CU_ASSERT(cells[i] > 325 && cells[i] < 675);
+}
+
+static void apart(void) {
+    struct backoff b;
+
+    backoff_init(&b, 5 * USEC_PER_SEC);
+    check_apart(&b, 0, 0, BACKOFF_FIRST_MAX);
+    check_apart(&b, BACKOFF_MIN, BACKOFF_MIN / 2, BACKOFF_MIN * 3 / 2);
+    check_apart(&b, BACKOFF_MAX, BACKOFF_MAX / 2, BACKOFF_MAX * 3 / 2);
+    backoff_init(&b, USEC_PER_SEC);
+    check_apart(&b, 0, 0, 100 * USEC_PER_MSEC);
+}
+
+int main(int argc, char **argv) {
+    CU_TestInfo tests[] = {
+        {"grows", grows},
+        {"heartbeat", short_heartbeat},
+        {"apart", apart},
+        CU_TEST_INFO_NULL,
+    };
+    CU_SuiteInfo suites[] = {{.pName = "backoff", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
