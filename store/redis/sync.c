@@ -17,7 +17,8 @@ void sync_reset(struct store_redis *store) {
     store->sync = (struct sync) {};
 }
 
-/* Its turn is given back, and Redis has not answered: without the claim the sync would end the turn. */
+/* Its turn is given back, and Redis has not answered: without the claim the sync would end the turn. Redis
+ * may have done it nevertheless, and then another host may have the turn and its permit. */
 static bool is_given_back(const struct claim_entry *entry) {
     return entry->claim->state == CLAIM_STATE_RELEASING && entry->back_attempt > 0 && entry->claim->token > 0;
 }
@@ -63,7 +64,10 @@ void sync_start(struct store_redis *store) {
 
 static void add_claim(struct redis_command *command, const struct claim_entry *entry) {
     const struct claim *claim = entry->claim;
-    const char *kind = is_held(entry) ? entry->needs_token ? "K" : "H" : claim->ticket > 0 ? "W" : "A";
+    const char *kind = is_given_back(entry) ? "B"
+                       : is_held(entry)     ? entry->needs_token ? "K" : "H"
+                       : claim->ticket > 0  ? "W"
+                                            : "A";
     struct demands demands = {.n = claim->n_demands};
     char text[DEMANDS_TEXT_SIZE];
 

@@ -172,6 +172,25 @@ static void test_given_back_again(void) {
     end();
 }
 
+/* The host may give its turn back again after a sync. The permit is another host's if Redis has done it. */
+static void test_given_back_and_synced(void) {
+    begin();
+    EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
+    EXPECT(turned("s1", "commit a - -"), "ok $ 0");
+    EXPECT(script_say("sync s1 1 $ 0 1 1 a B 1 1 0 0 7 r-a b @b:1"), "ok $ 0 0 * * [[a H *]] []");
+    EXPECT(turned("s1", "back a 2 0 r-a"), "ok $ 0 * *");
+    EXPECT(turn("s2", "b", due_in(-9)), TAKEN "2 r-a");
+    EXPECT(script_say("sync s1 1 $ 0 1 1 a B 1 1 0 0 7 r-a b @b:1"), "ok $ 0 0 * * [[a - *]] []");
+    TEST_INT(script_used("@b"), 1);
+    EXPECT(turned("s2", "over b"), "ok $ 0 * *");
+    script_fail_over();
+    EXPECT(script_hello("s1", 2, 1, "@b 1"), "ok *");
+    script_learn_new_epoch();
+    EXPECT(script_say("sync s1 2 $ 0 1 1 a B 1 1 0 0 7 r-a b @b:1"),
+           "ok $ 0 1 * * [[a H *]] []"); /* Redis may have lost it */
+    end();
+}
+
 /* TIME may be set back after that. */
 static void test_given_back_at_once(void) {
     char due[24];
@@ -303,6 +322,7 @@ static CU_TestInfo tests[] = {
     {"turns: berth start", test_started},
     {"turns: given back", test_given_back},
     {"turns: given back again", test_given_back_again},
+    {"turns: given back and synced", test_given_back_and_synced},
     {"turns: given back at once", test_given_back_at_once},
     {"turns: hosts receive those that open", test_pushes},
     {"turns: missed due times", test_missed},

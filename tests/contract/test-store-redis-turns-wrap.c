@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc */
 
-/* There is no memory for one call about a turn: the call is repeated later, and no turn is lost or had twice. */
+/* A call about a turn has no memory or no reply: it is repeated later, and no turn is lost or had twice. */
 
+#include <signal.h>
 #include <stdlib.h>
 
 #include "tests/harness/redis-bed.h"
@@ -129,6 +130,34 @@ static void test_remembered(void) {
     bed_done(&b);
 }
 
+/* The turn is given back, and the reply is lost with the connection: the permit is not taken again. */
+static void test_reply_lost(void) {
+    usec_t lease = redis_bed.lease, timeout = redis_bed.timeout;
+    struct claim_turn turn;
+    struct probe *p;
+    struct bed b;
+
+    redis_bed.lease = 60 * USEC_PER_SEC;
+    redis_bed.timeout = USEC_PER_SEC / 2;
+    if (!bed_init(&b, redis_bed_fixture(1), pools, ELEMENTSOF(pools)) || !bed_start(&b))
+        return;
+    p = ask_for(&b, 0, &turn, DUE);
+    TEST_INT(store_claim(b.stores[0], &p->claim), 0);
+    BED_UNTIL(&b, p->n_granted > 0);
+    store_commit(b.stores[0], &p->claim);
+    BED_UNTIL(&b, b.n_committed == 1);
+    TEST_INT(kill(redis_bed.server.pid, SIGSTOP), 0);
+    store_give_back(b.stores[0], &p->claim, 2, 0);
+    BED_UNTIL(&b, b.stores[0]->state == STORE_STATE_AWAY);
+    TEST_INT(kill(redis_bed.server.pid, SIGCONT), 0); /* Redis reads the call first */
+    BED_UNTIL(&b, p->n_released > 0);
+    TEST_INT(p->claim.released, 0);
+    p->claim.turn = NULL;
+    bed_done(&b);
+    redis_bed.lease = lease;
+    redis_bed.timeout = timeout;
+}
+
 /* Redis loses its data between the grant and the commit: the host reports its turn before it commits that. */
 static void test_new_epoch(void) {
     struct claim_turn turn;
@@ -154,6 +183,7 @@ static CU_TestInfo tests[] = {
     {"taken, committed, given back: zeroed memory", test_zeroed_memory},
     {"passed", test_pass},
     {"remembered", test_remembered},
+    {"a reply is lost", test_reply_lost},
     {"new epoch", test_new_epoch},
     CU_TEST_INFO_NULL,
 };

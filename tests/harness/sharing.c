@@ -7,11 +7,14 @@
 
 static const char *const names[SHARING_HOSTS] = {"ant", "bee", "cat"};
 struct host *sharing_hosts[SHARING_HOSTS];
+const char *sharing_way;
 
 void sharing_up(const char *config) {
     for (size_t i = 0; i < SHARING_HOSTS; i++) {
-        struct host *host = sharing_hosts[i] = host_add(names[i], "%s", config);
+        struct host *host = sharing_hosts[i] = host_add(names[i], " ");
 
+        host->redis = i == 0 ? sharing_way : NULL;
+        host_set_config(host, "%s", config);
         host_clock_give(host);
         host_clock_set_realtime(host, (usec_t) (SHARING_FIRST - 30) * USEC_PER_SEC);
         host_start(host);

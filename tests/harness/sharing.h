@@ -15,6 +15,7 @@
 #define SHARED "schedule = {\"* * * * *\"} zone = \"UTC\" on = \"any\" "
 
 extern struct host *sharing_hosts[SHARING_HOSTS];
+extern const char *sharing_way; /* the socket by which ant reaches Redis; NULL: as the others */
 
 /* Adds the hosts, 30 s before the first due time, and starts them. */
 void sharing_up(const char *config);

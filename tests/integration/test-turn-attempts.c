@@ -6,7 +6,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "tests/harness/proxy.h"
 #include "tests/harness/sharing.h"
 #include "tests/harness/test.h"
 #include "tests/harness/witness.h"
@@ -126,8 +128,57 @@ static void lost_for_good(void) {
     host_await(first, "gave-up", "job=j reason=not-retried attempt=1");
 }
 
-/* Redis does not answer when the run ends, and berthd is killed: the next berthd gives the turn back. */
+/* The second attempt is made once, and both runs release their permits. */
+static void check_given_back(void) {
+    sharing_await_count("exited", "job=j attempt=2 result=failure", 1);
+    sharing_await_count("gave-up", "job=j reason=attempts", 1);
+    TEST_INT(sharing_count("started", "job=j attempt=2"), 1);
+    sharing_await_count("released", "job=j", 2);
+}
+
+/* berthd has the report of the run, and no guard is left that would tell the next one of it. */
+static void await_guard_gone(struct host *host, const char *run) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+    char path[160];
+
+    snprintf(path, sizeof(path), "%s/runner/runs/%s.sock", host->runtime, run);
+    while (access(path, F_OK) == 0 && clock_boottime() < until)
+        child_turn(clock_boottime() + USEC_PER_MSEC);
+    TEST_INT(access(path, F_OK), -1);
+}
+
+/* berthd is killed before Redis has its call: the next berthd gives the turn back. */
 static void killed_before_given_back(void) {
+    struct proxy way = {};
+    char options[512], path[64], run[64];
+
+    cluster.lease = "30s";
+    cluster.heartbeat = "1s";
+    snprintf(path, sizeof(path), "%s/way.sock", cluster.folder);
+    TEST_FATAL(proxy_start(&way, path, cluster.redis.socket) == 0, "no proxy");
+    snprintf(options, sizeof(options), "%s retry = 1 retry-on = {\"failure\"} prefer = {\"ant\"} " SOON,
+             witness_at_gate("j", 3));
+    sharing_way = path;
+    up(options);
+    sharing_way = NULL;
+    snprintf(run, sizeof(run), "%s", event_get(host_await(sharing_hosts[0], "started", "job=j"), "run"));
+    proxy_set(&way, PROXY_HOLE, 0, false);
+    gate_open(&cluster.gate);
+    host_await(sharing_hosts[0], "retry", "job=j attempt=2");
+    await_guard_gone(sharing_hosts[0], run);
+    host_kill(sharing_hosts[0]);
+    proxy_set(&way, PROXY_CUT, 0, false);
+    proxy_set(&way, PROXY_PASS, 0, false);
+    host_start(sharing_hosts[0]);
+    check_given_back();
+    for (size_t i = 0; i < SHARING_HOSTS; i++)
+        host_stop(sharing_hosts[i]);
+    proxy_done(&way);
+}
+
+/* Redis does not answer when the run ends, berthd is killed, and Redis reads its call before the next
+ * berthd's. */
+static void killed_after_given_back(void) {
     char options[512];
     struct host *first;
 
@@ -142,10 +193,7 @@ static void killed_before_given_back(void) {
     host_kill(first);
     host_start(first);
     TEST_INT(kill(cluster.redis.pid, SIGCONT), 0);
-    sharing_await_count("exited", "job=j attempt=2 result=failure", 1);
-    sharing_await_count("gave-up", "job=j reason=attempts", 1);
-    TEST_INT(sharing_count("started", "job=j attempt=2"), 1);
-    sharing_await_count("released", "job=j", 2);
+    check_given_back();
 }
 
 /* The attempt comes too late for retry-within, because no host could begin it earlier. */
@@ -174,6 +222,7 @@ static CU_TestInfo tests[] = {
     {"host-lost", host_is_lost},
     {"lost-for-good", lost_for_good},
     {"killed-before-back", killed_before_given_back},
+    {"killed-after-back", killed_after_given_back},
     {"within", too_late},
     CU_TEST_INFO_NULL,
 };

@@ -7,11 +7,12 @@
 -- ARGV  session connection epoch latest(as in hello) first(0|1) last(0|1), then for each claim:
 --       claim kind token ticket head-start-µs since-µs pid run name pools("db:2,net:1")
 --       kind: H  held, with this token
+--             B  as H, and the host gives its turn back: outside a grace period that call has released a claim that is not there
 --             K  held beyond a lost lease: counted even above the limit, gets a new token
 --             W  waits, with this ticket
 --             A  was requested, and the reply never came
 -- Reply {'ok', epoch, more, grace, last-token, clock, claims, overcommitted}
---         claims: {claim, state(H W P, or '-': A and not there), ticket, token, position, since-µs, reason-of-revocation} each
+--         claims: {claim, state(H W P, or '-': A or B, and not there), ticket, token, position, since-µs, reason-of-revocation} each
 --         overcommitted: {pool, used, limit} of pools in which restored claims exceed the limit
 --       {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  about 5 calls a claim
@@ -44,7 +45,7 @@ for i = FIRST_CLAIM, #ARGV, WORDS_A_CLAIM do
     local c, kind, token, ticket, head, since, pid, run, name, pools = unpack(ARGV, i, i + WORDS_A_CLAIM - 1)
     local r = read_claim(c)
     local was, moved = r and r.state, false
-    if kind == 'A' and not r then
+    if not r and (kind == 'A' or kind == 'B' and not grace) then
         claims[#claims + 1] = {c, '-', '0', '0', 0, '0', ''}
     else
         if not r then
@@ -59,7 +60,7 @@ for i = FIRST_CLAIM, #ARGV, WORDS_A_CLAIM do
         end
         observe_clock(tonumber(token))
         observe_clock(tonumber(ticket))
-        if kind == 'H' or kind == 'K' then
+        if kind ~= 'W' and kind ~= 'A' then
             if kind == 'K' then
                 r.token = fmt(tick())
                 last = r.token
