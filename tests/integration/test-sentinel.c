@@ -194,6 +194,9 @@ static void test_slow(void) {
     cluster.lease = "60s";
     connect_timeout = "    connect-timeout = \"30s\"\n";
     CU_ASSERT(sentinel_bed_tell(&bed, "SENTINEL SET " SENTINEL_BED_MASTER " down-after-milliseconds 90000"));
+    must(redis_command(
+        &bed.nodes[0],
+        "CONFIG SET min-replicas-max-lag 90")); /* its replicas are not heard while it is stopped */
     at_master = count_connections(&bed.nodes[0]);
     at_sentinel = count_connections(&bed.sentinels[2]);
     (void) kill(bed.nodes[0].pid, SIGSTOP);

@@ -56,7 +56,21 @@ static void await_text(const struct child *c, const char *text) {
     }
 }
 
-/* Ends a `berth watch` that would go on. What it printed is in berth_out then. */
+static void await_lines(const struct child *c, unsigned n) {
+    usec_t until = usec_add(clock_boottime(), HOST_PATIENCE);
+
+    for (unsigned printed = 0; printed < n; child_turn(until)) {
+        printed = 0;
+        for (const char *at = child_text(c, 1); (at = strchr(at, '\n')); at++)
+            printed++;
+        if (printed >= n)
+            break;
+        TEST_FATAL(clock_boottime() < until, "lines are missing");
+    }
+}
+
+/* Ends a `berth watch` that would go on, and has printed what is expected of it. What it printed is in
+ * berth_out then. */
 static void watch_end(struct child *c) {
     child_kill(c, SIGINT);
     TEST_INT(berth_end(c), 128 + SIGINT);
@@ -160,6 +174,7 @@ static void test_filters(void) {
     await_text(pool, "limit-changed");
     watch_end(pool);
     TEST_STRING(names_of_lines(), "granted started exited released limit-changed");
+    await_lines(names, 8);
     watch_end(names);
     TEST_STRING(names_of_lines(), "granted exited granted exited granted exited granted exited");
 }
