@@ -53,8 +53,11 @@ int client_receive_before(struct client *c, struct client_reply *ret, usec_t unt
             return r;
         had_begun = client_has_begun(c);
         r = had_begun ? 0 : client_probe();
-        if (r < 0)
-            return r;
+        if (r < 0) {
+            int late = client_receive_until(c, ret, 0); /* the reply may have come since */
+
+            return late == -ETIMEDOUT ? r : late;
+        }
     }
 }
 

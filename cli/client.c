@@ -275,12 +275,17 @@ static int client_take(struct client *c, struct client_reply *ret) {
 }
 
 int client_receive_until(struct client *c, struct client_reply *ret, usec_t until) {
+    bool is_late = false;
+
     for (;;) {
         int r = client_take(c, ret);
 
         if (r != -EAGAIN)
             return r;
-        r = clock_boottime() < until ? client_read(c) : -ETIMEDOUT; /* also if bytes keep coming */
+        if (is_late)
+            return -ETIMEDOUT; /* also if bytes keep coming */
+        is_late = clock_boottime() >= until;
+        r = client_read(c); /* also if this process could not run until now */
         if (r == -EAGAIN)
             r = client_wait(c, POLLIN, until);
         if (r < 0)

@@ -142,6 +142,20 @@ static void test_slow_and_alive(void) {
     end(&f, 0, NULL, "");
 }
 
+/* The reply comes while a probe waits, which gets none. */
+static void test_reply_beside_a_probe(void) {
+    struct fake f, probe;
+
+    begin_heard(&f);
+    probe = (struct fake){.listener = f.listener, .connection = -1};
+    fake_accept(&probe);
+    json_decref(fake_expect(&probe, "org.varlink.service.GetInfo"));
+    fake_reply(&f, "{'parameters': {}}");
+    end(&f, 0, NULL, "");
+    fake_hang_up(&probe);
+    free(probe.input);
+}
+
 static void test_alive_and_then_not(void) {
     struct fake f;
 
@@ -199,6 +213,7 @@ static CU_TestInfo tests[] = {
     {"single bytes", test_trickles},
     {"too many callers", test_full},
     {"slow, and alive", test_slow_and_alive},
+    {"a reply beside a probe", test_reply_beside_a_probe},
     {"slow, and alive no longer", test_alive_and_then_not},
     CU_TEST_INFO_NULL,
 };
