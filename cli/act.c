@@ -26,6 +26,24 @@ int find_names(const char *verb, char **names, int n, json_t *set, json_t **ret_
     return status;
 }
 
+/* Reports what is not stopped. Returns the exit status. */
+static int explain_stopped(const json_t *answer, const char *name) {
+    json_t *elsewhere = json_object_get(answer, "elsewhere"), *run;
+    const char *unsure = format_get_text(answer, "unsure");
+    bool stopped = format_get_number(answer, "stopped") > 0;
+    size_t i;
+
+    json_array_foreach (elsewhere, i, run)
+        fprintf(stderr, "berth: %s: run %.8s %s on host %s; stop it there\n", format_get_text(run, "job"),
+                format_get_text(run, "run"), json_is_true(json_object_get(run, "waits")) ? "waits" : "runs",
+                format_get_text(run, "host"));
+    if (unsure[0] != '\0')
+        fprintf(stderr, "berth: %s: stopped here; what other hosts have is not known: %s\n", name, unsure);
+    if (!stopped && i == 0)
+        fprintf(stderr, "berth: %s: nothing to stop\n", name);
+    return stopped || i == 0 ? 0 : EXIT_NO_PERMIT;
+}
+
 int verb_stop(int argc, char **argv) {
     _cleanup_json_ json_t *found = NULL;
     int words, status, first = 0;
@@ -41,8 +59,8 @@ int verb_stop(int argc, char **argv) {
         const char *target = format_get_text(json_array_get(found, (size_t) i), "target");
 
         status = client_call("io.berth.Stop", json_pack("{s:s}", "target", target), &answer);
-        if (status == 0 && format_get_number(answer, "stopped") == 0)
-            fprintf(stderr, "berth: %s: nothing to stop\n", argv[i + 1]);
+        if (status == 0)
+            status = explain_stopped(answer, argv[i + 1]);
         first = first != 0 ? first : status;
     }
     return first;

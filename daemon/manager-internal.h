@@ -107,7 +107,7 @@ void manager_turns_decided(const char *pool, int64_t due, void *manager);
 void manager_turn_refused(struct claim *c, const struct store_turn_answer *answer, void *manager);
 void manager_turn_committed(struct claim *c, bool is_ours, void *manager);
 void manager_turn_open(struct store *s, const struct store_open_turn *turn, void *manager);
-void manager_turn_superseded(struct claim *c, int64_t due, uint32_t attempt, const char *chain, void *manager);
+void manager_turn_superseded(struct claim *c, const struct store_ended_turn *turn, void *manager);
 /* The run waits or is granted: returns false if its turn must be committed first, which is under way then. */
 bool manager_turn_is_ours(struct run *r);
 void manager_turn_give_back(struct run *r); /* a run that did not start ends, and another host may take its turn */

@@ -63,6 +63,41 @@ void manager_turns_decided(const char *pool, int64_t due, void *manager) {
         store_remember(m->cluster_store, pool, due);
 }
 
+/* --- turns that an operator ends --- */
+
+struct stopping {
+    struct manager *manager;
+    manager_stopped_fn fn;
+    void *userdata;
+    char job[];
+};
+
+static void on_stopped(int r, const struct store_ended_turns *ended, void *userdata) {
+    struct stopping *stopping = userdata;
+    struct manager *m = stopping->manager;
+
+    if (r == 0 && m->phase < MANAGER_PHASE_EXITING)
+        scheduler_turns_stopped(m->scheduler, stopping->job, ended);
+    stopping->fn(r, stopping->job, ended, stopping->userdata);
+    free(stopping);
+}
+
+int manager_stop_turns(struct manager *m, const char *job, manager_stopped_fn fn, void *userdata) {
+    struct stopping *stopping = malloc(sizeof(*stopping) + strlen(job) + 1);
+    char pool[POOL_NAME_SIZE];
+    int r;
+
+    if (!stopping)
+        return -ENOMEM;
+    *stopping = (struct stopping){.manager = m, .fn = fn, .userdata = userdata};
+    memcpy(stopping->job, job, strlen(job) + 1);
+    (void) snprintf(pool, sizeof(pool), "@%s", job);
+    r = m->cluster_store ? store_end_turns(m->cluster_store, pool, on_stopped, stopping) : -ENOTCONN;
+    if (r < 0)
+        free(stopping);
+    return r;
+}
+
 /* --- turns --- */
 
 /* Nothing of the run is shown: it was only a question. */
@@ -121,10 +156,10 @@ void manager_turn_open(_unused_ struct store *s, const struct store_open_turn *t
         scheduler_turn_opened(m->scheduler, turn, manager_now());
 }
 
-void manager_turn_superseded(struct claim *c, int64_t due, uint32_t attempt, const char *chain, void *userdata) {
+void manager_turn_superseded(struct claim *c, const struct store_ended_turn *turn, void *userdata) {
     struct manager *m = userdata;
 
-    scheduler_turn_superseded(m->scheduler, c->owner, due, attempt, chain);
+    scheduler_turn_superseded(m->scheduler, c->owner, turn);
 }
 
 void manager_turn_give_back(struct run *r) {

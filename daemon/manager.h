@@ -123,6 +123,10 @@ void manager_stop_run(struct run *r, const char *reason);
 /* Stops by job name (all its runs) or run id. 0, MANAGER_E_UNKNOWN, or _RECOVERING: what is known already was stopped, and there may be
  * more. ret_n: how many there were. */
 int manager_stop_target(struct manager *m, const char *target, size_t *ret_n);
+/* Ends the open turns of a job that hosts share. fn follows, unless 0 is not returned: -ENOMEM, -ENOTCONN. r, ended: as of
+ * store_ended_turns_fn; job: valid during the call. */
+typedef void (*manager_stopped_fn)(int r, const char *job, const struct store_ended_turns *ended, void *userdata);
+int manager_stop_turns(struct manager *m, const char *job, manager_stopped_fn fn, void *userdata);
 /* Takes nothing new on this host until undrained, also after a restart of berthd; what waits is withdrawn, what runs goes on. */
 int manager_drain(struct manager *m, uid_t uid /* the caller's */);
 int manager_undrain(struct manager *m, uid_t uid);

@@ -62,6 +62,12 @@ struct store_open_turn {
     const char *why;   /* "host-lost", "given-back", "retry" */
 };
 
+struct store_ended_turn { /* one that was open */
+    int64_t due;
+    uint32_t attempt;            /* that will not be made */
+    char chain[TURN_CHAIN_SIZE]; /* as in struct claim_turn */
+};
+
 struct store_listener {
     /* Queued, parked, or requeued: as claim->state has it; ticket and position are set. */
     void (*on_waiting)(struct claim *c, void *userdata);
@@ -84,8 +90,8 @@ struct store_listener {
     /* The turn is anybody's. May come again for the same turn. */
     void (*on_turn_open)(struct store *s, const struct store_open_turn *turn, void *userdata);
     /* The turn of this claim, which is this host's, takes the place of one that was in its delay. Once: if Redis's answer is
-     * lost, nobody knows of it. chain: as in struct claim_turn; valid during the call. */
-    void (*on_turn_superseded)(struct claim *c, int64_t due, uint32_t attempt, const char *chain, void *userdata);
+     * lost, nobody knows of it. */
+    void (*on_turn_superseded)(struct claim *c, const struct store_ended_turn *turn, void *userdata);
     void *userdata;
 };
 
@@ -113,6 +119,20 @@ struct store_pass {
     int64_t due;      /* all due times up to this one are missed, if they were not decided before */
     const char *id;   /* of the call, as made by id_make(): with it the call may be repeated (R6) */
 };
+
+/* What store_end_turns() has found of a job in the cluster. */
+struct store_other_run { /* of another host: it goes on */
+    char run[ID_TEXT_SIZE], host[NAME_MAX_LENGTH + 1];
+    bool waits; /* for its permits */
+};
+struct store_ended_turns {
+    struct store_ended_turn *turns; /* that were open */
+    size_t n_turns;
+    struct store_other_run *runs; /* some of them, if there are many */
+    size_t n_runs;
+};
+/* ended: NULL unless r is 0; valid during the call. r: 0, -ENOTCONN: no answer came; some turns may have been ended; -EAGAIN: Redis is in grace. */
+typedef void (*store_ended_turns_fn)(int r, const struct store_ended_turns *ended, void *userdata);
 
 struct store_override {
     const char *pool;
@@ -144,6 +164,7 @@ struct store_ops {
     void (*give_back)(struct store *s, struct claim *c, uint32_t attempt, usec_t delay_usec);
     int (*pass)(struct store *s, const struct store_pass *pass, store_reply_fn fn, void *userdata);
     void (*remember)(struct store *s, const char *pool, int64_t due);
+    int (*end_turns)(struct store *s, const char *pool, store_ended_turns_fn fn, void *userdata);
     int (*override)(struct store *s, const struct store_override *o, store_reply_fn fn, void *userdata);
     int (*revoke)(struct store *s, const char *claim, const char *reason, store_reply_fn fn, void *userdata);
     int (*end_grace)(struct store *s, store_reply_fn fn, void *userdata);
@@ -215,6 +236,10 @@ static inline int store_pass(struct store *s, const struct store_pass *pass, sto
  * it declares the pool. */
 static inline void store_remember(struct store *s, const char *pool, int64_t due) {
     s->ops->remember(s, pool, due);
+}
+/* Ends every open turn of the job with this pool, on whichever host it was. 0, -ENOMEM or -ENOTCONN: nothing was done. */
+static inline int store_end_turns(struct store *s, const char *pool, store_ended_turns_fn fn, void *userdata) {
+    return s->ops->end_turns(s, pool, fn, userdata);
 }
 static inline int store_override(struct store *s, const struct store_override *o, store_reply_fn fn,
                                  void *userdata) {

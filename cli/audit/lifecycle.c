@@ -86,6 +86,11 @@ static bool has_other_ticket(const struct audit_run *r, const struct entry *e, c
            strcmp(e->event, "parked") != 0;
 }
 
+/* The next attempt was to be made on any host, and another host ended that. */
+static bool may_be_of_any_host(const struct entry *e) {
+    return strcmp(e->event, "gave-up") == 0;
+}
+
 /* Returns the field of entry i that contradicts the run's first entry or the current grant; NULL: none. */
 static const char *find_contradiction(const struct audit_run *r, size_t i, const struct entry *first,
                                       const struct entry *granted) {
@@ -95,7 +100,7 @@ static const char *find_contradiction(const struct audit_run *r, size_t i, const
         return "BERTH_JOB";
     if (differ(e->pools, first->pools))
         return "BERTH_POOLS";
-    if (*e->host && strcmp(e->host, first->host) != 0)
+    if (*e->host && strcmp(e->host, first->host) != 0 && !may_be_of_any_host(e))
         return "BERTH_HOST";
     if (e->uid != first->uid && !entry_is_of_another(e) && !entry_is_of_another(first))
         return "BERTH_UID";

@@ -130,6 +130,7 @@ int verbs_events(struct control_call *call, json_t *params, void *userdata);
 int verbs_find(struct control_call *call, json_t *params, void *userdata);
 int verbs_await(struct control_call *call, json_t *params, void *userdata);
 int verbs_start(struct control_call *call, json_t *params, void *userdata);
+int verbs_stop(struct control_call *call, json_t *params, void *userdata);
 int verbs_set_limit(struct control_call *call, json_t *params, void *userdata);
 int verbs_clear_limit(struct control_call *call, json_t *params, void *userdata);
 int verbs_pause(struct control_call *call, json_t *params, void *userdata);

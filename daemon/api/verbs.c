@@ -43,22 +43,6 @@ static int verbs_jobs(struct control_call *call, json_t *params, void *userdata)
                                                state_error[0] ? state_error : NULL, "jobs", jobs));
 }
 
-static int verbs_stop(struct control_call *call, json_t *params, void *userdata) {
-    const char *target = NULL;
-    size_t n = 0;
-    const struct param table[] = {{"target", PARAM_STRING, true, &target, 0, 0}};
-    int k = params_read(call, params, table, ELEMENTSOF(table));
-
-    if (k != 0)
-        return k;
-    if (params_check_job(call, "job or run", target) != 0 || verbs_check_stop(call, userdata, target) != 0)
-        return 0;
-    k = manager_stop_target(userdata, target, &n);
-    if (k == MANAGER_E_UNKNOWN)
-        return id_is_valid(target) ? verbs_no_such_run(call, target) : verbs_no_such_job(call, userdata, target);
-    return k != 0 ? verbs_refused(call, k) : control_call_answer(call, json_pack("{s:I}", "stopped", (json_int_t) n));
-}
-
 static int config_refused(struct control_call *call, const struct settings_errors *errors) {
     json_t *lines = json_array();
 

@@ -173,6 +173,7 @@ int turns_note_missed(struct scheduler *scheduler, struct job *job, const struct
 void turns_note_known(struct scheduler *scheduler, const struct job *job, int64_t due);
 /* A turn that this host may ask for from then on (CLOCK_REALTIME); nothing of it is recorded. */
 void turns_add_open(struct scheduler *scheduler, struct job *job, int64_t due, usec_t not_before);
+void turns_drop_open(struct job *job, int64_t due); /* nobody can take it any more */
 
 /* --- turn-claim.c --- */
 /* Makes the claim of a run ask for the turn of its due time, if the job is shared. */

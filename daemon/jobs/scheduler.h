@@ -99,8 +99,9 @@ void scheduler_turn_refused(struct scheduler *scheduler, struct run *run, const 
 /* The run, which has its turn, is granted. False: it would begin later than retry-within allows. */
 bool scheduler_turn_may_begin(struct scheduler *scheduler, struct run *run, struct run_time now);
 /* The turn of the run takes the place of this attempt of an earlier due time. */
-void scheduler_turn_superseded(struct scheduler *scheduler, const struct run *run, int64_t due, uint32_t attempt,
-                               const char *chain);
+void scheduler_turn_superseded(struct scheduler *scheduler, const struct run *run, const struct store_ended_turn *turn);
+/* An operator has ended these open turns of the job: logs what is not begun. */
+void scheduler_turns_stopped(struct scheduler *scheduler, const char *job, const struct store_ended_turns *ended);
 /* The turn of the run is this host's; idempotent. */
 void scheduler_turn_taken(struct scheduler *scheduler, struct run *run, struct run_time now);
 

@@ -2,7 +2,7 @@
 
 /* Attempts of a due time that hosts share (R18). Between two attempts the turn is open, and any host may take
  * it: the chain goes from host to host with the turn. A run that berthd ends gives its turn back. If its
- * host is lost, Redis opens the turn by what the host has committed. */
+ * host is lost, Redis opens the turn by what the host has committed. `berth stop` ends an open turn. */
 
 #include <stdio.h>
 #include <string.h>
@@ -80,23 +80,42 @@ void turn_attempts_ask_later(struct scheduler *scheduler, struct job *job, const
         turns_add_open(scheduler, job, run->job.turn->due, usec_add(now.realtime, delay));
 }
 
-void scheduler_turn_superseded(struct scheduler *scheduler, const struct run *run, int64_t due,
-                               uint32_t attempt, const char *chain) {
-    const struct job *job = scheduler_find(scheduler, run->name);
+static void log_gave_up(struct scheduler *scheduler, const struct job *job, const struct store_ended_turn *turn,
+                        enum chain_reason reason) {
     char text[SCHEDULE_TEXT_SIZE], first_run[ID_TEXT_SIZE];
     struct event e = {.type = EVENT_GAVE_UP,
-                      .job = run->name,
+                      .job = job->name,
                       .origin.due = text,
-                      .origin.attempt = attempt - 1,
-                      .reason = chain_reason_name(CHAIN_REASON_SUPERSEDED)};
+                      .origin.attempt = turn->attempt - 1,
+                      .reason = chain_reason_name(reason)};
     usec_t queued;
+
+    schedule_format(shared_zone_get(job->schedule.zone), turn->due, text);
+    e.origin.attempts = job->settings->retry.retries + 1;
+    if (parse_chain(turn->chain, first_run, &queued))
+        e.run = e.origin.first_run = first_run;
+    event_emit(scheduler->runs->events, &e, "%s is not tried again for %s after attempt %" PRIu32 ": %s", job->name,
+               text, turn->attempt - 1, e.reason);
+}
+
+void scheduler_turn_superseded(struct scheduler *scheduler, const struct run *run,
+                               const struct store_ended_turn *turn) {
+    const struct job *job = scheduler_find(scheduler, run->name);
+
+    if (job && shared_zone_get(job->schedule.zone))
+        log_gave_up(scheduler, job, turn, CHAIN_REASON_SUPERSEDED);
+}
+
+void scheduler_turns_stopped(struct scheduler *scheduler, const char *name, const struct store_ended_turns *ended) {
+    struct job *job = scheduler_find(scheduler, name);
 
     if (!job || !shared_zone_get(job->schedule.zone))
         return;
-    schedule_format(job->schedule.zone->zone, due, text);
-    e.origin.attempts = job->settings->retry.retries + 1;
-    if (parse_chain(chain, first_run, &queued))
-        e.run = e.origin.first_run = first_run;
-    event_emit(scheduler->runs->events, &e, "%s is not tried again for %s after attempt %" PRIu32 ": %s", job->name,
-               text, attempt - 1, e.reason);
+    for (size_t i = 0; i < ended->n_turns; i++) {
+        turns_drop_open(job, ended->turns[i].due);
+        if (ended->turns[i].attempt > 1)
+            log_gave_up(scheduler, job, &ended->turns[i], CHAIN_REASON_STOPPED);
+        else
+            due_runs_log_one_missed(scheduler, job, ended->turns[i].due, "stopped");
+    }
 }

@@ -105,6 +105,14 @@ void turns_add_open(struct scheduler *scheduler, struct job *job, int64_t due, u
         due_runs_wake(scheduler, job);
 }
 
+void turns_drop_open(struct job *job, int64_t due) {
+    list_foreach_safe (entry, &job->schedule.entries, struct due_entry, link)
+        if (entry->is_open && entry->due == due) {
+            list_unlink(&entry->link);
+            free(entry);
+        }
+}
+
 static struct job *find_shared(const struct scheduler *scheduler, const char *pool) {
     struct job *job = pool[0] == '@' ? scheduler_find(scheduler, pool + 1) : NULL;
 

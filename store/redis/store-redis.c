@@ -98,6 +98,7 @@ static const struct store_ops ops = {
     .give_back = turns_give_back,
     .pass = turns_pass,
     .remember = turns_remember,
+    .end_turns = turn_stops_send,
     .override = admin_override,
     .revoke = admin_revoke,
     .end_grace = admin_end_grace,

@@ -2,6 +2,7 @@
 #include "store/redis/turn-replies.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* NULL: nothing is known. */
@@ -73,21 +74,72 @@ int pass_reply_parse(const struct redisReply *reply) {
     return strcmp(reply_line_field(&line, 0), "taken") == 0 ? STORE_E_TAKEN : -EAGAIN;
 }
 
-int superseded_reply_at(const struct redisReply *reply, size_t i, struct superseded_turn *ret) {
+/* --- ended --- */
+
+static int parse_ended(const struct redisReply *turn, struct store_ended_turn *ret) {
     enum { DUE, ATTEMPT, CHAIN };
-    const struct redisReply *turn = reply_at(reply, i + 1);
-    const char *chain = reply_text(reply_at(turn, CHAIN));
     uint64_t due, attempt;
 
-    if (!turn)
-        return -ENOENT;
-    if (!chain || strlen(chain) >= TURN_CHAIN_SIZE || reply_u64(reply_at(turn, DUE), &due) < 0 ||
-        due > INT64_MAX / USEC_PER_SEC || reply_u64(reply_at(turn, ATTEMPT), &attempt) < 0 || attempt == 0 ||
-        attempt > UINT32_MAX)
+    if (reply_copy(reply_at(turn, CHAIN), ret->chain, sizeof(ret->chain)) < 0 ||
+        reply_u64(reply_at(turn, DUE), &due) < 0 || due > INT64_MAX / USEC_PER_SEC ||
+        reply_u64(reply_at(turn, ATTEMPT), &attempt) < 0 || attempt == 0 || attempt > UINT32_MAX)
         return -EBADMSG;
-    *ret = (struct superseded_turn) {.due = (int64_t) due, .attempt = (uint32_t) attempt, .chain = chain};
+    ret->due = (int64_t) due;
+    ret->attempt = (uint32_t) attempt;
     return 0;
 }
+
+int superseded_reply_at(const struct redisReply *reply, size_t i, struct store_ended_turn *ret) {
+    const struct redisReply *turn = reply_at(reply, i + 1);
+
+    return turn ? parse_ended(turn, ret) : -ENOENT;
+}
+
+static int parse_other_run(const struct redisReply *reply, struct store_other_run *ret) {
+    enum { RUN, HOST, HELD };
+    uint64_t held;
+
+    if (reply_copy(reply_at(reply, RUN), ret->run, sizeof(ret->run)) < 0 ||
+        reply_copy(reply_at(reply, HOST), ret->host, sizeof(ret->host)) < 0 ||
+        reply_u64(reply_at(reply, HELD), &held) < 0)
+        return -EBADMSG;
+    ret->waits = held == 0;
+    return 0;
+}
+
+/* {'ok', epoch, 0, {{due, attempt, chain}, ...}, {{run, host, held}, ...}} */
+int ended_turns_parse(const struct redisReply *reply, struct store_ended_turns *ret) {
+    enum { TURNS = 3, RUNS };
+    const struct redisReply *turns = reply_at(reply, TURNS), *runs = reply_at(reply, RUNS);
+    struct store_ended_turns ended = {};
+    struct reply_line line;
+    int r = 0;
+
+    if (reply_line_read(reply, &line) == 0)
+        return strcmp(reply_line_field(&line, 0), "grace") == 0 ? -EAGAIN : -EBADMSG;
+    if (reply_count(turns, &ended.n_turns) < 0 || reply_count(runs, &ended.n_runs) < 0)
+        return -EBADMSG;
+    ended.turns = calloc(ended.n_turns + 1, sizeof(*ended.turns));
+    ended.runs = calloc(ended.n_runs + 1, sizeof(*ended.runs));
+    if (!ended.turns || !ended.runs)
+        r = -ENOMEM;
+    for (size_t i = 0; r == 0 && i < ended.n_turns; i++)
+        r = parse_ended(reply_at(turns, i), &ended.turns[i]);
+    for (size_t i = 0; r == 0 && i < ended.n_runs; i++)
+        r = parse_other_run(reply_at(runs, i), &ended.runs[i]);
+    if (r == 0)
+        *ret = ended;
+    else
+        ended_turns_done(&ended);
+    return r;
+}
+
+void ended_turns_done(struct store_ended_turns *ended) {
+    free(ended->turns);
+    free(ended->runs);
+}
+
+/* --- open --- */
 
 static const char *parse_why(const char *text) {
     static const char *const reasons[] = {"host-lost", "given-back", "retry"};

@@ -21,16 +21,15 @@ struct turn_reply {
 /* 0 or -EBADMSG. */
 int turn_reply_parse(const struct reply_line *line, struct turn_reply *ret);
 
-struct superseded_turn {
-    int64_t due;
-    uint32_t attempt;  /* that will not be made */
-    const char *chain; /* as in struct claim_turn */
-};
 /* Number i of the turns that this one supersedes. -ENOENT behind the last, also of a reply that is a line alone; -EBADMSG. */
-int superseded_reply_at(const struct redisReply *reply, size_t i, struct superseded_turn *ret);
+int superseded_reply_at(const struct redisReply *reply, size_t i, struct store_ended_turn *ret);
 
 /* The answer to `pass`: 0: missed, STORE_E_TAKEN, -EAGAIN: ahead of Redis's clock, or in grace; -EBADMSG. */
 int pass_reply_parse(const struct redisReply *reply);
+
+/* The answer to `stop`. 0: *ret is to be freed by ended_turns_done(); -EAGAIN: Redis is in grace; -ENOMEM, -EBADMSG. */
+int ended_turns_parse(const struct redisReply *reply, struct store_ended_turns *ret);
+void ended_turns_done(struct store_ended_turns *ended);
 
 /* One open turn, as numbers of a push or a reply. 0 or -EBADMSG. */
 int open_turn_make(const char *pool, uint64_t due, uint64_t attempt, uint64_t delay_ms, const char *why,

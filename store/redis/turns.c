@@ -83,10 +83,10 @@ int turns_handle_reply(struct claim_entry *entry, const struct reply_line *line)
 
 void turns_handle_superseded(struct claim_entry *entry, const struct redisReply *reply) {
     const struct store_listener *listener = &entry->store->base.listener;
-    struct superseded_turn turn;
+    struct store_ended_turn turn;
 
     for (size_t i = 0; superseded_reply_at(reply, i, &turn) == 0; i++)
-        listener->on_turn_superseded(entry->claim, turn.due, turn.attempt, turn.chain, listener->userdata);
+        listener->on_turn_superseded(entry->claim, &turn, listener->userdata);
 }
 
 /* --- committed --- */
@@ -259,12 +259,14 @@ int turns_pass(struct store *base, const struct store_pass *what, store_reply_fn
 
 void turns_reset(struct store_redis *store) {
     store->turns.looked = 0;
+    turn_stops_reset(store);
     list_foreach_safe (pass, &store->turns.passes, struct turn_pass, link)
         pass_answer(pass, -ENOTCONN);
 }
 
 void turns_init(struct store_redis *store) {
     list_init(&store->turns.passes);
+    list_init(&store->turns.stops);
 }
 
 void turns_done(struct store_redis *store) {

@@ -238,6 +238,25 @@ static void test_missed(void) {
     end();
 }
 
+/* `berth stop` on another host than the one that had it. */
+static void test_ended(void) {
+    begin();
+    EXPECT(turned("s2", "stop @b"), "ok $ 0 [] []");
+    EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
+    EXPECT(turned("s2", "stop @b"), "ok $ 0 [] [[r-a s1 1]]");
+    EXPECT(turned("s1", "stop @b"), "ok $ 0 [] []"); /* berthd knows its own */
+    EXPECT(turn_as("s1", "c", due_in(-8), "queue"), "ok $ 0 W * 1 -");
+    EXPECT(turned("s2", "stop @b"), "ok $ 0 [] [[r-a s1 1] [r-c s1 0]]");
+    EXPECT(turned("s1", "over c"), "ok *");
+    EXPECT(turned("s1", "back a 2 60000 r-a"), "ok $ 0 * *");
+    EXPECT(turned("s2", "stop @b"), "ok $ 0 [[* 2 r-a]] []");
+    EXPECT(turned("s2", "stop @b"), "ok $ 0 [] []");
+    EXPECT(turn("s2", "b", due_in(-9)), "taken $ 0 * s1");
+    EXPECT(turn("s2", "b", due_in(-7)), TAKEN "1 -"); /* the next due time is not ended */
+    EXPECT(turned("s2", "over b"), "ok *");
+    end();
+}
+
 /* Redis may have lost what came later: what was taken or open is void, and marks are what hosts report. */
 static void test_epochs(void) {
     begin();
@@ -325,6 +344,7 @@ static CU_TestInfo tests[] = {
     {"turns: given back and synced", test_given_back_and_synced},
     {"turns: given back at once", test_given_back_at_once},
     {"turns: hosts receive those that open", test_pushes},
+    {"turns: ended by an operator", test_ended},
     {"turns: missed due times", test_missed},
     {"turns: a new epoch", test_epochs},
     {"turns: a sync without the run", test_forgotten},

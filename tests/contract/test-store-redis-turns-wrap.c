@@ -108,6 +108,46 @@ static void test_pass(void) {
     bed_done(&b);
 }
 
+static void on_ended(int r, const struct store_ended_turns *ended, void *userdata) {
+    CU_ASSERT((r == 0) == (ended != NULL));
+    *(int *) userdata = r == 0 ? (int) ended->n_turns : r;
+}
+
+/* Each allocation fails once, from the call to its answer: the caller gets an error, and asks again. */
+static void test_stop(void) {
+    struct claim_turn turn;
+    struct bed b;
+
+    if (!bed_init(&b, redis_bed_fixture(2), pools, ELEMENTSOF(pools)) || !bed_start(&b))
+        return;
+    for (enum fault_kind kind = FAULT_MEMORY; kind <= FAULT_ZEROED_MEMORY; kind++) {
+        bool is_met = true;
+
+        for (unsigned from = 1; is_met; from++) {
+            struct probe *p = ask_for(&b, 0, &turn, DUE + kind * ROUNDS_MAX + from);
+            int done = NO_REPLY, again = NO_REPLY, r;
+
+            TEST_INT(store_claim(b.stores[0], &p->claim), 0);
+            BED_UNTIL(&b, p->n_granted > 0);
+            store_give_back(b.stores[0], &p->claim, 2, 0);
+            BED_UNTIL(&b, p->n_released > 0);
+            p->claim.turn = NULL;
+            fault_begin(kind, from, 1);
+            r = store_end_turns(b.stores[1], "@j", on_ended, &done);
+            if (r == 0)
+                BED_UNTIL(&b, done != NO_REPLY);
+            is_met = fault_end();
+            CU_ASSERT(is_met || (r == 0 && done == 1));
+            BED_UNTIL(&b, bed_all_ready(&b));
+            TEST_INT(store_end_turns(b.stores[1], "@j", on_ended, &again), 0);
+            BED_UNTIL(&b, again != NO_REPLY);
+            CU_ASSERT(again == 0 || (again == 1 && done != 1)); /* once */
+            CU_ASSERT_FATAL(from < ROUNDS_MAX);
+        }
+    }
+    bed_done(&b);
+}
+
 /* A host reports what it knows to be decided. That needs no memory, and outlives a reload. */
 static void test_remembered(void) {
     struct claim_turn turn;
@@ -182,6 +222,7 @@ static CU_TestInfo tests[] = {
     {"taken, committed, given back", test_memory},
     {"taken, committed, given back: zeroed memory", test_zeroed_memory},
     {"passed", test_pass},
+    {"stop", test_stop},
     {"remembered", test_remembered},
     {"a reply is lost", test_reply_lost},
     {"new epoch", test_new_epoch},

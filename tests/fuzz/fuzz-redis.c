@@ -60,8 +60,8 @@ static void on_turn_refused(_unused_ struct claim *c, _unused_ const struct stor
 }
 static void on_committed(_unused_ struct claim *c, _unused_ bool is_ours, _unused_ void *userdata) {
 }
-static void on_turn_superseded(_unused_ struct claim *c, _unused_ int64_t due, uint32_t attempt, const char *chain, _unused_ void *userdata) {
-    FUZZ_ASSERT(attempt > 0 && strlen(chain) < TURN_CHAIN_SIZE);
+static void on_turn_superseded(_unused_ struct claim *c, const struct store_ended_turn *turn, _unused_ void *userdata) {
+    FUZZ_ASSERT(turn->attempt > 0 && strlen(turn->chain) < TURN_CHAIN_SIZE);
 }
 
 static void on_turn_open(_unused_ struct store *s, _unused_ const struct store_open_turn *turn, _unused_ void *userdata) {

@@ -75,10 +75,22 @@ static void parse_claim_replies(const redisReply *reply) {
 }
 
 static void parse_superseded(const redisReply *reply) {
-    struct superseded_turn turn;
+    struct store_ended_turn turn;
 
     for (size_t i = 0; superseded_reply_at(reply, i, &turn) == 0; i++)
         FUZZ_ASSERT(turn.attempt > 0 && strlen(turn.chain) < TURN_CHAIN_SIZE);
+}
+
+static void parse_ended(const redisReply *reply) {
+    struct store_ended_turns ended;
+
+    if (ended_turns_parse(reply, &ended) < 0)
+        return;
+    for (size_t i = 0; i < ended.n_turns; i++)
+        FUZZ_ASSERT(ended.turns[i].attempt > 0);
+    for (size_t i = 0; i < ended.n_runs; i++)
+        FUZZ_ASSERT(strlen(ended.runs[i].run) < ID_TEXT_SIZE && strlen(ended.runs[i].host) <= NAME_MAX_LENGTH);
+    ended_turns_done(&ended);
 }
 
 static void parse_turn_replies(const redisReply *reply) {
@@ -89,6 +101,7 @@ static void parse_turn_replies(const redisReply *reply) {
         FUZZ_ASSERT(turn.attempt > 0 && strlen(turn.chain) < TURN_CHAIN_SIZE);
     (void) pass_reply_parse(reply);
     parse_superseded(reply);
+    parse_ended(reply);
     if (look_reply_parse(reply) < 0)
         return;
     for (size_t k = 0; k < look_reply_jobs(reply); k++) {

@@ -136,9 +136,9 @@ static void on_turn_open(struct store *s, const struct store_open_turn *turn, vo
     b->n_opened++;
 }
 
-static void on_turn_superseded(struct claim *c, int64_t due, uint32_t attempt, const char *chain, void *userdata) {
+static void on_turn_superseded(struct claim *c, const struct store_ended_turn *turn, void *userdata) {
     (void) userdata;
-    CU_ASSERT(c->turn && due < c->turn->due && attempt > 0 && chain);
+    CU_ASSERT(c->turn && turn->due < c->turn->due && turn->attempt > 0);
 }
 
 /* --- the bed --- */

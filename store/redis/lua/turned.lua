@@ -12,12 +12,16 @@
 --       pass JOB DUE CLAIM       all due times up to this one are missed, if they were not decided before. CLAIM: an id that makes
 --                                the call unique. Reply: missed epoch 0 MARK: told by this host; MARK: the latest due time decided
 --                                before, 0: none;  taken epoch 0 MARK HOST, early epoch 0 MS, grace epoch 0: as of turn
+--       stop JOB                 every open turn of the job is over. Reply: {'ok', epoch, 0, {{due, attempt, chain}, ...}, {{run, host,
+--                                held(0|1)}, ...}}: these turns, and 16 each at most of the claims that other sessions hold of it and that
+--                                wait;  grace epoch 0: not all hosts have reported what they have of it
 --       look JOB...              Reply: {'ok', epoch, 0, {job, mark, {due, attempt, ms, chain, why}, ...}, ...}: open turns of these jobs, and
 --                                the marks. Once a lease, because a host may not take the turns of which it was notified
 --       report CLAIM STATE JOB DUE ATTEMPT AGAIN CHAIN ...    after a sync: turns of this session, 100 at most. Reply: ok epoch 0
 --       marks JOB DUE ...        after a sync: the latest due times that this host knows to be decided, 200 at most. Reply: ok epoch 0
 --       {'epoch', epoch}, {'gone'}, {'stale'} as in claim
--- Cost  commit: 5 calls; over: that of release and 3; back: 3 more for each session that defines the job
+-- Cost  commit: 5 calls; over: that of release and 3; back: 3 more for each session that defines the job; stop: 6, one more for each
+--       open turn and 2 for each claim
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
 local s, own_connection, own_epoch, what, c = unpack(ARGV, 1, 5)
@@ -95,6 +99,30 @@ function verbs.pass()
         return line_of('taken', fmt(mark), host or '-')
     end
     return line_of('missed', fmt(mark))
+end
+
+local STOPS = 16 -- claims of a kind that `stop` names
+
+function verbs.stop()
+    local job, ended, others, base = c, {}, {}, at .. 'pool:' .. c
+    if not in_epoch() then return {'epoch', ''} end
+    if grace then return line_of('grace') end
+    for due, o in pairs(read_open(job)) do
+        call('HDEL', open_of(job), due)
+        ended[#ended + 1] = {due, o.attempt, o.chain}
+    end
+    local function add(claims, is_held)
+        for _, claim in ipairs(claims) do
+            local r = read_claim(is_held and string.match(claim, '^(.*)#') or claim)
+            if r and r.session ~= s then
+                others[#others + 1] = {r.run, string.match(call('HGET', at .. 'sessions', r.session) or '', '^%S+') or '-', is_held and 1 or 0}
+            end
+        end
+    end
+    add(call('SRANDMEMBER', base .. ':held', STOPS), true)
+    add(call('ZRANGE', base .. ':queue', 0, STOPS - 1))
+    add(call('ZRANGE', base .. ':parked', 0, STOPS - 1))
+    return {'ok', epoch, 0, ended, others}
 end
 
 function verbs.look()

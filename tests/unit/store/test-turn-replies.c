@@ -150,7 +150,7 @@ static void test_forged_look(void) {
 static void test_superseded(void) {
     redisReply *reply = parse("*4\r\n$2\r\nok\r\n*3\r\n$2\r\n60\r\n$1\r\n2\r\n$3\r\na:7\r\n"
                               "*3\r\n$2\r\n60\r\n$1\r\n0\r\n$3\r\na:7\r\n*2\r\n$2\r\n60\r\n$1\r\n2\r\n");
-    struct superseded_turn turn;
+    struct store_ended_turn turn;
 
     TEST_INT(superseded_reply_at(reply, 0, &turn), 0);
     TEST_INT(turn.due, 60);
@@ -165,12 +165,56 @@ static void test_superseded(void) {
     freeReplyObject(reply);
 }
 
+static void test_ended(void) {
+    redisReply *reply = parse("*5\r\n" HEAD "*1\r\n*3\r\n$2\r\n60\r\n$1\r\n2\r\n$3\r\na:7\r\n"
+                              "*2\r\n*3\r\n$1\r\na\r\n$3\r\nant\r\n:1\r\n*3\r\n$1\r\nb\r\n$3\r\nbee\r\n:0\r\n");
+    struct store_ended_turns ended;
+
+    TEST_INT(ended_turns_parse(reply, &ended), 0);
+    TEST_INT(ended.n_turns, 1);
+    TEST_INT(ended.turns[0].due, 60);
+    TEST_INT(ended.turns[0].attempt, 2);
+    TEST_STRING(ended.turns[0].chain, "a:7");
+    TEST_INT(ended.n_runs, 2);
+    TEST_STRING(ended.runs[0].run, "a");
+    TEST_STRING(ended.runs[0].host, "ant");
+    CU_ASSERT(!ended.runs[0].waits && ended.runs[1].waits);
+    ended_turns_done(&ended);
+    freeReplyObject(reply);
+}
+
+static void test_forged_ended(void) {
+    static const struct {
+        const char *text;
+        int r;
+    } forged[] = {
+        {"$9\r\ngrace e 0\r\n", -EAGAIN},
+        {"$6\r\nok e 0\r\n", -EBADMSG},
+        {"*4\r\n" HEAD "*0\r\n", -EBADMSG},
+        {"*5\r\n" HEAD "*0\r\n:1\r\n", -EBADMSG},
+        {"*5\r\n" HEAD "*1\r\n*3\r\n$2\r\n60\r\n$1\r\n0\r\n$3\r\na:7\r\n*0\r\n", -EBADMSG},
+        {"*5\r\n" HEAD "*1\r\n*2\r\n$2\r\n60\r\n$1\r\n1\r\n*0\r\n", -EBADMSG},
+        {"*5\r\n" HEAD "*0\r\n*1\r\n*2\r\n$1\r\na\r\n$3\r\nant\r\n", -EBADMSG},
+        {"*5\r\n" HEAD "*0\r\n*1\r\n*3\r\n$1\r\na\r\n*0\r\n:1\r\n", -EBADMSG},
+    };
+
+    for (size_t i = 0; i < ELEMENTSOF(forged); i++) {
+        redisReply *reply = parse(forged[i].text);
+        struct store_ended_turns ended;
+
+        TEST_INT(ended_turns_parse(reply, &ended), forged[i].r);
+        freeReplyObject(reply);
+    }
+}
+
 static CU_TestInfo tests[] = {
     {"turns", test_turns},
     {"passes", test_passes},
     {"look", test_look},
     {"forged look", test_forged_look},
     {"superseded", test_superseded},
+    {"ended", test_ended},
+    {"forged ended", test_forged_ended},
     CU_TEST_INFO_NULL,
 };
 
