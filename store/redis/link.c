@@ -7,6 +7,9 @@
 #include "base/text.h"
 #include "store/redis/store-redis.h"
 
+/* Of the push connection. TCP proxies close what is silent for a minute. */
+#define SILENCE (20 * USEC_PER_SEC)
+
 static void link_connect(struct store_redis *store);
 
 /* --- the pause before a retry --- */
@@ -353,6 +356,7 @@ int link_init(struct store_redis *store, const struct redis_settings *settings) 
         .on_down = link_on_down,
         .on_writing = link_on_writing,
         .userdata = store,
+        .silence_usec = SILENCE,
     };
     if (r >= 0)
         r = redis_dial_init(&link->dial, store->env.event, &link->options,

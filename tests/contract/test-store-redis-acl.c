@@ -91,7 +91,7 @@ static void add_commands(const char *script, char *list, size_t size) {
 
 /* The commands that berthd and its scripts send are allowed, and no others. */
 static void test_each_command(void) {
-    char used[2048] = " client|setname  select  info  script|exists  script|load  evalsha  ssubscribe ", allowed[2048] = " ";
+    char used[2048] = " client|setname  select  info  script|exists  script|load  evalsha  ssubscribe  ping ", allowed[2048] = " ";
     _cleanup_free_ char *line = read_acl();
     DIR *scripts = opendir(LUA);
     struct dirent *entry;

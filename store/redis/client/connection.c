@@ -30,14 +30,13 @@ struct redis_connection {
     struct redis_meter meter;
     struct redis_outbuf out;  /* commands not sent yet */
     sd_event_source *io;
-    struct timer timer;        /* the deadline of the first command */
+    struct timer timer;        /* the deadline of the first command, or the next check of a silent subscription */
     struct defer defer, flush; /* reports the failure; sends this turn's commands */
     bool awaits_room;      /* io waits for writability: connecting, or the socket was full */
     bool is_up, down_reported, freed;
     unsigned busy;         /* > 0: a callback is on the stack, freeing is postponed */
     struct list pendings;  /* struct pending */
-    redis_reply_fn message_fn; /* of the subscription, once it is acknowledged */
-    void *message_userdata;
+    struct redis_subscription subscription; /* once it is acknowledged */
     enum redis_error error;
     char text[SOCKET_REASON_SIZE]; /* the error; "": none */
 };
@@ -58,19 +57,6 @@ static void note_error(struct redis_connection *c, enum redis_error error, const
     defer_off(&c->flush);
     timer_off(&c->timer);
     defer_set(&c->defer);
-}
-
-static void note_excess(struct redis_connection *c) {
-    char text[sizeof(c->text)];
-
-    (void) snprintf(text, sizeof(text), "Redis answered %s, closing the connection", c->meter.excess);
-    note_error(c, REDIS_ERROR_RETRY, text);
-}
-
-static void note_reader_error(struct redis_connection *c) {
-    if (c->meter.excess[0])
-        note_excess(c);
-    note_error(c, REDIS_ERROR_RETRY, c->reader->errstr);
 }
 
 static void note_socket_error(struct redis_connection *c) {
@@ -128,55 +114,59 @@ static void connection_on_defer(void *userdata) {
  * reply would cost more than the reply. */
 static void arm(struct redis_connection *c) {
     const struct pending *first = list_first(&c->pendings, struct pending, link);
+    usec_t silence = c->subscription.fn ? c->options->silence_usec : 0;
 
-    timer_set(&c->timer, first && !is_over(c) ? first->deadline : USEC_INFINITY);
+    if (is_over(c))
+        timer_off(&c->timer);
+    else if (first)
+        timer_set(&c->timer, first->deadline);
+    else
+        timer_set(&c->timer, silence > 0 ? usec_add(clock_boottime(), silence) : USEC_INFINITY);
 }
 
 /* --- replies --- */
 
 static void dispatch(struct redis_connection *c, const redisReply *reply) {
-    struct pending *p = list_first(&c->pendings, struct pending, link);
-    redis_reply_fn fn = p ? p->fn : c->message_fn;
-    void *userdata = p ? p->userdata : c->message_userdata;
+    struct pending *p = list_first(&c->pendings, struct pending, link), answered;
 
     c->socket.has_answered = true;
-    if (!p && !c->message_fn) { /* such as "max number of clients reached", sent before any command */
+    if (!p && c->subscription.fn) {
+        if (redis_subscription_hear(&c->subscription, reply))
+            arm(c);
+        return;
+    }
+    if (!p) { /* such as "max number of clients reached", sent before any command */
         const char *error = reply_error(reply);
 
         note_error(c, error ? redis_error_class(error) : REDIS_ERROR_RETRY, error ? error : "a reply without a command");
         return;
     }
-    if (p && p->subscription && !reply_error(reply)) {
-        c->message_fn = fn;
-        c->message_userdata = userdata;
-    }
-    if (p) {
-        list_unlink(&p->link);
-        free(p);
-        if (list_is_empty(&c->pendings))
-            arm(c);
-    }
-    fn(reply, userdata);
+    answered = *p;
+    if (p->subscription && !reply_error(reply))
+        c->subscription = (struct redis_subscription) {.fn = p->fn, .userdata = p->userdata};
+    list_unlink(&p->link);
+    free(p);
+    if (list_is_empty(&c->pendings))
+        arm(c);
+    answered.fn(reply, answered.userdata);
 }
 
 /* Returns whether there was a reply. */
 static bool parse_replies(struct redis_connection *c) {
+    char why[sizeof(c->text)];
     bool any = false;
 
     while (!is_over(c)) {
-        void *reply = NULL;
+        redisReply *reply = NULL;
+        int r = redis_meter_next(&c->meter, c->reader, &reply, why, sizeof(why));
 
-        if (redisReaderGetReply(c->reader, &reply) != REDIS_OK) {
-            note_reader_error(c);
-        } else if (!reply) {
-            if (redis_meter_is_over(&c->meter, c->reader))
-                note_excess(c);
-            return any;
-        } else {
-            dispatch(c, reply);
-            any = true;
-        }
+        if (r < 0)
+            note_error(c, REDIS_ERROR_RETRY, why);
+        if (r <= 0)
+            break;
+        dispatch(c, reply);
         freeReplyObject(reply);
+        any = true;
     }
     return any;
 }
@@ -197,6 +187,22 @@ static bool read_replies(struct redis_connection *c) {
     return any;
 }
 
+/* Returns whether the other end of a subscription may live. */
+static bool check_silence(struct redis_connection *c) {
+    switch (redis_subscription_check(&c->subscription)) {
+    case REDIS_SILENCE_NONE:
+        arm(c);
+        return true;
+    case REDIS_SILENCE_ASK:
+        timer_set(&c->timer, usec_add(clock_boottime(), c->options->settings->timeout_usec));
+        redis_connection_flush(c);
+        return redis_outbuf_append(&c->out, 1, (const char *[]) {"PING"}) == 0;
+    case REDIS_SILENCE_DEAD:
+        break;
+    }
+    return false;
+}
+
 /* After this process was suspended, replies that arrived in time may be unread while the timer is already due. */
 static void connection_on_timer(void *userdata) {
     struct redis_connection *c = userdata;
@@ -205,7 +211,7 @@ static void connection_on_timer(void *userdata) {
     c->busy++;
     if ((first && first->deadline > clock_boottime()) || (c->socket.is_connected && read_replies(c)))
         arm(c);
-    else
+    else if (first || !c->subscription.fn || !check_silence(c))
         note_error(c, REDIS_ERROR_RETRY, c->is_up ? "no answer in time" : redis_socket_explain_silence(&c->socket));
     leave(c);
 }
@@ -328,17 +334,16 @@ static void connection_on_named(const struct redisReply *reply, void *userdata) 
 
 static int set_up(struct redis_connection *c, const struct redis_target *target) {
     const struct redis_settings *s = c->options->settings;
+    bool is_named = s->username && *s->username;
     usec_t deadline = target->deadline;
+    char db[16];
     int r = 0;
 
     c->out.is_secret = target->password;
-    if (target->password && s->username && *s->username)
-        r = call(c, 3, (const char *[]) {"AUTH", s->username, target->password}, connection_on_setup, c, deadline, false);
-    else if (target->password)
-        r = call(c, 2, (const char *[]) {"AUTH", target->password}, connection_on_setup, c, deadline, false);
+    if (target->password)
+        r = call(c, is_named ? 3 : 2, (const char *[]) {"AUTH", is_named ? s->username : target->password, target->password},
+                 connection_on_setup, c, deadline, false);
     if (r >= 0 && s->db > 0) {
-        char db[16];
-
         (void) snprintf(db, sizeof(db), "%u", s->db);
         r = call(c, 2, (const char *[]) {"SELECT", db}, connection_on_setup, c, deadline, false);
     }

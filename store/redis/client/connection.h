@@ -14,10 +14,9 @@
 #include "conf/settings.h"
 #include "store/redis/client/reply.h"
 #include "store/redis/client/socket.h"
+#include "store/redis/client/subscription.h"
 
 struct redis_connection;
-
-typedef void (*redis_reply_fn)(const struct redisReply *reply, void *userdata);
 
 struct redis_connection_options { /* must outlive the connection */
     const struct redis_settings *settings; /* user, database, timeout */
@@ -28,6 +27,7 @@ struct redis_connection_options { /* must outlive the connection */
     /* Called before the output buffer is flushed; commands added here go out in the same write. May be NULL. */
     void (*on_writing)(struct redis_connection *c, void *userdata);
     void *userdata;
+    usec_t silence_usec; /* of a subscription, before Redis is asked whether it lives; 0: never */
 };
 
 /* Starts to connect. The target is used during the call alone; its TLS context stays the owner's. Returns 0 or a negative errno; on_down

@@ -4,6 +4,8 @@
 
 #include "store/redis/client/reply-bounds.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "store/redis/client/compat.h"
@@ -66,9 +68,25 @@ void redis_meter_attach(struct redis_meter *m, redisReader *reader) {
     reader->privdata = m;
 }
 
-bool redis_meter_is_over(struct redis_meter *m, const redisReader *reader) {
+static bool is_over(struct redis_meter *m, const redisReader *reader) {
     if (reader->len - reader->pos <= m->bounds->size)
         return false;
     note_size(m);
     return true;
+}
+
+int redis_meter_next(struct redis_meter *m, redisReader *reader, redisReply **ret, char *text, size_t size) {
+    void *reply = NULL;
+    bool is_read = redisReaderGetReply(reader, &reply) == REDIS_OK;
+
+    *ret = reply;
+    if (is_read && reply)
+        return 1;
+    if (is_read && !is_over(m, reader))
+        return 0;
+    if (m->excess[0])
+        (void) snprintf(text, size, "Redis answered %s, closing the connection", m->excess);
+    else
+        (void) snprintf(text, size, "%s", reader->errstr);
+    return -EBADMSG;
 }

@@ -4,10 +4,10 @@
 /* Bounds the memory that one reply of Redis may use. hiredis bounds neither the size of a reply nor (since 1.0) its depth, and
  * hiredis 0.14 trusts the count that an array announces (CVE-2021-32765). */
 
-#include <stdbool.h>
 #include <stddef.h>
 
 struct redisReader;
+struct redisReply;
 
 struct redis_bounds {  /* of one reply */
     size_t elements;   /* in all its lists */
@@ -26,5 +26,6 @@ struct redis_meter {   /* initialise with {} */
 /* Bounds the replies of a reader by m->bounds. A reply that exceeds a bound is a reader's error, and m->excess names the bound. The
  * meter must outlive the reader. */
 void redis_meter_attach(struct redis_meter *m, struct redisReader *reader);
-/* Returns whether the unparsed input exceeds its bound, and sets m->excess then. */
-bool redis_meter_is_over(struct redis_meter *m, const struct redisReader *reader);
+/* Takes the next reply that was read. 1: *ret is a reply, to be freed; 0: it is not complete yet; -EBADMSG: `text`
+ * says why there will be none. */
+int redis_meter_next(struct redis_meter *m, struct redisReader *reader, struct redisReply **ret, char *text, size_t size);

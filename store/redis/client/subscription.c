@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "store/redis/client/subscription.h"
+
+/* An error is an answer, too: a user may lack the right to PING. */
+static bool is_answer(const struct redisReply *reply) {
+    return reply_error(reply) || reply_is(reply_at(reply, 0), "pong");
+}
+
+bool redis_subscription_hear(struct redis_subscription *s, const struct redisReply *reply) {
+    bool is_expected = s->is_asked && is_answer(reply);
+
+    s->is_heard = true;
+    if (is_expected)
+        s->is_asked = false;
+    else
+        s->fn(reply, s->userdata);
+    return is_expected;
+}
+
+enum redis_silence redis_subscription_check(struct redis_subscription *s) {
+    if (s->is_heard) {
+        s->is_heard = false;
+        return REDIS_SILENCE_NONE;
+    }
+    if (s->is_asked)
+        return REDIS_SILENCE_DEAD;
+    s->is_asked = true;
+    return REDIS_SILENCE_ASK;
+}
