@@ -72,17 +72,23 @@ static void failed_host_is_drained(void) {
     TEST_INT(host_count(first, "started", "job=j"), 1);
 }
 
+/* By another host, which tells of the attempts that end with it. */
 static void superseded(void) {
+    struct host *first, *second;
     char options[512];
 
     snprintf(options, sizeof(options), "%s retry = 1 retry-delay = \"10m\" ", witness_at_gate("j", 3));
     up(options);
     sharing_await_count("turn-taken", "job=j", SHARING_HOSTS - 1);
+    first = sharing_await("started", "job=j");
     gate_open(&cluster.gate);
     sharing_await_count("turn-open", "job=j attempt=2 reason=retry", SHARING_HOSTS - 1);
+    TEST_INT(berth(first, "drain"), 0);
     sharing_clocks_at(SHARING_FIRST + SHARING_MINUTE, -20);
     sharing_await_count("exited", "job=j result=failure", 2);
-    sharing_await_count("gave-up", "job=j reason=superseded attempt=1 attempts=2", 1);
+    second = sharing_await("gave-up", "job=j reason=superseded attempt=1 attempts=2");
+    CU_ASSERT(first != second);
+    TEST_INT(sharing_count("gave-up", "job=j reason=superseded"), 1);
 }
 
 /* S17: the second attempt begins when the processes of the first are gone. */
