@@ -90,7 +90,9 @@ static void test_no_room(void) {
     redis_bed_command("CONFIG RESETSTAT");
     CU_ASSERT_FATAL(redis_bed_init(&b, 1));
     TEST_INT(store_start(b.stores[0]), 0);
-    usec_t until = clock_boottime() + redis_bed.heartbeat * 9 / 10;
+    BED_UNTIL(&b, bed_has_event(&b, "redis-lost: "));
+    usec_t until =
+        clock_boottime() + redis_bed.heartbeat * 4 / 10; /* the shortest pause is half a heartbeat */
     while (bed_turn(&b, until))
         ;
     TEST_STRING(b.stores[0]->away_why, "ERR max number of clients reached");
