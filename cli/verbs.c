@@ -202,6 +202,21 @@ static const struct verb verbs[] = {
      "  --directory DIR  the journal files in DIR\n"
      "  -m               all journals that this machine has collected\n"
      "  --unit UNIT      berthd's unit (berthd.service)\n"},
+    {"doctor", verb_doctor, 0, 0, "check this host and what it sees of the cluster",
+     "berth doctor [--json | --nagios] [--only CHECK,...] [--skip CHECK,...]\n"
+     "             [-c CONFIG]\n"
+     "berth doctor --list\n"
+     "\n"
+     "Checks berthd, its config, Redis, hosts, pools, runs and files, and prints what\n"
+     "it finds, worst first, with what to do. Changes nothing. Works without berthd.\n"
+     "Exit status: 0 nothing or notes, 1 a warning, 2 critical, 3 a check could not\n"
+     "be made (some need root) and nothing worse was found.\n"
+     "\n"
+     "  --nagios      one line for Nagios, then a line for each finding\n"
+     "  --only CHECK  these checks alone: redis-away,heartbeat\n"
+     "  --skip CHECK  not these checks\n"
+     "  --list        print the names of all checks, and what they find\n"
+     "  -c CONFIG     berthd's config (/etc/berth/berth.conf)\n"},
     {"import-crontab", verb_import_crontab, 1, WORDS_ANY, "print crontabs as a config",
      "berth import-crontab FILE... [--system | --user USER] [--prefix NAME]\n"
      "\n"

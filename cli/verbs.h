@@ -12,7 +12,7 @@
  *     audit/     audit                   run/       run
  *     import/    import-crontab          next.c     next
  *     metrics.c  metrics               watch.c    watch
- *     explain/   explain */
+ *     explain/   explain               doctor/    doctor */
 
 #include <jansson.h>
 #include <limits.h>
@@ -112,6 +112,7 @@ int verb_audit(int argc, char **argv);
 int verb_logs(int argc, char **argv);
 int verb_next(int argc, char **argv);
 int verb_import_crontab(int argc, char **argv);
+int verb_doctor(int argc, char **argv);
 int verb_check_config(int argc, char **argv);
 int verb_version(int argc, char **argv);
 

@@ -34,6 +34,7 @@ cli/history         base base/journal base/json cli
 cli/run             base base/process conf cli
 cli/audit           base base/journal base/schedule conf cli
 cli/import          base base/schedule cli
+cli/doctor          base base/journal conf cli
 '
 for file in $(git ls-files 'base/*.[ch]' 'conf/*.[ch]' 'store/*.[ch]' 'daemon/*.[ch]' 'runner/*.[ch]' 'cli/*.[ch]' 2>/dev/null ||
     find base conf store daemon runner cli -name '*.[ch]'); do

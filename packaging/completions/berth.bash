@@ -56,7 +56,7 @@ _berth_run() {
 
 _berth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run start stop jobs next runs explain pools hosts redis metrics watch limit pause resume revoke grace drain undrain reload logs history audit import-crontab check-config version help"
+    local verbs="run start stop jobs next runs explain pools hosts redis metrics watch limit pause resume revoke grace drain undrain reload logs history audit doctor import-crontab check-config version help"
     local verb='' verb_at i
 
     COMPREPLY=()
@@ -155,6 +155,13 @@ _berth() {
         --limit) mapfile -t COMPREPLY < <(compgen -S = -W "$(_berth_live name pools)" -- "$current") ;;
         --unit | --tolerance) ;;
         *) _berth_words "--since --directory -m --limit -c --tolerance --unit --json --help" ;;
+        esac
+        ;;
+    doctor)
+        case $previous in
+        --only | --skip) _berth_words "$(berth doctor --list 2>/dev/null | sed 's/ .*//')" ;;
+        -c) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+        *) _berth_words "--json --nagios --only --skip --list -c --help" ;;
         esac
         ;;
     import-crontab)

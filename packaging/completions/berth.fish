@@ -64,7 +64,7 @@ set -l verbs run 'run a command while it holds permits' start 'trigger jobs' sto
     pause 'set a limit of 0' resume 'end a pause' revoke 'take the permits of a run away' grace 'end the grace of a new namespace' \
     drain 'take nothing new on this host' undrain 'take work on this host again' \
     reload 'bring a changed config into force' logs 'what a job or a run wrote' history 'runs, as the journal has them' \
-    audit 'prove from journals that the limits were kept' import-crontab 'print crontabs as a config' check-config 'print all errors of a config' version 'print versions' \
+    audit 'prove from journals that the limits were kept' doctor 'check this host and the cluster' import-crontab 'print crontabs as a config' check-config 'print all errors of a config' version 'print versions' \
     help 'explain a verb'
 while set -q verbs[1]
     complete -c berth -n 'not __berth_verb; or __berth_is help' -a $verbs[1] -d $verbs[2]
@@ -128,6 +128,12 @@ complete -c berth -n '__berth_is logs' -s n -x -a '10 100 1000' -d 'last lines'
 complete -c berth -n '__berth_is metrics' -l cluster -d 'also pools and hosts of the cluster'
 complete -c berth -n '__berth_is metrics' -l format -x -a 'prometheus openmetrics' -d 'of the text'
 complete -c berth -n '__berth_is metrics' -l output -r -F -d 'replace this file'
+complete -c berth -n '__berth_is doctor' -l json -d 'one JSON document'
+complete -c berth -n '__berth_is doctor' -l nagios -d 'a line for Nagios'
+complete -c berth -n '__berth_is doctor' -l list -d 'names of all checks'
+complete -c berth -n '__berth_is doctor' -l only -x -a '(berth doctor --list 2>/dev/null | string replace -r " .*" "")' -d 'these checks alone'
+complete -c berth -n '__berth_is doctor' -l skip -x -a '(berth doctor --list 2>/dev/null | string replace -r " .*" "")' -d 'not these checks'
+complete -c berth -n '__berth_is doctor' -s c -r -F -d 'config of berthd'
 complete -c berth -n '__berth_is watch' -l events -x -a 'queued granted started exited released withdrawn refused' -d 'only these'
 complete -c berth -n '__berth_is watch' -l pool -x -a '(__berth_live name pools)' -d 'of this pool'
 complete -c berth -n '__berth_is watch' -l job -x -a '(__berth_live name jobs)' -d 'of this job'

@@ -147,7 +147,7 @@ CONF
     done </tmp/events
     [ -z "$(journalctl -p err --no-pager -q -t berthd -t berth-runner | grep -v -e bad.conf -e 'running config stays')" ] || fail "errors in the journal"
 
-    for page in 'berth.1' 'berth-audit.1' 'berth-import-crontab.1' 'berthd.8' 'berth-runner.8' 'berth.conf.5' 'berth-events.7'; do
+    for page in 'berth.1' 'berth-audit.1' 'berth-doctor.1' 'berth-import-crontab.1' 'berthd.8' 'berth-runner.8' 'berth.conf.5' 'berth-events.7'; do
         test -f "/usr/share/man/man${page##*.}/$page.gz" || echo "no $page (path-excluded)"
     done
 

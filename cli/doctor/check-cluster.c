@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* Checks of the hosts: limits, versions, silence, drain. */
+#include <string.h>
+
+#include "cli/doctor/doctor.h"
+#include "cli/format.h"
+
+#define INT "%" JSON_INTEGER_FORMAT
+#define HEARTBEATS_SILENT 3 /* a host's own, one's own to see it, and one to spare */
+#define LIST_SIZE 256
+
+/* Appends ", TEXT" as far as there is room. */
+static void append(char list[static LIST_SIZE], const char *text) {
+    size_t n = strlen(list);
+
+    (void) snprintf(list + n, LIST_SIZE - n, "%s%s", n > 0 ? ", " : "", text);
+}
+
+/* --- limits --- */
+
+/* "cow 3, dog 4": hosts that declare another limit than the one in force. */
+static void list_limits(const struct facts *f, const char *pool, char list[static LIST_SIZE]) {
+    const json_t *hosts = json_object_get(f->hosts, "hosts");
+    json_t *host, *limit;
+    size_t i, k;
+
+    list[0] = '\0';
+    json_array_foreach (hosts, i, host)
+        json_array_foreach (json_object_get(host, "limits"), k, limit) {
+            char one[NAME_MAX_LENGTH + 32];
+
+            if (strcmp(format_get_text(limit, "pool"), pool) != 0)
+                continue;
+            (void) snprintf(one, sizeof(one), "%.64s " INT, format_get_text(host, "host"),
+                            format_get_number(limit, "limit"));
+            append(list, one);
+        }
+}
+
+void doctor_limits_differ(const struct facts *f, struct report *r) {
+    const json_t *pools = json_object_get(f->pools, "pools");
+    json_t *pool;
+    size_t i;
+
+    json_array_foreach (pools, i, pool) {
+        const json_t *lowest = json_object_get(pool, "lowest");
+        const char *name = format_get_text(pool, "name");
+        char list[LIST_SIZE];
+
+        if (!json_is_true(json_object_get(pool, "limits_differ")))
+            continue;
+        list_limits(f, name, list);
+        report_add(r, SEVERITY_WARN, "%s: hosts declare different limits; " INT " is in force%s%s%s%s", name,
+                   format_get_number(pool, "limit"), *format_get_text(lowest, "host") ? ", as on " : "",
+                   format_get_text(lowest, "host"), *list ? "; others: " : "", list);
+        report_about(r, NULL, name, NULL);
+        report_do(r, "make the configs agree, then on each host:");
+        report_command(r, "berth", "reload");
+    }
+}
+
+/* --- versions --- */
+
+void doctor_version_skew(const struct facts *f, struct report *r) {
+    const char *own = format_get_text(f->version, "version");
+    const json_t *hosts = json_object_get(f->hosts, "hosts");
+    char list[LIST_SIZE] = "";
+    json_t *host;
+    size_t i;
+
+    if (strcmp(own, VERSION) != 0) {
+        report_add(r, SEVERITY_NOTE, "berthd is %s and berth is " VERSION, own);
+        report_do(r, "berthd was not restarted after the upgrade; its runs go on meanwhile");
+        report_command(r, "systemctl", "restart", "berthd");
+    }
+    json_array_foreach (hosts, i, host) {
+        char one[NAME_MAX_LENGTH + 64];
+
+        if (strcmp(format_get_text(host, "version"), own) == 0)
+            continue;
+        (void) snprintf(one, sizeof(one), "%.64s %.48s", format_get_text(host, "host"),
+                        format_get_text(host, "version"));
+        append(list, one);
+    }
+    if (!*list)
+        return;
+    report_add(r, SEVERITY_NOTE, "hosts run other versions than %s: %s", own, list);
+    report_do(r, "finish the upgrade");
+}
+
+/* --- hosts --- */
+
+void doctor_hosts_silent(const struct facts *f, struct report *r) {
+    json_int_t bound = HEARTBEATS_SILENT * format_get_number(f->redis, "heartbeat_ms");
+    const json_t *hosts = json_object_get(f->hosts, "hosts");
+    json_t *host;
+    size_t i;
+
+    json_array_foreach (hosts, i, host) {
+        json_int_t seen = format_get_number(host, "seen_ms");
+        const char *name = format_get_text(host, "host");
+        char text[FORMAT_SIZE];
+
+        if (bound == 0 || seen <= bound)
+            continue;
+        report_add(r, SEVERITY_WARN, "%s: nothing was seen of this host for %s", name,
+                   format_msec(seen, text));
+        report_about(r, name, NULL, NULL);
+        report_measure(r, (double) seen / 1000, (double) bound / 1000);
+        report_do(r, "after a lease its permits are free; see whether it lives, and reaches Redis:");
+        report_command(r, "ssh", name, "systemctl", "status", "berthd");
+    }
+}
+
+void doctor_host_drained(const struct facts *f, struct report *r) {
+    bool here = json_is_true(json_object_get(f->version, "drained"));
+    const json_t *hosts = json_object_get(f->hosts, "hosts");
+    char list[LIST_SIZE] = "";
+    json_t *host;
+    size_t i;
+
+    if (here) {
+        report_add(r, SEVERITY_NOTE, "this host is drained: it begins no runs");
+        report_about(r, facts_host(f), NULL, NULL);
+        report_do(r, "when it is to begin runs again:");
+        report_command(r, "berth", "undrain");
+    }
+    json_array_foreach (hosts, i, host)
+        if (json_is_true(json_object_get(host, "drained")) &&
+            strcmp(format_get_text(host, "host"), facts_host(f)) != 0)
+            append(list, format_get_text(host, "host"));
+    if (*list)
+        report_add(r, SEVERITY_NOTE, "other hosts that are drained: %s", list);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* Checks of Redis, from what berthd knows of it without asking. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/doctor/doctor.h"
+#include "cli/format.h"
+
+#define EVICTS "Redis evicts keys" /* how berthd's reasons begin (store/redis/client/server-info.c) */
+#define TOO_OLD " is too old"
+#define OF_REPLICAS " and min-replicas-to-write is 0"
+#define OF_POLICY "maxmemory-policy"
+
+static bool begins(const char *text, const char *with) {
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* Milliseconds since Redis is away. */
+static double away_ms(const struct facts *f) {
+    struct tm tm = {};
+    double since;
+
+    if (!strptime(format_get_text(f->redis, "since"), "%Y-%m-%dT%H:%M:%S", &tm))
+        return 0;
+    since = (double) timegm(&tm) * 1000;
+    return (double) f->now / USEC_PER_MSEC > since ? (double) f->now / USEC_PER_MSEC - since : 0;
+}
+
+void doctor_redis_away(const struct facts *f, struct report *r) {
+    const char *reason = format_get_text(f->redis, "reason"),
+               *address = format_get_text(f->redis, "address");
+    double away = away_ms(f), lease = (double) format_get_number(f->redis, "lease_ms");
+    char lasts[FORMAT_SIZE];
+
+    if (!facts_is_redis_away(f))
+        return;
+    format_msec((json_int_t) away, lasts);
+    report_add(r, away > lease / 2 ? SEVERITY_CRIT : SEVERITY_WARN, "Redis%s%s is away for %s%s%s",
+               *address ? " at " : "", address, lasts, *reason ? ": " : "", reason);
+    report_measure(r, away / 1000, lease / 2 / 1000);
+    report_do(r, "runs go on for %s without it, then they are stopped; see whether Redis runs",
+              format_duration(f->redis, "outage_ms", lasts));
+    report_command(r, "berth", "redis");
+}
+
+void doctor_redis_policy(const struct facts *f, struct report *r) {
+    const char *policy = format_get_text(f->redis, "policy"), *reason = format_get_text(f->redis, "reason");
+    /* No key of berth expires: volatile-* evicts none of them. */
+    bool evicts = *policy && strcmp(policy, "noeviction") != 0 && !begins(policy, "volatile-");
+
+    if (!evicts && !begins(reason, EVICTS))
+        return;
+    if (evicts)
+        report_add(r, SEVERITY_CRIT, "Redis evicts keys: maxmemory-policy is %s", policy);
+    else
+        report_add(r, SEVERITY_CRIT, "%s", reason);
+    report_do(r, "permits can be given twice; on the Redis host:");
+    report_command(r, "redis-cli", "CONFIG", "SET", "maxmemory-policy", "noeviction");
+}
+
+void doctor_redis_replicas(const struct facts *f, struct report *r) {
+    json_int_t replicas = format_get_number(f->redis, "replicas");
+
+    if (replicas == 0 || json_is_integer(json_object_get(f->redis, "good_replicas")))
+        return;
+    report_add(r, SEVERITY_WARN,
+               "Redis has %" JSON_INTEGER_FORMAT " replica%s and min-replicas-to-write is 0", replicas,
+               replicas == 1 ? "" : "s");
+    report_do(r, "a partitioned old master would go on granting; on the Redis host:");
+    report_command(r, "redis-cli", "CONFIG", "SET", "min-replicas-to-write", "1");
+}
+
+/* Major versions of Redis and of Valkey that berth is tested with. */
+static bool is_tested(const char *version) {
+    unsigned long major = strtoul(version, NULL, 10);
+
+    return major == 7 || major == 8;
+}
+
+void doctor_redis_version(const struct facts *f, struct report *r) {
+    const char *server = format_get_text(f->redis, "server"),
+               *version = format_get_text(f->redis, "version");
+    const char *reason = format_get_text(f->redis, "reason");
+
+    if (strstr(reason, TOO_OLD)) {
+        report_add(r, SEVERITY_CRIT, "%s", reason);
+        report_do(r, "upgrade it");
+    } else if (*version && !is_tested(version)) {
+        report_add(r, SEVERITY_NOTE, "berth is not tested with %s %s", server, version);
+    }
+}
+
+void doctor_redis_latency(const struct facts *f, struct report *r) {
+    double trip = json_number_value(json_object_get(f->redis, "rtt_ms")),
+           heartbeat = (double) format_get_number(f->redis, "heartbeat_ms");
+
+    if (trip <= heartbeat / 10)
+        return;
+    report_add(r, trip > heartbeat / 2 ? SEVERITY_CRIT : SEVERITY_WARN,
+               "Redis answers a heartbeat in %.0fms (median of the last 20), it is sent each %.4gs", trip,
+               heartbeat / 1000);
+    report_measure(r, trip, trip > heartbeat / 2 ? heartbeat / 2 : heartbeat / 10);
+    report_do(r, "see who else keeps it busy, and the network to it; on the Redis host:");
+    report_command(r, "redis-cli", "SLOWLOG", "GET", "10");
+}
+
+/* What else berthd warns of: certificates, a failed snapshot, many clients, sentinels. */
+void doctor_redis_warnings(const struct facts *f, struct report *r) {
+    const json_t *warnings = json_object_get(f->redis, "warnings");
+    json_t *warning;
+    size_t i;
+
+    json_array_foreach (warnings, i, warning) {
+        const char *text = json_is_string(warning) ? json_string_value(warning) : "?";
+
+        if (!strstr(text, OF_REPLICAS) &&
+            !(begins(text, "berth does not know the") && strstr(text, OF_POLICY)))
+            report_add(r, SEVERITY_WARN, "%s", text);
+    }
+}
+
+void doctor_heartbeat_bounds(const struct facts *f, double *ret_warn, double *ret_crit) {
+    double lease = (double) format_get_number(f->redis, "lease_ms") / 1000,
+           heartbeat = (double) format_get_number(f->redis, "heartbeat_ms") / 1000;
+
+    *ret_warn = lease > 0 ? heartbeat + lease / 4 : 0;
+    *ret_crit = lease > 0 ? heartbeat + lease / 2 : 0;
+}
+
+/* The next heartbeat is sent an interval after the last: what is older than that was not answered. */
+void doctor_heartbeat(const struct facts *f, struct report *r) {
+    double age, warn, crit;
+
+    if (!facts_metric(f, "berth_heartbeat_age_seconds", &age))
+        return; /* none was sent yet */
+    doctor_heartbeat_bounds(f, &warn, &crit);
+    if (warn == 0 || age <= warn)
+        return;
+    report_add(r, age > crit ? SEVERITY_CRIT : SEVERITY_WARN, "Redis has answered no heartbeat for %.1fs",
+               age);
+    report_measure(r, age, age > crit ? crit : warn);
+    report_do(r, "runs are stopped before the lease of %.4gs ends; see whether Redis hangs",
+              (double) format_get_number(f->redis, "lease_ms") / 1000);
+    report_command(r, "berth", "redis");
+}
+
+void doctor_grace(const struct facts *f, struct report *r) {
+    char left[FORMAT_SIZE];
+
+    if (format_get_number(f->redis, "grace_ms") <= 0)
+        return;
+    report_add(r, SEVERITY_NOTE, "grace period: nothing is granted for up to %s",
+               format_duration(f->redis, "grace_ms", left));
+    report_do(r, "Redis restarted, failed over or lost its data; hosts report what they hold");
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* Checks of runs and their processes on this host. */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/doctor/doctor.h"
+#include "cli/doctor/processes.h"
+#include "cli/format.h"
+
+#define INT "%" JSON_INTEGER_FORMAT
+#define HOLD_AGE (60 * USEC_PER_SEC)
+#define LOOK_AGAIN 300 /* ms: every process is in state D for a moment */
+#define STRAYS_SHOWN 5
+#define STRAY_SLACK USEC_PER_SEC /* the age of a process is known by clock ticks */
+
+/* The process ages by the clock of the facts, which a test moves. */
+static usec_t age_of(const struct facts *f, const struct process *p) {
+    usec_t now = clock_realtime();
+
+    return f->now > now ? usec_add(p->age, f->now - now) : p->age;
+}
+
+static int find_processes(const struct facts *f, struct report *r, bool with_holds, struct processes *ret) {
+    _cleanup_free_ char *holds = NULL;
+    int k;
+
+    if (with_holds && asprintf(&holds, "%s/holds", f->settings->runtime_directory) < 0)
+        holds = NULL;
+    k = with_holds && !holds
+            ? -1
+            : processes_find(ret, facts_host(f), format_get_text(f->version, "namespace"), holds);
+    if (k < 0)
+        r->out_of_memory = true;
+    return k;
+}
+
+static void add_partial(const struct facts *f, struct report *r, const struct processes *all) {
+    if (all->is_partial)
+        report_add(r, SEVERITY_UNKNOWN, "%s",
+                   f->is_root ? "some processes could not be looked at" : "needs root");
+}
+
+static bool is_in(const json_t *run, const char *state) {
+    return strcmp(format_get_text(run, "state"), state) == 0;
+}
+
+#define foreach_run(f, i, run) json_array_foreach (json_object_get((f)->runs, "runs"), i, run)
+
+/* --- stuck-run --- */
+
+static json_int_t limit_of(const struct facts *f, const char *name) {
+    json_t *pool;
+    size_t i;
+
+    json_array_foreach (json_object_get(f->pools, "pools"), i, pool)
+        if (strcmp(format_get_text(pool, "name"), name) == 0)
+            return format_get_number(pool, "limit");
+    return 0;
+}
+
+static void add_stuck(const struct facts *f, struct report *r, const json_t *run, const struct process *p) {
+    const char *id = format_get_text(run, "run"), *name = format_get_text(run, "name"), *pool;
+    char pools[FORMAT_SIZE], age[FORMAT_SIZE], reason[FORMAT_SIZE], limit[32];
+    json_t *permits;
+
+    report_add(r, SEVERITY_WARN,
+               "%s (run %.8s) is being stopped and is there: process %d (%s) waits in the kernel (state D), "
+               "it is %s old",
+               name, id, (int) p->pid, p->name,
+               format_msec((json_int_t) (age_of(f, p) / USEC_PER_MSEC), age));
+    report_about(r, facts_host(f), NULL, id);
+    if (!*format_pools(run, "pools", pools))
+        return;
+    report_do(r,
+              "its permits (%s) stay taken until it is gone: a disk or a network mount does not answer; "
+              "until then:",
+              pools);
+    (void) snprintf(reason, sizeof(reason), "stuck %s on %s", name, facts_host(f));
+    json_object_foreach (json_object_get(run, "pools"), pool, permits) {
+        (void) snprintf(limit, sizeof(limit), INT, limit_of(f, pool) + json_integer_value(permits));
+        if (limit_of(f, pool) > 0)
+            report_command(r, "berth", "limit", pool, limit, "--for", "1d", "--reason", reason);
+    }
+}
+
+static const struct process *find_stuck(const struct processes *all, const char *run) {
+    for (size_t i = 0; i < all->n; i++)
+        if (all->items[i].state == 'D' && strcmp(all->items[i].run, run) == 0)
+            return &all->items[i];
+    return NULL;
+}
+
+void doctor_stuck_run(const struct facts *f, struct report *r) {
+    _cleanup_(processes_done) struct processes all = {0};
+    const struct process *p;
+    bool has_waited = false;
+    json_t *run;
+    size_t i, n = 0;
+
+    foreach_run(f, i, run) n += is_in(run, "stopping");
+    if (n == 0 || find_processes(f, r, false, &all) < 0)
+        return;
+    foreach_run(f, i, run) {
+        p = is_in(run, "stopping") ? find_stuck(&all, format_get_text(run, "run")) : NULL;
+        if (!p)
+            continue;
+        if (!has_waited)
+            (void) poll(NULL, 0, LOOK_AGAIN);
+        has_waited = true;
+        if (process_state(p->pid) == 'D')
+            add_stuck(f, r, run, p);
+    }
+    add_partial(f, r, &all);
+}
+
+/* --- leaked-hold --- */
+
+/* Whether the command of a `berth run` is over, though its permits are held. */
+static bool is_command_over(const json_t *run) {
+    json_int_t pid = format_get_number(run, "pid");
+    char state = pid > 0 ? process_state((pid_t) pid) : '\0';
+
+    if (strcmp(format_get_text(run, "kind"), "adhoc") != 0 || !*format_get_text(run, "started"))
+        return false;
+    return *format_get_text(run, "ended") || (pid > 0 && (state == '\0' || state == 'Z'));
+}
+
+/* Of berth itself: `berth run` waits for what the command left. */
+static bool is_own(const struct process *p) {
+    return strcmp(p->name, "berth") == 0 || strcmp(p->name, "berthd") == 0;
+}
+
+static void add_leaked(const struct facts *f, struct report *r, const json_t *run,
+                       const struct processes *all) {
+    const char *id = format_get_text(run, "run");
+    char pools[FORMAT_SIZE], age[FORMAT_SIZE], pid[16];
+
+    for (size_t i = 0; i < all->n; i++) {
+        const struct process *p = &all->items[i];
+
+        if (strcmp(p->hold, id) != 0 || is_own(p) || age_of(f, p) < HOLD_AGE)
+            continue;
+        report_add(r, SEVERITY_WARN,
+                   "%s (run %.8s): its command is over, process %d (%s, %s old) has the hold open",
+                   format_get_text(run, "name"), id, (int) p->pid, p->name,
+                   format_msec((json_int_t) (age_of(f, p) / USEC_PER_MSEC), age));
+        report_about(r, facts_host(f), NULL, id);
+        report_do(r,
+                  "its permits (%s) are held until that process ends, or closes the descriptor BERTH_HOLD:",
+                  format_pools(run, "pools", pools));
+        (void) snprintf(pid, sizeof(pid), "%d", (int) p->pid);
+        report_command(r, "kill", pid);
+    }
+}
+
+void doctor_leaked_hold(const struct facts *f, struct report *r) {
+    _cleanup_(processes_done) struct processes all = {0};
+    json_t *run;
+    size_t i, n = 0;
+
+    foreach_run(f, i, run) n += is_command_over(run);
+    if (n == 0 || find_processes(f, r, true, &all) < 0)
+        return;
+    foreach_run(f, i, run) if (is_command_over(run)) add_leaked(f, r, run, &all);
+    add_partial(f, r, &all);
+}
+
+/* --- stray-process --- */
+
+static bool is_known(const struct facts *f, const char *id) {
+    json_t *run;
+    size_t i;
+
+    foreach_run(f, i, run) if (strcmp(format_get_text(run, "run"), id) == 0) return true;
+    return false;
+}
+
+/* Whether the process is younger than the answer of berthd: then its run may be, too. */
+static bool is_younger(const struct facts *f, const struct process *p) {
+    return p->age < usec_add(usec_sub(clock_realtime(), f->now), STRAY_SLACK);
+}
+
+void doctor_stray_process(const struct facts *f, struct report *r) {
+    _cleanup_(processes_done) struct processes all = {0};
+    size_t n = 0;
+
+    if (json_is_true(json_object_get(f->runs, "recovering")) || find_processes(f, r, false, &all) < 0)
+        return;
+    for (size_t i = 0; i < all.n; i++) {
+        const struct process *p = &all.items[i];
+        char age[FORMAT_SIZE], pid[16];
+
+        if (!p->run[0] || p->state == 'Z' || is_known(f, p->run) || is_younger(f, p) || n++ >= STRAYS_SHOWN)
+            continue;
+        report_add(r, SEVERITY_WARN, "process %d (%s, %s old) was started in run %.8s, which is over",
+                   (int) p->pid, p->name, format_msec((json_int_t) (p->age / USEC_PER_MSEC), age), p->run);
+        report_about(r, facts_host(f), NULL, p->run);
+        report_do(r, "it has no permits any more; if it is to end:");
+        (void) snprintf(pid, sizeof(pid), "%d", (int) p->pid);
+        report_command(r, "kill", pid);
+    }
+    if (n > STRAYS_SHOWN)
+        report_do(r, "and %zu more", n - STRAYS_SHOWN);
+    add_partial(f, r, &all);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Processes that belong to runs, found in /proc: by BERTH_RUN in the environment with which they were
+ * started, or by a hold that they have open. A snapshot: a pid may belong to another process a moment later.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/clock.h"
+#include "base/name.h"
+
+struct process {
+    pid_t pid;
+    char state; /* of proc(5): R S D T Z ... */
+    char name[32];
+    usec_t age;
+    char run[ID_TEXT_SIZE];  /* BERTH_RUN; "": none, or of another host or namespace */
+    char hold[ID_TEXT_SIZE]; /* the run whose hold is open; "": none */
+};
+
+struct processes {
+    struct process *items;
+    size_t n, allocated;
+    bool is_partial; /* some could not be looked at: their owner is another, or the time is up */
+};
+
+/* Collects them. host, namespace: those of berthd. holds: its folder of holds, or NULL. At most for a
+ * second. Returns 0 or -ENOMEM; a process that ends meanwhile is left out. */
+int processes_find(struct processes *ret, const char *host, const char *namespace, const char *holds);
+void processes_done(struct processes *all);
+/* Whether a process has a child of this name. */
+bool process_has_child(pid_t parent, const char *name);
+/* The state of a process; 0: there is none. */
+char process_state(pid_t pid);

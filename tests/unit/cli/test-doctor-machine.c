@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Checks of `berth doctor` that look at a machine: on one that is a folder, with a systemctl that says what
+ * the test wants. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cli/doctor/doctor.h"
+#include "tests/harness/journal-file.h"
+#include "tests/harness/place.h"
+#include "tests/harness/test.h"
+
+#define HOUR (3600 * USEC_PER_SEC)
+
+static char root[32], old_path[4096];
+static struct facts facts;
+static struct report report;
+
+static const char *at(const char *path) {
+    static char whole[128];
+
+    (void) snprintf(whole, sizeof(whole), "%s%s", root, path);
+    return whole;
+}
+
+static void make(const char *folder) {
+    TEST_INT(file_make_directory(at(folder), 0755), 0);
+}
+
+static void begin(void) {
+    const char *path = getenv("PATH");
+
+    (void) snprintf(root, sizeof(root), "/tmp/berth-doctor-XXXXXX");
+    CU_ASSERT_FATAL(mkdtemp(root) != NULL);
+    (void) snprintf(old_path, sizeof(old_path), "%s", path ? path : "");
+    facts = (struct facts){.root = root, .now = JOURNAL_FILE_EPOCH + HOUR + USEC_PER_SEC};
+    make("/var");
+    make("/var/log");
+    make("/run");
+    make("/run/log");
+}
+
+static void end(void) {
+    (void) setenv("PATH", old_path, 1);
+    report_done(&report);
+    facts_done(&facts);
+    place_remove(root);
+}
+
+static void run(void (*check)(const struct facts *f, struct report *r)) {
+    report_done(&report);
+    report.check = "it";
+    check(&facts, &report);
+    report_sort(&report);
+}
+
+static void finds(void (*check)(const struct facts *f, struct report *r), enum severity severity,
+                  const char *text) {
+    run(check);
+    CU_ASSERT_FATAL(report.n == 1);
+    TEST_INT(report.items[0].severity, severity);
+    if (strncmp(report.items[0].text, text, strlen(text)) != 0)
+        TEST_STRING(report.items[0].text, text);
+}
+
+static void finds_nothing(void (*check)(const struct facts *f, struct report *r)) {
+    run(check);
+    if (report.n > 0)
+        TEST_STRING(report.items[0].text, "");
+}
+
+/* --- journal --- */
+
+static void test_journal(void) {
+    finds(doctor_journal, SEVERITY_NOTE, "this machine has no journal");
+    make("/run/log/journal");
+    finds(doctor_journal, SEVERITY_WARN, "the journal is not kept over a reboot");
+    make("/var/log/journal"); /* as it says */
+    finds_nothing(doctor_journal);
+    facts.metrics = json_loads(
+        "{\"metrics\": {\"berth_journal_errors_total\": [{\"labels\": {}, \"value\": 3}]}}", 0, NULL);
+    finds(doctor_journal, SEVERITY_WARN, "the journal did not take 3 events of this berthd");
+}
+
+static void test_journal_age(void) {
+    struct journal_file file;
+
+    finds_nothing(doctor_journal_age);
+    if (!journal_file_possible())
+        return;
+    journal_file_begin(&file, "ant", 1);
+    journal_file_event(&file, 0, "ready", "");
+    CU_ASSERT_FATAL(journal_file_write(&file, at("/var/log/journal")));
+    finds(doctor_journal_age, SEVERITY_NOTE, "the journal of berthd begins 1h0m ago");
+    facts.now = JOURNAL_FILE_EPOCH + 7 * 24 * HOUR + USEC_PER_SEC;
+    finds_nothing(doctor_journal_age);
+}
+
+/* --- unit --- */
+
+#define BERTHD(kill_mode)                                                                                   \
+    "Id=berthd.service\nLoadState=loaded\nDropInPaths=/etc/x.conf\nKillMode=" kill_mode                     \
+    "\nDelegate=no\nUser=berth\n"                                                                           \
+    "Slice=system.slice\nRestart=always\nWatchdogUSec=30s\n"
+#define RUNNER(slice)                                                                                       \
+    "Id=berth-runner.service\nLoadState=loaded\nDropInPaths=\nKillMode=process\nDelegate=yes\nUser="        \
+    "\nSlice=" slice "\nRestart=always\nWatchdogUSec=30s\n"
+
+/* Has a systemctl print this. */
+static void set_systemctl(const char *text) {
+    _cleanup_free_ char *script = NULL, *path = NULL;
+    int n = asprintf(&script, "#!/bin/sh\ncat <<'END'\n%sEND\n", text);
+
+    CU_ASSERT_FATAL(n > 0);
+    CU_ASSERT_FATAL(asprintf(&path, "%s:%s", root, old_path) > 0);
+    TEST_INT(file_write_atomic(at("/systemctl"), script, (size_t) n, 0755), 0);
+    TEST_INT(setenv("PATH", path, 1), 0);
+}
+
+static void test_unit(void) {
+    set_systemctl("");
+    finds_nothing(doctor_unit); /* no systemd */
+    make("/run/systemd");
+    make("/run/systemd/system");
+    finds(doctor_unit, SEVERITY_UNKNOWN, "systemctl does not tell");
+    set_systemctl(BERTHD("control-group") "\n" RUNNER("berth.slice"));
+    finds_nothing(doctor_unit);
+    set_systemctl(BERTHD("mixed") "\n" RUNNER("berth.slice"));
+    finds(doctor_unit, SEVERITY_WARN,
+          "berthd.service has KillMode=mixed instead of KillMode=control-group: ");
+    TEST_STRING(json_string_value(json_array_get(report.items[0].remedies, 0)), "correct /etc/x.conf");
+    set_systemctl(BERTHD("control-group") "\n" RUNNER("system.slice"));
+    finds(doctor_unit, SEVERITY_WARN,
+          "berth-runner.service has Slice=system.slice instead of Slice=berth.slice: ");
+    TEST_STRING(json_string_value(json_array_get(report.items[0].remedies, 0)), "correct the unit");
+    set_systemctl(
+        "Id=berthd.service\nLoadState=not-found\n\nId=berth-runner.service\nLoadState=not-found\n");
+    finds_nothing(doctor_unit); /* not installed as a service */
+}
+
+/* --- files --- */
+
+static void test_state_error(void) {
+    struct settings settings = {.runtime_directory = (char *) "/run/other",
+                                .state_directory = (char *) "/var/lib/berth"};
+
+    facts.settings = &settings;
+    finds_nothing(doctor_files);
+    facts.jobs = json_loads("{\"state_error\": \"Read-only file system\"}", 0, NULL);
+    finds(doctor_files, SEVERITY_WARN,
+          "berthd cannot use its state directory /var/lib/berth: Read-only file system");
+    facts.settings = NULL;
+}
+
+/* What another user owns, in a folder of root's. */
+static void test_owner(void) {
+    struct settings settings = {.runtime_directory = (char *) "/run/other",
+                                .state_directory = (char *) "/var/lib/berth"};
+
+    TEST_NEEDS_ROOT();
+    make("/run/other");
+    make("/run/other/runner");
+    TEST_INT(chmod(at("/run/other/runner"), 0711), 0);
+    facts.settings = &settings;
+    finds_nothing(doctor_files);
+    TEST_INT(chown(at("/run/other/runner"), 65534, 65534), 0);
+    finds(doctor_files, SEVERITY_CRIT, at("/run/other/runner belongs to user 65534 instead of 0"));
+    facts.settings = NULL;
+}
+
+int main(int argc, char **argv) {
+    static CU_TestInfo tests[] = {
+        {"the journal is kept", test_journal},
+        {"the journal is young", test_journal_age},
+        {"units differ from the shipped ones", test_unit},
+        {"the state directory cannot be used", test_state_error},
+        {"a folder belongs to somebody else", test_owner},
+        CU_TEST_INFO_NULL,
+    };
+    static CU_SuiteInfo suites[] = {
+        {.pName = "doctor-machine", .pSetUpFunc = begin, .pTearDownFunc = end, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}
