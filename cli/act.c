@@ -6,11 +6,26 @@
 #include "base/name.h"
 #include "cli/choice.h"
 #include "cli/client.h"
+#include "cli/cluster.h"
 #include "cli/format.h"
 #include "cli/verbs.h"
 
+/* Asks what the names mean. Returns 0, or an exit status whose reason was printed: also which other host
+ * has a run. */
+static int ask_names(json_t *list, json_t *set, json_t **ret) {
+    _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
+    int r = client_ask("io.berth.Find", json_pack("{s:O, s:O*}", "names", list, "set", set), &reply);
+
+    if (r < 0)
+        return client_explain_errno(r);
+    if (reply.error && cluster_say_where(format_get_text(reply.params, "name")))
+        return EXIT_UNKNOWN_NAME;
+    if (!reply.error)
+        *ret = json_incref(json_object_get(reply.params, "found"));
+    return client_explain(&reply);
+}
+
 int find_names(const char *verb, char **names, int n, json_t *set, json_t **ret_found) {
-    _cleanup_json_ json_t *answer = NULL;
     json_t *list = json_array();
     int status = 0;
 
@@ -19,10 +34,8 @@ int find_names(const char *verb, char **names, int n, json_t *set, json_t **ret_
         (void) json_array_append_new(list, json_string(names[i]));
     }
     if (status == 0)
-        status = client_call("io.berth.Find", json_pack("{s:O, s:O*}", "names", list, "set", set), &answer);
+        status = ask_names(list, set, ret_found);
     json_decref(list);
-    if (status == 0)
-        *ret_found = json_incref(json_object_get(answer, "found"));
     return status;
 }
 
@@ -72,7 +85,7 @@ static void add_claims(struct candidates *c, const json_t *claims, const char *w
     json_t *claim;
     size_t i;
 
-    json_array_foreach(claims, i, claim)
+    json_array_foreach (claims, i, claim)
         if (id_begins_with(format_get_text(claim, "claim"), word))
             candidates_add(c, format_get_text(claim, "claim"), format_get_text(claim, "name"));
 }
@@ -93,7 +106,7 @@ static int find_claim(const char *word, char ret[static ID_TEXT_SIZE]) {
     status = client_call("io.berth.Pools", NULL, &answer);
     if (status != 0)
         return status;
-    json_array_foreach(json_object_get(answer, "pools"), i, pool) {
+    json_array_foreach (json_object_get(answer, "pools"), i, pool) {
         add_claims(&c, json_object_get(pool, "holders"), word);
         add_claims(&c, json_object_get(pool, "queue"), word);
     }
@@ -103,7 +116,9 @@ static int find_claim(const char *word, char ret[static ID_TEXT_SIZE]) {
         memcpy(ret, c.items[0].run, ID_TEXT_SIZE);
         return 0;
     }
-    fprintf(stderr, "berth: no run %s holds permits or waits for them; `berth pools POOL` lists those that do\n", word);
+    fprintf(stderr,
+            "berth: no run %s holds permits or waits for them; `berth pools POOL` lists those that do\n",
+            word);
     return EXIT_UNKNOWN_NAME;
 }
 
@@ -146,8 +161,9 @@ int verb_reload(int argc, char **argv) {
     if (options_parse(argc, argv, NULL, 0, &status) < 0)
         return status;
     status = client_call("io.berth.Reload", NULL, &answer);
-    json_array_foreach(json_object_get(answer, "warnings"), i, warning)
-        fprintf(stderr, "berth: the config is in force, but %s\n", json_is_string(warning) ? json_string_value(warning) : "?");
+    json_array_foreach (json_object_get(answer, "warnings"), i, warning)
+        fprintf(stderr, "berth: the config is in force, but %s\n",
+                json_is_string(warning) ? json_string_value(warning) : "?");
     return status;
 }
 

@@ -11,31 +11,32 @@
 #include "base/number.h"
 #include "cli/choice.h"
 #include "cli/client.h"
+#include "cli/cluster.h"
 #include "cli/log-index.h"
 #include "cli/log-writer.h"
 #include "cli/sources.h"
 #include "cli/verbs.h"
 #include "cli/when.h"
 
-#define FOLLOW_LINES 10     /* shown first with -f */
-#define LINES_MAX 1000000   /* of -n */
-#define RUN_SHOWN 8         /* digits */
+#define FOLLOW_LINES 10   /* shown first with -f */
+#define LINES_MAX 1000000 /* of -n */
+#define RUN_SHOWN 8       /* digits */
 #define LAST_LINES_TIME                                                                                     \
     USEC_PER_SEC /* after the end of a run: its last lines may still be on their way to the journal */
 
 struct logs {
     struct journal_reader *reader;
-    const char *unit;           /* of berthd */
-    const char *run;            /* requested; NULL: all of the job */
+    const char *unit; /* of berthd */
+    const char *run;  /* requested; NULL: all of the job */
     const char *word; /* a job's name or the first digits of a run, not decided yet; NULL: decided */
     struct candidates candidates;
-    bool utc;                   /* of the lines' times */
+    bool utc;                      /* of the lines' times */
     char job[NAME_MAX_LENGTH + 1]; /* requested, or of the run; "": not known yet */
     usec_t since;
     struct log_index runs;
-    bool has_any;               /* the journal has an event or a line of it */
-    bool is_over;               /* the requested run */
-    char **last;                /* a ring of the last lines; NULL: lines are printed at once */
+    bool has_any; /* the journal has an event or a line of it */
+    bool is_over; /* the requested run */
+    char **last;  /* a ring of the last lines; NULL: lines are printed at once */
     size_t n_last, next, n_lines;
 };
 
@@ -84,7 +85,8 @@ static int is_wanted(struct logs *l, struct line *ret) {
         snprintf(ret->job, sizeof(ret->job), "%s", known->job);
         return known->is_wanted;
     }
-    k = journal_reader_get(l->reader, "SYSLOG_IDENTIFIER", &identifier); /* its events are no longer in the journal */
+    k = journal_reader_get(l->reader, "SYSLOG_IDENTIFIER",
+                           &identifier); /* its events are no longer in the journal */
     if (k < 0 || !identifier || !choice_is_name(l->job, identifier))
         return k;
     snprintf(ret->job, sizeof(ret->job), "%s", identifier);
@@ -206,8 +208,10 @@ static int note_entry(struct logs *l) {
 /* Also matches the lines of processes that had ended. */
 static int match_ended(struct logs *l) {
     _cleanup_free_ char *match = NULL;
-    int n = l->run ? asprintf(&match, "_SYSTEMD_UNIT=" JOURNAL_STREAM_UNIT_BEGIN "%s" JOURNAL_STREAM_UNIT_END, l->run)
-                   : asprintf(&match, "SYSLOG_IDENTIFIER=%s", l->job);
+    int n = l->run
+                ? asprintf(&match, "_SYSTEMD_UNIT=" JOURNAL_STREAM_UNIT_BEGIN "%s" JOURNAL_STREAM_UNIT_END,
+                           l->run)
+                : asprintf(&match, "SYSLOG_IDENTIFIER=%s", l->job);
 
     if (n < 0) {
         match = NULL;
@@ -303,6 +307,8 @@ static int logs_show(struct logs *l, const struct sources *s, const char *name, 
     }
     if (l->has_any)
         return 0;
+    if (!directory && cluster_say_where(name))
+        return EXIT_UNKNOWN_NAME;
     fprintf(stderr,
             "berth logs: the journal has no job or run %s; `berth jobs` and `berth history` list them\n",
             name);

@@ -7,6 +7,7 @@
 #include "base/job-name.h"
 #include "cli/choice.h"
 #include "cli/client.h"
+#include "cli/cluster.h"
 #include "cli/format.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
@@ -33,7 +34,8 @@ static enum table_colour result_colour(const char *result) {
 static const char *add_broken(const json_t *j, const char *result, char text[static FORMAT_SIZE]) {
     if (!json_is_true(json_object_get(j, "broken")))
         return result;
-    snprintf(text, FORMAT_SIZE, "%.100s%sbroken " INT "x", result, result[0] ? ", " : "", format_get_number(j, "bad"));
+    snprintf(text, FORMAT_SIZE, "%.100s%sbroken " INT "x", result, result[0] ? ", " : "",
+             format_get_number(j, "bad"));
     return text;
 }
 
@@ -62,8 +64,9 @@ static void add_job(struct table *t, const json_t *j) {
     table_cell(t, state_colour(format_get_text(j, "state")), "%s", format_get_text(j, "state"));
     table_cell(t, TABLE_PLAIN, INT, format_get_number(j, "runs"));
     table_cell(t, TABLE_PLAIN, "%s", format_pools(j, "pools", text));
-    table_cell(t, result_colour(format_get_text(j, "last_result")), "%s",
-               add_broken(j, format_result(j, "last_result", "last_exit_code", "last_signal", result), text));
+    table_cell(
+        t, result_colour(format_get_text(j, "last_result")), "%s",
+        add_broken(j, format_result(j, "last_result", "last_exit_code", "last_signal", result), text));
     table_cell(t, TABLE_PLAIN, "%s", format_when(j, "last_ended", now, text));
     table_cell(t, TABLE_PLAIN, "%s", format_next(j, now, text));
     table_cell(t, TABLE_PLAIN, "%s", format_get_text(j, "description"));
@@ -71,9 +74,14 @@ static void add_job(struct table *t, const json_t *j) {
 
 static int print_jobs(const json_t *answer) {
     static const struct table_column columns[] = {
-        {.name = "JOB"}, {.name = "STATE"}, {.name = "RUNS", .right = true, .drop = 2},
-        {.name = "POOLS", .drop = 3}, {.name = "LAST RESULT"}, {.name = "ENDED", .drop = 4},
-        {.name = "NEXT"}, {.name = "DESCRIPTION", .drop = 1},
+        {.name = "JOB"},
+        {.name = "STATE"},
+        {.name = "RUNS", .right = true, .drop = 2},
+        {.name = "POOLS", .drop = 3},
+        {.name = "LAST RESULT"},
+        {.name = "ENDED", .drop = 4},
+        {.name = "NEXT"},
+        {.name = "DESCRIPTION", .drop = 1},
     };
 
     output_caveats(answer);
@@ -167,16 +175,23 @@ static void add_run(struct table *t, const json_t *run) {
 
 static int print_runs(const json_t *answer, bool all) {
     static const struct table_column columns[] = {
-        {.name = "RUN", .digits = 8}, {.name = "NAME"}, {.name = "TRIGGER", .drop = 3},
-        {.name = "DUE", .drop = 1}, {.name = "TRY", .right = true, .drop = 5}, {.name = "STATE"},
-        {.name = "POOLS", .drop = 4}, {.name = "POSITION", .drop = 2},
-        {.name = "WAITED", .right = true}, {.name = "RAN", .right = true},
-        {.name = "RESULT", .drop = 6}, {.name = "WHY"},
+        {.name = "RUN", .digits = 8},
+        {.name = "NAME"},
+        {.name = "TRIGGER", .drop = 3},
+        {.name = "DUE", .drop = 1},
+        {.name = "TRY", .right = true, .drop = 5},
+        {.name = "STATE"},
+        {.name = "POOLS", .drop = 4},
+        {.name = "POSITION", .drop = 2},
+        {.name = "WAITED", .right = true},
+        {.name = "RAN", .right = true},
+        {.name = "RESULT", .drop = 6},
+        {.name = "WHY"},
     };
 
     output_caveats(answer);
     return output_items(json_object_get(answer, "runs"), columns, ELEMENTSOF(columns), add_run,
-                       all ? "nothing has run yet" : "nothing waits or runs (--all shows what is over)");
+                        all ? "nothing has run yet" : "nothing waits or runs (--all shows what is over)");
 }
 
 /* Removes the runs that the words do not name. Returns 0, or an exit status whose reason was printed. */
@@ -188,7 +203,7 @@ static int choose_runs(json_t *runs, char **words, size_t n) {
 
     if (choice_new(&choice, words, n) < 0)
         return output_error(-ENOMEM);
-    json_array_foreach(runs, i, run)
+    json_array_foreach (runs, i, run)
         choice_see(&choice, format_get_text(run, "run"), format_get_text(run, "name"));
     missing = choice_missing(&choice);
     if (missing) {
@@ -204,15 +219,80 @@ static int choose_runs(json_t *runs, char **words, size_t n) {
     return 0;
 }
 
+/* --- of all hosts --- */
+
+static void add_cluster_run(struct table *t, const json_t *run) {
+    const char *state = format_get_text(run, "state");
+    char text[FORMAT_SIZE];
+
+    table_cell(t, TABLE_PLAIN, "%s", format_get_text(run, "run"));
+    table_cell(t, TABLE_PLAIN, "%s", format_get_text(run, "name"));
+    table_cell(t, TABLE_PLAIN, "%s", format_get_text(run, "host"));
+    table_cell(t, strcmp(state, "holding") == 0 ? TABLE_GOOD : TABLE_NOTICE, "%s", state);
+    table_cell(t, TABLE_PLAIN, "%s", format_pools(run, "pools", text));
+    table_cell(t, TABLE_PLAIN, "%s", format_pools(run, "position", text));
+    table_cell(t, TABLE_PLAIN, "%s", format_duration(run, "wait_ms", text));
+    table_cell(t, TABLE_PLAIN, "%s", format_when(run, "since", clock_realtime(), text));
+}
+
+static int print_cluster_runs(const json_t *answer, const json_t *runs, bool is_complete) {
+    static const struct table_column columns[] = {
+        {.name = "RUN", .digits = 8},
+        {.name = "NAME"},
+        {.name = "HOST"},
+        {.name = "STATE"},
+        {.name = "POOLS", .drop = 2},
+        {.name = "POSITION", .drop = 1},
+        {.name = "WAITED", .right = true},
+        {.name = "GRANTED"},
+    };
+
+    output_caveats(answer);
+    if (!is_complete)
+        fprintf(stderr,
+                "berth: not all runs are listed: of each pool berthd shows 100 that hold permits and 100 "
+                "that wait\n");
+    return output_items(runs, columns, ELEMENTSOF(columns), add_cluster_run,
+                        "no run holds permits or waits for them");
+}
+
+static int show_cluster_runs(char **words, size_t n, bool json) {
+    _cleanup_json_ json_t *answer = NULL, *runs = NULL, *document = NULL;
+    const json_t *pools;
+    int status = client_call("io.berth.Pools", NULL, &answer);
+
+    if (status != 0)
+        return status;
+    pools = json_object_get(answer, "pools");
+    runs = cluster_runs(pools);
+    if (!runs)
+        return output_error(-ENOMEM);
+    status = choose_runs(runs, words, n);
+    if (status != 0)
+        return status;
+    if (!json)
+        return print_cluster_runs(answer, runs, cluster_is_complete(pools));
+    document =
+        json_pack("{s:i, s:O, s:O, s:b, s:O}", "schema", 1, "host", json_object_get(answer, "host"), "stale",
+                  json_object_get(answer, "stale"), "complete", cluster_is_complete(pools), "runs", runs);
+    return document ? output_json(document) : output_error(-ENOMEM);
+}
+
 int verb_runs(int argc, char **argv) {
     _cleanup_json_ json_t *answer = NULL;
-    bool json = false, all = false;
-    const struct verb_option options[] = {OPTION_FLAG("--json", &json), OPTION_FLAG("--all", &all)};
+    bool json = false, all = false, cluster = false;
+    const struct verb_option options[] = {OPTION_FLAG("--json", &json), OPTION_FLAG("--all", &all),
+                                          OPTION_FLAG("--cluster", &cluster)};
     int words, status;
 
     words = options_parse(argc, argv, options, ELEMENTSOF(options), &status);
     if (words < 0)
         return status;
+    if (cluster && all)
+        return options_wrong_usage("runs",
+                                   "--all shows this host alone, --cluster shows all hosts: give one");
+    if (cluster)
+        return show_cluster_runs(argv + 1, (size_t) words, json);
     status = client_call("io.berth.Runs", json_pack("{s:b}", "all", all), &answer);
     if (status == 0)
         status = choose_runs(json_object_get(answer, "runs"), argv + 1, (size_t) words);

@@ -51,12 +51,13 @@ static const struct verb verbs[] = {
      "  --count N        so many, 1 to 10000 (10)\n"
      "  --from TIME      later than that: now, tomorrow, +2h, \"2026-11-20 14:00\", ...\n"},
     {"runs", verb_runs, 0, WORDS_ANY, "list the runs of this host",
-     "berth runs [JOB|RUN|LABEL...] [--json] [--all]\n"
+     "berth runs [JOB|RUN|LABEL...] [--json] [--all | --cluster]\n"
      "\n"
      "Lists the waiting runs (and the reason) and the running ones of this host, all\n"
      "or those named. RUN is an id or at least four leading digits of it.\n"
      "\n"
-     "  --all    list finished runs, too\n"},
+     "  --all      list finished runs, too\n"
+     "  --cluster  list the runs of all hosts that hold permits or wait for them\n"},
     {"explain", verb_explain, 1, 1, "say why a run waits, and what would start it",
      "berth explain JOB|RUN|LABEL [--json]\n"
      "\n"

@@ -9,6 +9,7 @@
 #include "base/name.h"
 #include "cli/choice.h"
 #include "cli/client.h"
+#include "cli/cluster.h"
 #include "cli/explain/queue.h"
 #include "cli/explain/reason.h"
 #include "cli/explain/text.h"
@@ -24,9 +25,9 @@ static bool is_over(const json_t *run) {
 
 /* Copies what berthd knows of a run. "wants" is taken out again before anything is shown. */
 static json_t *explain_run(const json_t *run, const char *host) {
-    static const char *const members[] = {"run",     "name",   "state",      "wait_ms",
-                                          "started", "ended",  "result",     "exit_code",
-                                          "signal",  "reason", "blocked_by", "position"};
+    static const char *const members[] = {"run",     "name",       "state",   "wait_ms",   "since",
+                                          "started", "ended",      "result",  "exit_code", "signal",
+                                          "reason",  "blocked_by", "position"};
     json_t *e = json_pack("{s:s, s:O}", "host", host, "wants", json_object_get(run, "pools"));
 
     for (size_t i = 0; e && i < ELEMENTSOF(members); i++) {
@@ -70,45 +71,17 @@ static int choose_runs(const json_t *answer, const char *host, const char *word,
 
 /* --- which runs: of other hosts, by their claims --- */
 
-static json_t *find_explained(const json_t *list, const char *run) {
-    json_t *e;
+static int choose_claims(const json_t *pools, const char *word, json_t *list, struct candidates *c) {
+    _cleanup_json_ json_t *runs = cluster_runs(pools);
+    json_t *run;
+    int k = runs ? 0 : -1;
     size_t i;
 
-    json_array_foreach (list, i, e)
-        if (strcmp(format_get_text(e, "run"), run) == 0)
-            return e;
-    return NULL;
-}
-
-static int choose_claim(const json_t *pool, const json_t *claim, bool is_held, json_t *list,
-                        struct candidates *c) {
-    const char *id = format_get_text(claim, "claim");
-    json_t *e = find_explained(list, id);
-    int k = 0;
-
-    candidates_add(c, id, format_get_text(claim, "name"));
-    if (!e) {
-        e = json_pack("{s:s, s:O, s:O, s:s, s:O*, s:O*, s:{}}", "run", id, "name",
-                      json_object_get(claim, "name"), "host", json_object_get(claim, "host"), "state",
-                      is_held ? "running" : "waiting", "wait_ms", json_object_get(claim, "waiting_ms"),
-                      "started", json_object_get(claim, "since"), "wants");
-        k = json_array_append_new(list, e);
-    }
-    return k | json_object_set(json_object_get(e, "wants"), format_get_text(pool, "name"),
-                               json_object_get(claim, "permits"));
-}
-
-static int choose_claims(const json_t *pools, const char *word, json_t *list, struct candidates *c) {
-    static const char *const lists[] = {"queue", "holders"};
-    json_t *pool, *claim;
-    int k = 0;
-    size_t i, n;
-
-    for (size_t l = 0; l < ELEMENTSOF(lists); l++)
-        json_array_foreach (pools, i, pool)
-            json_array_foreach (json_object_get(pool, lists[l]), n, claim)
-                if (id_begins_with(format_get_text(claim, "claim"), word))
-                    k |= choose_claim(pool, claim, l == 1, list, c);
+    json_array_foreach (runs, i, run)
+        if (id_begins_with(format_get_text(run, "run"), word)) {
+            candidates_add(c, format_get_text(run, "run"), format_get_text(run, "name"));
+            k |= json_array_append_new(list, explain_run(run, format_get_text(run, "host")));
+        }
     return k;
 }
 

@@ -42,6 +42,8 @@ static void print_state(const json_t *e) {
         printf("waiting for %s", format_duration(e, "wait_ms", text));
     else if (strcmp(state, "running") == 0)
         printf("running, began %s", format_when(e, "started", clock_realtime(), text));
+    else if (strcmp(state, "holding") == 0)
+        printf("has held its permits since %s", format_when(e, "since", clock_realtime(), text));
     else if (strcmp(state, "starting") == 0)
         printf("has its permits and is being started");
     else if (strcmp(state, "stopping") == 0)

@@ -107,7 +107,7 @@ _berth() {
         esac
         ;;
     explain) _berth_words "$(_berth_jobs) $(_berth_live run runs) --json --help" ;;
-    runs) _berth_words "$(_berth_jobs) $(_berth_live run runs) --json --all --help" ;;
+    runs) _berth_words "$(_berth_jobs) $(_berth_live run runs) --json --all --cluster --help" ;;
     pools) _berth_words "$(_berth_live name pools) --json --help" ;;
     limit)
         case $previous in

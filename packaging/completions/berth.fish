@@ -91,6 +91,7 @@ complete -c berth -n '__berth_is next' -l except -x -d 'not at these times'
 complete -c berth -n '__berth_is next' -l count -x -d 'so many'
 complete -c berth -n '__berth_is next' -l from -x -a 'now tomorrow +1h +7d' -d 'later than'
 complete -c berth -n '__berth_is runs' -l all -d 'finished ones, too'
+complete -c berth -n '__berth_is runs' -l cluster -d 'of all hosts'
 complete -c berth -n '__berth_is start stop' -a '(__berth_live name jobs)' -d job
 complete -c berth -n '__berth_is start' -l wait -d 'until it is over'
 complete -c berth -n '__berth_is start' -l set -x -d 'NAME=VALUE of a parameter'
