@@ -17,6 +17,7 @@
 
 #define COUNT_DEFAULT 10
 #define COUNT_MAX 10000
+#define HOSTS_SHOWN 3 /* of more than one more */
 #define VERB "next"
 
 struct question {
@@ -61,6 +62,25 @@ static void add_note(char text[static FORMAT_SIZE], const char *format, ...) {
     va_end(arguments);
 }
 
+/* "ant, bee or cat" */
+static void add_hosts(char text[static FORMAT_SIZE], const json_t *hosts) {
+    size_t n = json_array_size(hosts), shown = n > HOSTS_SHOWN + 1 ? HOSTS_SHOWN : n;
+    char list[FORMAT_SIZE] = "";
+
+    for (size_t i = 0, used = 0; i < shown && used < sizeof(list); i++) {
+        const char *host = json_string_value(json_array_get(hosts, i));
+
+        used += (size_t) snprintf(list + used, sizeof(list) - used, "%s%.64s", i == 0 ? "" : i + 1 == n ? " or " : ", ",
+                                  host ? host : "-");
+    }
+    if (shown < n)
+        add_note(text, "%.300s or %zu others", list, n - shown);
+    else if (n > 0)
+        add_note(text, "%.300s", list);
+    else if (json_is_array(hosts))
+        add_note(text, "no host");
+}
+
 static void format_note(const json_t *item, char text[static FORMAT_SIZE]) {
     const char *wanted = format_get_text(item, "wanted"), *trigger = format_get_text(item, "trigger"), *name;
     json_int_t attempt = format_get_number(item, "attempt"), splay = format_get_number(item, "splay_ms");
@@ -78,6 +98,7 @@ static void format_note(const json_t *item, char text[static FORMAT_SIZE]) {
         add_note(text, "attempt %" JSON_INTEGER_FORMAT, attempt);
     else if (strcmp(trigger, "schedule") != 0)
         add_note(text, "%s", trigger);
+    add_hosts(text, json_object_get(item, "hosts"));
     json_object_foreach (set, name, value)
         add_note(text, "%s=%.60s", name, json_string_value(value) ? json_string_value(value) : "");
 }

@@ -19,6 +19,7 @@ struct coming {               /* points into the scheduler and its settings */
     usec_t begin_realtime;
     enum run_trigger trigger; /* SCHEDULE, EVERY, RETRY, RESTART or HOOK: of a run between two attempts */
     uint32_t attempt;         /* of the latter; 0: another trigger */
+    int64_t open_due;         /* of RETRY: the due time of a turn that no host has now; 0: none */
     struct schedule_due due;  /* of SCHEDULE; so are the next two */
     const struct zone *zone;
     usec_t splay_usec;

@@ -52,6 +52,7 @@ struct store_turn_answer {
     const char *why;   /* SKIPPED: "overlap", "queue-full" */
     const char *run;   /* SKIPPED: the run that is not over; NULL: not known */
     usec_t after_usec; /* LATER, EARLY: when to ask again */
+    uint32_t attempt;  /* LATER: which one is open; 0: not known */
 };
 
 struct store_open_turn {
@@ -134,6 +135,21 @@ struct store_ended_turns {
 /* ended: NULL unless r is 0; valid during the call. r: 0, -ENOTCONN: no answer came; some turns may have been ended; -EAGAIN: Redis is in grace. */
 typedef void (*store_ended_turns_fn)(int r, const struct store_ended_turns *ended, void *userdata);
 
+/* What Redis has of a job that hosts share. */
+struct store_shared_turn {
+    int64_t due;
+    uint32_t attempt;
+    usec_t after_usec; /* when it may be taken */
+};
+struct store_shared {
+    char (*hosts)[NAME_MAX_LENGTH + 1]; /* that may begin it: not those that are drained */
+    size_t n_hosts;
+    struct store_shared_turn *turns; /* that are open */
+    size_t n_turns;
+};
+/* shared: NULL unless r is 0; valid during the call. r: 0 or -ENOTCONN: no answer came. */
+typedef void (*store_shared_fn)(int r, const struct store_shared *shared, void *userdata);
+
 struct store_override {
     const char *pool;
     bool clear;         /* remove the override */
@@ -165,6 +181,7 @@ struct store_ops {
     int (*pass)(struct store *s, const struct store_pass *pass, store_reply_fn fn, void *userdata);
     void (*remember)(struct store *s, const char *pool, int64_t due);
     int (*end_turns)(struct store *s, const char *pool, store_ended_turns_fn fn, void *userdata);
+    int (*ask_shared)(struct store *s, const char *pool, store_shared_fn fn, void *userdata);
     int (*override)(struct store *s, const struct store_override *o, store_reply_fn fn, void *userdata);
     int (*revoke)(struct store *s, const char *claim, const char *reason, store_reply_fn fn, void *userdata);
     int (*end_grace)(struct store *s, store_reply_fn fn, void *userdata);
@@ -240,6 +257,10 @@ static inline void store_remember(struct store *s, const char *pool, int64_t due
 /* Ends every open turn of the job with this pool, on whichever host it was. 0, -ENOMEM or -ENOTCONN: nothing was done. */
 static inline int store_end_turns(struct store *s, const char *pool, store_ended_turns_fn fn, void *userdata) {
     return s->ops->end_turns(s, pool, fn, userdata);
+}
+/* Asks about the job with this pool. 0, -ENOMEM or -ENOTCONN. */
+static inline int store_ask_shared(struct store *s, const char *pool, store_shared_fn fn, void *userdata) {
+    return s->ops->ask_shared(s, pool, fn, userdata);
 }
 static inline int store_override(struct store *s, const struct store_override *o, store_reply_fn fn,
                                  void *userdata) {

@@ -84,18 +84,165 @@ static int collect(struct control_call *call, struct manager *m, json_t *jobs, u
     return 0;
 }
 
-static int answer(struct control_call *call, struct manager *m, const struct list_of_coming *list) {
-    usec_t now = clock_realtime();
-    json_t *next = json_array();
+/* --- jobs that hosts share: Redis is asked which hosts may begin them --- */
 
-    for (size_t i = 0; i < list->n; i++)
-        if (json_array_append_new(next, json_coming(&list->items[i], now)) < 0) {
-            json_decref(next);
-            return -ENOMEM;
+#define ASKED_MAX 100 /* jobs; the hosts of others are not known */
+
+struct next { /* one call */
+    struct manager *manager;
+    struct control_call *call; /* NULL: the client has gone */
+    json_t *items;             /* each a Coming */
+    int64_t *open_dues;        /* of each item: a turn that no host has; 0: it is none; -1: somebody has it, or nobody will */
+    size_t n_asked;            /* jobs without an answer */
+};
+
+struct asked {
+    struct next *next;
+    char job[];
+};
+
+/* Answers and frees the call. */
+static int conclude(struct next *next) {
+    json_t *list = json_array(), *item;
+    size_t i;
+    int k = 0;
+
+    json_array_foreach (next->items, i, item)
+        if (next->open_dues[i] >= 0)
+            k |= json_array_append(list, item);
+    if (!next->call || k < 0)
+        json_decref(list);
+    else
+        k = control_call_answer(next->call, json_pack("{s:i, s:s, s:b, s:o}", "schema", 1, "host",
+                                                      manager_settings(next->manager)->host, "drained",
+                                                      manager_is_drained(next->manager), "next", list));
+    json_decref(next->items);
+    free(next->open_dues);
+    free(next);
+    return k;
+}
+
+static void next_on_gone(_unused_ struct control_call *call, void *userdata) {
+    struct next *next = userdata;
+
+    next->call = NULL;
+}
+
+static int compare_hosts(const void *a, const void *b) {
+    return strcmp(a, b);
+}
+
+/* NULL: no memory. */
+static json_t *json_hosts_of(const struct store_shared *shared) {
+    json_t *hosts = json_array();
+
+    if (shared->n_hosts > 0)
+        qsort(shared->hosts, shared->n_hosts, sizeof(*shared->hosts), compare_hosts);
+    for (size_t i = 0; i < shared->n_hosts; i++)
+        if (json_array_append_new(hosts, json_string(shared->hosts[i])) < 0) {
+            json_decref(hosts);
+            return NULL;
         }
-    return control_call_answer(call, json_pack("{s:i, s:s, s:b, s:o}", "schema", 1, "host",
-                                               manager_settings(m)->host, "drained", manager_is_drained(m),
-                                               "next", next));
+    return hosts;
+}
+
+/* What Redis has counts: this host asks later than others, and may not know that the turn is over. */
+static void set_open(json_t *item, int64_t *due, const struct store_shared *shared) {
+    usec_t now = clock_realtime();
+    char begin[CLOCK_TEXT_SIZE];
+
+    for (size_t i = 0; i < shared->n_turns; i++)
+        if (shared->turns[i].due == *due) {
+            usec_t at = usec_add(now, shared->turns[i].after_usec);
+
+            (void) json_object_set_new(item, "begin", json_string(clock_format(at, begin)));
+            (void) json_object_set_new(item, "in_ms", json_integer((json_int_t) (shared->turns[i].after_usec / USEC_PER_MSEC)));
+            (void) json_object_set_new(item, "attempt", json_integer(shared->turns[i].attempt));
+            return;
+        }
+    *due = -1;
+}
+
+static void next_on_shared(int r, const struct store_shared *shared, void *userdata) {
+    _cleanup_free_ struct asked *asked = userdata;
+    struct next *next = asked->next;
+    json_t *hosts = r == 0 ? json_hosts_of(shared) : NULL, *item;
+    size_t i;
+
+    json_array_foreach (next->items, i, item) {
+        if (strcmp(json_string_value(json_object_get(item, "job")), asked->job) != 0)
+            continue;
+        if (hosts)
+            (void) json_object_set(item, "hosts", hosts);
+        if (r == 0 && next->open_dues[i] > 0)
+            set_open(item, &next->open_dues[i], shared);
+    }
+    json_decref(hosts);
+    if (--next->n_asked == 0)
+        (void) conclude(next);
+}
+
+/* Returns whether Redis was asked. */
+static bool ask(struct next *next, const char *job) {
+    struct store *s = manager_cluster_store(next->manager);
+    struct asked *asked = s ? malloc(sizeof(*asked) + strlen(job) + 1) : NULL;
+    char pool[POOL_NAME_SIZE];
+
+    if (!asked)
+        return false;
+    asked->next = next;
+    memcpy(asked->job, job, strlen(job) + 1);
+    (void) snprintf(pool, sizeof(pool), "@%s", job);
+    if (store_ask_shared(s, pool, next_on_shared, asked) == 0)
+        return true;
+    free(asked);
+    return false;
+}
+
+static int answer(struct next *next, const struct list_of_coming *list) {
+    const struct job_settings *asked[ASKED_MAX];
+    size_t n = 0;
+
+    for (size_t i = 0; i < list->n && n < ELEMENTSOF(asked); i++) {
+        const struct job_settings *job = list->items[i].settings;
+        size_t k = 0;
+
+        while (k < n && asked[k] != job)
+            k++;
+        if (k < n || job->triggers.sharing.on != JOB_ON_ANY)
+            continue;
+        asked[n++] = job;
+        next->n_asked += ask(next, job->name);
+    }
+    if (next->n_asked == 0)
+        return conclude(next);
+    control_call_keep(next->call, next_on_gone, next);
+    return 0;
+}
+
+static int begin(struct control_call *call, struct manager *m, const struct list_of_coming *list) {
+    struct next *next = calloc(1, sizeof(*next));
+    usec_t now = clock_realtime();
+    int k = 0;
+
+    if (!next)
+        return -ENOMEM;
+    *next = (struct next){.manager = m,
+                          .call = call,
+                          .items = json_array(),
+                          .open_dues = calloc(list->n + 1, sizeof(*next->open_dues))};
+    if (!next->open_dues)
+        k = -ENOMEM;
+    for (size_t i = 0; i < list->n && k == 0; i++) {
+        next->open_dues[i] = list->items[i].open_due;
+        k = json_array_append_new(next->items, json_coming(&list->items[i], now)) < 0 ? -ENOMEM : 0;
+    }
+    if (k == 0)
+        return answer(next, list);
+    json_decref(next->items);
+    free(next->open_dues);
+    free(next);
+    return k;
 }
 
 int verbs_next(struct control_call *call, json_t *params, void *userdata) {
@@ -119,7 +266,7 @@ int verbs_next(struct control_call *call, json_t *params, void *userdata) {
         return verbs_bad_request(call, "count for each of these jobs is more than %d in all", COMING_MAX);
     k = collect(call, userdata, jobs, (usec_t) from * USEC_PER_SEC, (size_t) count, &list);
     if (k == 0)
-        k = answer(call, userdata, &list);
+        k = begin(call, userdata, &list);
     free(list.items);
     return k;
 }

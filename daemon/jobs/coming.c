@@ -88,11 +88,27 @@ static void add_attempts(struct cursors *cursors, const struct job *job, usec_t 
             };
 }
 
+/* Further attempts that any host may make. */
+static void add_open_turns(struct cursors *cursors, const struct job *job, usec_t from) {
+    list_foreach (entry, &job->schedule.entries, struct due_entry, link)
+        if (entry->is_open && entry->attempt > 1 && entry->not_before > from)
+            cursors->items[cursors->n++] = (struct coming){
+                .job = job,
+                .settings = job->settings,
+                .trigger = RUN_TRIGGER_RETRY,
+                .begin_realtime = entry->not_before,
+                .attempt = entry->attempt,
+                .open_due = entry->due,
+            };
+}
+
 static size_t count_cursors(const struct job *job) {
     size_t n = 1;
 
     list_foreach (run, &job->runs, struct run, job.of_job)
         n += run->state == RUN_STATE_RETRYING;
+    list_foreach (entry, &job->schedule.entries, struct due_entry, link)
+        n += entry->is_open;
     return n;
 }
 
@@ -109,6 +125,7 @@ static int make_cursors(const struct scheduler *scheduler, const struct job *onl
         if (!only || only == scheduler->jobs[i]) {
             add_trigger(ret, scheduler->jobs[i], from, now);
             add_attempts(ret, scheduler->jobs[i], from);
+            add_open_turns(ret, scheduler->jobs[i], from);
         }
     for (size_t i = ret->n / 2 + 1; i-- > 0;)
         if (i < ret->n)

@@ -21,6 +21,7 @@ struct due_entry { /* a due time that will be begun, by a run of this id */
     /* Of a job that hosts share (turns.c): */
     bool is_open;             /* the turn had a host, or it was too early to ask: nothing is recorded of it */
     bool is_passing;          /* Redis was asked, and has not answered */
+    uint32_t attempt;         /* of an open one; 0: not known */
     usec_t not_before;        /* CLOCK_REALTIME; 0: at its time */
     struct due_missed missed; /* count 0: it will be begun; else these due times are missed, `due` is the last */
     const char *reason;       /* why, or why this host could not ask for it; static, or NULL */

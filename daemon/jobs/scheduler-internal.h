@@ -171,8 +171,8 @@ usec_t turns_next(const struct scheduler *scheduler, const struct job *job, stru
 /* -ENOMEM or another errno: they are not noted. reason: static. */
 int turns_note_missed(struct scheduler *scheduler, struct job *job, const struct due_missed *missed, const char *reason);
 void turns_note_known(struct scheduler *scheduler, const struct job *job, int64_t due);
-/* A turn that this host may ask for from then on (CLOCK_REALTIME); nothing of it is recorded. */
-void turns_add_open(struct scheduler *scheduler, struct job *job, int64_t due, usec_t not_before);
+/* A turn that this host may ask for from then on (CLOCK_REALTIME); nothing of it is recorded. attempt: 0: not known. */
+void turns_add_open(struct scheduler *scheduler, struct job *job, int64_t due, uint32_t attempt, usec_t not_before);
 void turns_drop_open(struct job *job, int64_t due); /* nobody can take it any more */
 
 /* --- turn-claim.c --- */

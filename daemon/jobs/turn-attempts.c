@@ -77,7 +77,7 @@ void turn_attempts_ask_later(struct scheduler *scheduler, struct job *job, const
     usec_t delay = usec_add(run->job.next_delay_usec, OTHERS_FIRST);
 
     if (run->job.next_attempt > 0 && run->job.turn && turns_is_shared(job))
-        turns_add_open(scheduler, job, run->job.turn->due, usec_add(now.realtime, delay));
+        turns_add_open(scheduler, job, run->job.turn->due, run->job.next_attempt, usec_add(now.realtime, delay));
 }
 
 static void log_gave_up(struct scheduler *scheduler, const struct job *job, const struct store_ended_turn *turn,

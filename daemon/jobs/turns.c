@@ -96,8 +96,8 @@ bool turns_is_asked(const struct job *job, int64_t due) {
     return false;
 }
 
-void turns_add_open(struct scheduler *scheduler, struct job *job, int64_t due, usec_t not_before) {
-    struct due_entry entry = {.due = due, .is_open = true, .not_before = not_before};
+void turns_add_open(struct scheduler *scheduler, struct job *job, int64_t due, uint32_t attempt, usec_t not_before) {
+    struct due_entry entry = {.due = due, .is_open = true, .attempt = attempt, .not_before = not_before};
 
     if (turns_is_asked(job, due) || id_make(entry.run) < 0)
         return;
@@ -132,7 +132,7 @@ void scheduler_turn_opened(struct scheduler *scheduler, const struct store_open_
     schedule_format(job->schedule.zone->zone, turn->due, due);
     event_emit(scheduler->runs->events, &e,
                "any host may take attempt %" PRIu32 " of %s for %s: %s", turn->attempt, job->name, due, turn->why);
-    turns_add_open(scheduler, job, turn->due, usec_add(now.realtime, turn->after_usec));
+    turns_add_open(scheduler, job, turn->due, turn->attempt, usec_add(now.realtime, turn->after_usec));
 }
 
 /* --- asking --- */
@@ -307,9 +307,11 @@ static void log_ahead(struct scheduler *scheduler, const struct run *run, usec_t
 }
 
 static void ask_again(struct scheduler *scheduler, struct job *job, const struct run *run,
-                      usec_t not_before) {
+                      const struct store_turn_answer *answer, struct run_time now) {
+    usec_t not_before = usec_add(now.realtime, answer->after_usec);
+
     due_marks_put_run(scheduler, job, run->id, NULL);
-    turns_add_open(scheduler, job, run->job.turn->due, not_before);
+    turns_add_open(scheduler, job, run->job.turn->due, answer->attempt, not_before);
 }
 
 void scheduler_turn_refused(struct scheduler *scheduler, struct run *run,
@@ -334,10 +336,10 @@ void scheduler_turn_refused(struct scheduler *scheduler, struct run *run,
         break;
     case STORE_TURN_EARLY:
         log_ahead(scheduler, run, answer->after_usec, now);
-        ask_again(scheduler, job, run, usec_add(now.realtime, answer->after_usec));
+        ask_again(scheduler, job, run, answer, now);
         return;
     case STORE_TURN_LATER:
-        ask_again(scheduler, job, run, usec_add(now.realtime, answer->after_usec));
+        ask_again(scheduler, job, run, answer, now);
         return;
     }
     note_decided(scheduler, job, due, run->id);

@@ -5,19 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+#include "store/redis/store-redis.h"
+
 /* NULL: nothing is known. */
 static const char *known(const char *text) {
     return *text == '\0' || strcmp(text, "-") == 0 ? NULL : text;
 }
 
 static int parse_delay(const struct reply_line *line, enum store_turn turn, struct store_turn_answer *ret) {
-    enum { DELAY = 3 };
-    uint64_t ms;
+    enum { DELAY = 3, ATTEMPT };
+    uint64_t ms, attempt;
 
     if (reply_line_u64(line, DELAY, &ms) < 0)
         return -EBADMSG;
     ret->turn = turn;
     ret->after_usec = ms * USEC_PER_MSEC;
+    if (reply_line_u64(line, ATTEMPT, &attempt) == 0 && attempt <= UINT32_MAX)
+        ret->attempt = (uint32_t) attempt;
     return 0;
 }
 
@@ -137,6 +142,59 @@ int ended_turns_parse(const struct redisReply *reply, struct store_ended_turns *
 void ended_turns_done(struct store_ended_turns *ended) {
     free(ended->turns);
     free(ended->runs);
+}
+
+/* --- hosts --- */
+
+static int parse_shared_turn(const struct redisReply *turn, struct store_shared_turn *ret) {
+    enum { DUE, ATTEMPT, DELAY };
+    struct store_open_turn open;
+    uint64_t due, attempt, delay;
+    int r = -EBADMSG;
+
+    if (reply_u64(reply_at(turn, DUE), &due) == 0 && reply_u64(reply_at(turn, ATTEMPT), &attempt) == 0 &&
+        reply_u64(reply_at(turn, DELAY), &delay) == 0)
+        r = open_turn_make(NULL, due, attempt, delay, "retry", &open);
+    if (r == 0)
+        *ret = (struct store_shared_turn) {.due = open.due, .attempt = open.attempt, .after_usec = open.after_usec};
+    return r;
+}
+
+/* {'ok', epoch, 0, {host, version, ...}, {{due, attempt, ms}, ...}} */
+int shared_parse(const struct redisReply *reply, struct store_shared *ret) {
+    enum { HOSTS = 3, TURNS };
+    const struct redisReply *hosts = reply_at(reply, HOSTS), *turns = reply_at(reply, TURNS);
+    struct store_shared shared = {};
+    size_t n_words;
+    int r = 0;
+
+    if (reply_count(hosts, &n_words) < 0 || n_words % 2 != 0 || reply_count(turns, &shared.n_turns) < 0)
+        return -EBADMSG;
+    shared.hosts = calloc(n_words / 2 + 1, sizeof(*shared.hosts));
+    shared.turns = calloc(shared.n_turns + 1, sizeof(*shared.turns));
+    if (!shared.hosts || !shared.turns)
+        r = -ENOMEM;
+    for (size_t i = 0; r == 0 && i < n_words; i += 2) {
+        const char *version = reply_text(reply_at(hosts, i + 1)), *drained = version ? strstr(version, STORE_REDIS_DRAINED) : NULL;
+
+        if (!version || reply_copy(reply_at(hosts, i), shared.hosts[shared.n_hosts], sizeof(*shared.hosts)) < 0 ||
+            !name_is_valid(shared.hosts[shared.n_hosts]))
+            r = -EBADMSG;
+        else if (!drained || strcmp(drained, STORE_REDIS_DRAINED) != 0)
+            shared.n_hosts++;
+    }
+    for (size_t i = 0; r == 0 && i < shared.n_turns; i++)
+        r = parse_shared_turn(reply_at(turns, i), &shared.turns[i]);
+    if (r == 0)
+        *ret = shared;
+    else
+        shared_done(&shared);
+    return r;
+}
+
+void shared_done(struct store_shared *shared) {
+    free(shared->hosts);
+    free(shared->turns);
 }
 
 /* --- open --- */

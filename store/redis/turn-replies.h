@@ -31,6 +31,10 @@ int pass_reply_parse(const struct redisReply *reply);
 int ended_turns_parse(const struct redisReply *reply, struct store_ended_turns *ret);
 void ended_turns_done(struct store_ended_turns *ended);
 
+/* The answer to `hosts`. 0: *ret is to be freed by shared_done(); -ENOMEM, -EBADMSG. */
+int shared_parse(const struct redisReply *reply, struct store_shared *ret);
+void shared_done(struct store_shared *shared);
+
 /* One open turn, as numbers of a push or a reply. 0 or -EBADMSG. */
 int open_turn_make(const char *pool, uint64_t due, uint64_t attempt, uint64_t delay_ms, const char *why,
                    struct store_open_turn *ret);

@@ -259,14 +259,14 @@ int turns_pass(struct store *base, const struct store_pass *what, store_reply_fn
 
 void turns_reset(struct store_redis *store) {
     store->turns.looked = 0;
-    turn_stops_reset(store);
+    turn_questions_reset(store);
     list_foreach_safe (pass, &store->turns.passes, struct turn_pass, link)
         pass_answer(pass, -ENOTCONN);
 }
 
 void turns_init(struct store_redis *store) {
     list_init(&store->turns.passes);
-    list_init(&store->turns.stops);
+    list_init(&store->turns.questions);
 }
 
 void turns_done(struct store_redis *store) {

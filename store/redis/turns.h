@@ -13,13 +13,13 @@ struct store_redis;
 
 struct turns {
     struct list passes; /* struct turn_pass: on their way */
-    struct list stops;  /* struct turn_stop: likewise */
+    struct list questions; /* struct turn_question: likewise */
     usec_t looked; /* boottime of the last look for open turns; 0: not on this connection */
 };
 
 void turns_init(struct store_redis *store);
 void turns_done(struct store_redis *store);
-/* The connection is closed: what was not answered is sent again, but for passes and stops, which fail. */
+/* The connection is closed: what was not answered is sent again, but for passes and questions, which fail. */
 void turns_reset(struct store_redis *store);
 /* The host has lost its session, and with it this turn. */
 void turns_lose(struct claim_entry *entry);
@@ -58,6 +58,7 @@ void turns_give_back(struct store *base, struct claim *claim, uint32_t attempt, 
 int turns_pass(struct store *base, const struct store_pass *pass, store_reply_fn fn, void *userdata);
 void turns_remember(struct store *base, const char *pool, int64_t due);
 
-/* --- turn-stops.c --- */
-int turn_stops_send(struct store *base, const char *pool, store_ended_turns_fn fn, void *userdata);
-void turn_stops_reset(struct store_redis *store); /* the connection is closed: they fail */
+/* --- turn-questions.c --- */
+int turn_questions_stop(struct store *base, const char *pool, store_ended_turns_fn fn, void *userdata);
+int turn_questions_ask(struct store *base, const char *pool, store_shared_fn fn, void *userdata);
+void turn_questions_reset(struct store_redis *store); /* the connection is closed: they fail */

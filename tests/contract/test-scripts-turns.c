@@ -148,7 +148,7 @@ static void test_given_back(void) {
     EXPECT(turned("s2", "commit b - -"), "ok $ 0");
     EXPECT(turned("s2", "back b 2 60000 r-b"), "ok $ 0 * *"); /* it failed */
     EXPECT(turned("s2", "back b 2 60000 r-b"), "ok $ 0");
-    EXPECT(turn("s1", "c", due_in(-9)), "later $ 0 *");
+    EXPECT(turn("s1", "c", due_in(-9)), "later $ 0 * 2");
     CU_ASSERT(script_number(3) > 50000 && script_number(3) <= 60000);
     EXPECT(turn("s1", "c", due_in(-8)), "ok $ 0 H * 1 - [* 2 r-b]"); /* the chain is superseded */
     EXPECT(turn("s2", "d", due_in(-9)), "taken $ 0 * s1");
@@ -235,6 +235,20 @@ static void test_missed(void) {
     EXPECT(script_sayf("turned s2 1 $ pass @b %" PRIu64 " m2", due_in(-30)), "missed $ 0 *");
     EXPECT(script_sayf("turned s1 1 $ pass @b %" PRIu64 " m3", due_in(-30)), "taken $ 0 * s2");
     EXPECT(turn("s1", "b", due_in(-60)), "taken $ 0 * s2");
+    end();
+}
+
+/* For `berth next`. */
+static void test_hosts(void) {
+    begin();
+    EXPECT(turned("s2", "hosts @b"), "ok $ 0 [s1 * s2 *] []");
+    EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
+    EXPECT(turned("s1", "back a 2 60000 r-a"), "ok $ 0 * *");
+    EXPECT(turned("s2", "hosts @b"), "ok $ 0 [s1 * s2 *] [[* 2 *]]");
+    EXPECT(turned("s2", "stop @b"), "ok $ 0 [[* 2 r-a]] []");
+    EXPECT(script_say("bye s2 1"), "ok *");
+    EXPECT(turned("s1", "hosts @b"), "ok $ 0 [s1 *] []");
+    EXPECT(turned("s1", "hosts @c"), "ok $ 0 [] []");
     end();
 }
 
@@ -345,6 +359,7 @@ static CU_TestInfo tests[] = {
     {"turns: given back at once", test_given_back_at_once},
     {"turns: hosts receive those that open", test_pushes},
     {"turns: ended by an operator", test_ended},
+    {"turns: hosts that may begin a job", test_hosts},
     {"turns: missed due times", test_missed},
     {"turns: a new epoch", test_epochs},
     {"turns: a sync without the run", test_forgotten},

@@ -108,6 +108,36 @@ static void test_pass(void) {
     bed_done(&b);
 }
 
+static void on_shared(int r, const struct store_shared *shared, void *userdata) {
+    CU_ASSERT((r == 0) == (shared != NULL));
+    *(int *) userdata = r == 0 ? (int) shared->n_hosts : r;
+}
+
+static void test_hosts(void) {
+    struct bed b;
+
+    if (!bed_init(&b, redis_bed_fixture(2), pools, ELEMENTSOF(pools)) || !bed_start(&b))
+        return;
+    for (enum fault_kind kind = FAULT_MEMORY; kind <= FAULT_ZEROED_MEMORY; kind++) {
+        bool is_met = true;
+
+        for (unsigned from = 1; is_met; from++) {
+            int done = NO_REPLY, r;
+
+            fault_begin(kind, from, 1);
+            r = store_ask_shared(b.stores[1], "@j", on_shared, &done);
+            if (r == 0)
+                BED_UNTIL(&b, done != NO_REPLY);
+            is_met = fault_end();
+            CU_ASSERT(is_met || (r == 0 && done == 2));
+            CU_ASSERT(done == 2 || done < 0 || r < 0);
+            BED_UNTIL(&b, bed_all_ready(&b));
+            CU_ASSERT_FATAL(from < ROUNDS_MAX);
+        }
+    }
+    bed_done(&b);
+}
+
 static void on_ended(int r, const struct store_ended_turns *ended, void *userdata) {
     CU_ASSERT((r == 0) == (ended != NULL));
     *(int *) userdata = r == 0 ? (int) ended->n_turns : r;
@@ -222,6 +252,7 @@ static CU_TestInfo tests[] = {
     {"taken, committed, given back", test_memory},
     {"taken, committed, given back: zeroed memory", test_zeroed_memory},
     {"passed", test_pass},
+    {"hosts", test_hosts},
     {"stop", test_stop},
     {"remembered", test_remembered},
     {"a reply is lost", test_reply_lost},

@@ -93,6 +93,18 @@ static void parse_ended(const redisReply *reply) {
     ended_turns_done(&ended);
 }
 
+static void parse_shared(const redisReply *reply) {
+    struct store_shared shared;
+
+    if (shared_parse(reply, &shared) < 0)
+        return;
+    for (size_t i = 0; i < shared.n_hosts; i++)
+        FUZZ_ASSERT(name_is_valid(shared.hosts[i]));
+    for (size_t i = 0; i < shared.n_turns; i++)
+        FUZZ_ASSERT(shared.turns[i].attempt > 0);
+    shared_done(&shared);
+}
+
 static void parse_turn_replies(const redisReply *reply) {
     struct turn_reply turn;
     struct reply_line line;
@@ -102,6 +114,7 @@ static void parse_turn_replies(const redisReply *reply) {
     (void) pass_reply_parse(reply);
     parse_superseded(reply);
     parse_ended(reply);
+    parse_shared(reply);
     if (look_reply_parse(reply) < 0)
         return;
     for (size_t k = 0; k < look_reply_jobs(reply); k++) {

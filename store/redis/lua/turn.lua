@@ -13,7 +13,7 @@
 --         of a further attempt the word of the host that made the one before; or {that line, {due, attempt, chain}, ...}: open turns
 --         that this one supersedes
 --       taken epoch 0 mark host: decided before;  skipped epoch 0 overlap run host, or skipped epoch 0 queue-full pool -
---       later epoch 0 ms: open, but not yet;  early epoch 0 ms: more than 60 s ahead of Redis's clock;  grace epoch 0
+--       later epoch 0 ms attempt: open, but not yet;  early epoch 0 ms: more than 60 s ahead of Redis's clock;  grace epoch 0
 --       {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  about 20 calls
 local call, meta = redis.call, KEYS[1]
@@ -51,7 +51,7 @@ if early > 0 then return line_of('early', epoch, 0, fmt(early)) end
 local open, mark = read_open(job), mark_of(job)
 local turn = open[due]
 if turn and tonumber(turn.not_before) > now() then
-    return line_of('later', epoch, 0, fmt(math.ceil((tonumber(turn.not_before) - now()) / 1000)))
+    return line_of('later', epoch, 0, fmt(math.ceil((tonumber(turn.not_before) - now()) / 1000)), turn.attempt)
 end
 if not turn and not is_start and tonumber(due) <= mark then
     local decided_due, by, how, host = string.match(call('HGET', open_of(job), 'last') or '', '^(%d+) (%S+) (%a) (%S+)$')

@@ -15,13 +15,15 @@
 --       stop JOB                 every open turn of the job is over. Reply: {'ok', epoch, 0, {{due, attempt, chain}, ...}, {{run, host,
 --                                held(0|1)}, ...}}: these turns, and 16 each at most of the claims that other sessions hold of it and that
 --                                wait;  grace epoch 0: not all hosts have reported what they have of it
+--       hosts JOB                Reply: {'ok', epoch, 0, {host, version, ...}, {{due, attempt, ms}, ...}}: sessions that define the job, 100 at
+--                                most, and its open turns
 --       look JOB...              Reply: {'ok', epoch, 0, {job, mark, {due, attempt, ms, chain, why}, ...}, ...}: open turns of these jobs, and
 --                                the marks. Once a lease, because a host may not take the turns of which it was notified
 --       report CLAIM STATE JOB DUE ATTEMPT AGAIN CHAIN ...    after a sync: turns of this session, 100 at most. Reply: ok epoch 0
 --       marks JOB DUE ...        after a sync: the latest due times that this host knows to be decided, 200 at most. Reply: ok epoch 0
 --       {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  commit: 5 calls; over: that of release and 3; back: 3 more for each session that defines the job; stop: 6, one more for each
---       open turn and 2 for each claim
+--       open turn and 2 for each claim; hosts: 3
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
 local s, own_connection, own_epoch, what, c = unpack(ARGV, 1, 5)
@@ -101,6 +103,23 @@ function verbs.pass()
     return line_of('missed', fmt(mark))
 end
 
+-- Returns in how many ms an open turn may be taken.
+local function ms_until(open)
+    return fmt(math.max(0, math.ceil((tonumber(open.not_before) - now()) / 1000)))
+end
+
+local HOSTS = 100 -- sessions that `hosts` names
+
+function verbs.hosts()
+    local hosts, turns, sessions = {}, {}, call('ZRANGE', at .. 'pool:' .. c .. ':limits', 0, HOSTS - 1)
+    for _, record in ipairs(#sessions > 0 and call('HMGET', at .. 'sessions', unpack(sessions)) or {}) do
+        local host, version = string.match(record or '', '^(%S+) %S+ (%S+)')
+        if host then hosts[#hosts + 1], hosts[#hosts + 2] = host, version end
+    end
+    for due, o in pairs(read_open(c)) do turns[#turns + 1] = {due, o.attempt, ms_until(o)} end
+    return {'ok', epoch, 0, hosts, turns}
+end
+
 local STOPS = 16 -- claims of a kind that `stop` names
 
 function verbs.stop()
@@ -130,7 +149,7 @@ function verbs.look()
     for i = 5, #ARGV do
         local of_job = {ARGV[i], fmt(mark_of(ARGV[i]))}
         for due, o in pairs(read_open(ARGV[i])) do
-            of_job[#of_job + 1] = {due, o.attempt, fmt(math.max(0, math.ceil((tonumber(o.not_before) - now()) / 1000))), o.chain, o.why}
+            of_job[#of_job + 1] = {due, o.attempt, ms_until(o), o.chain, o.why}
         end
         list[#list + 1] = of_job
     end

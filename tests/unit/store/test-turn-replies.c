@@ -207,6 +207,41 @@ static void test_forged_ended(void) {
     }
 }
 
+static void test_shared(void) {
+    redisReply *reply = parse("*5\r\n" HEAD "*4\r\n$3\r\nant\r\n$1\r\n1\r\n$3\r\nbee\r\n$9\r\n1,drained\r\n"
+                              "*1\r\n*3\r\n$2\r\n60\r\n$1\r\n2\r\n$1\r\n5\r\n");
+    struct store_shared shared;
+
+    TEST_INT(shared_parse(reply, &shared), 0);
+    TEST_INT(shared.n_hosts, 1);
+    TEST_STRING(shared.hosts[0], "ant");
+    TEST_INT(shared.n_turns, 1);
+    TEST_INT(shared.turns[0].due, 60);
+    TEST_INT(shared.turns[0].attempt, 2);
+    TEST_INT(shared.turns[0].after_usec, 5000);
+    shared_done(&shared);
+    freeReplyObject(reply);
+}
+
+static void test_forged_shared(void) {
+    static const char *const forged[] = {
+        "*4\r\n" HEAD "*0\r\n",
+        "*5\r\n" HEAD "*1\r\n$3\r\nant\r\n*0\r\n",
+        "*5\r\n" HEAD "*2\r\n$1\r\n/\r\n$1\r\n1\r\n*0\r\n",
+        "*5\r\n" HEAD "*2\r\n$3\r\nant\r\n*0\r\n*0\r\n",
+        "*5\r\n" HEAD "*0\r\n*1\r\n*2\r\n$2\r\n60\r\n$1\r\n2\r\n",
+        "*5\r\n" HEAD "*0\r\n*1\r\n*3\r\n$2\r\n60\r\n$1\r\n0\r\n$1\r\n5\r\n",
+    };
+
+    for (size_t i = 0; i < ELEMENTSOF(forged); i++) {
+        redisReply *reply = parse(forged[i]);
+        struct store_shared shared;
+
+        TEST_INT(shared_parse(reply, &shared), -EBADMSG);
+        freeReplyObject(reply);
+    }
+}
+
 static CU_TestInfo tests[] = {
     {"turns", test_turns},
     {"passes", test_passes},
@@ -215,6 +250,8 @@ static CU_TestInfo tests[] = {
     {"superseded", test_superseded},
     {"ended", test_ended},
     {"forged ended", test_forged_ended},
+    {"shared", test_shared},
+    {"forged shared", test_forged_shared},
     CU_TEST_INFO_NULL,
 };
 
