@@ -230,6 +230,9 @@ static void test_impossible(void) {
     set(&facts.pools,
         "{'pools': [{'name': 'db', 'limit': 5, 'configured': 3, 'queue': [" WAITER("5", "1", "5") "]}]}");
     finds_nothing(doctor_impossible); /* an override allows it */
+    set(&facts.pools,
+        "{'pools': [{'name': 'db', 'limit': 0, 'configured': 5, 'queue': [" WAITER("5", "0", "5") "]}]}");
+    finds_nothing(doctor_impossible); /* this host declares it */
 }
 
 /* 95 of 100 runs waited for 10 s at most. */
@@ -248,7 +251,9 @@ static void test_long_queue(void) {
     set(&facts.pools, QUEUE("100001"));
     finds(doctor_long_queue, SEVERITY_WARN,
           "db: big on bee waits for 1m40s; most runs of this host waited at most 10s");
-    set(&facts.metrics, WAITS("2, 0")); /* too few to know */
+    set(&facts.metrics, /* too few to know */
+        "{'metrics': {'berth_wait_seconds': [{'labels': {'pool': 'db'}, 'bounds': [1, 10], 'counts': [9, 0, "
+        "0]}]}}");
     finds_nothing(doctor_long_queue);
     set(&facts.metrics, WAITS("1000, 0"));
     set(&facts.pools, QUEUE("60000")); /* ten times as long, but short */

@@ -47,6 +47,7 @@ static void begin(void) {
 
 static void end(void) {
     (void) setenv("PATH", old_path, 1);
+    facts.settings = NULL; /* of a test's own */
     report_done(&report);
     facts_done(&facts);
     place_remove(root);
@@ -154,7 +155,6 @@ static void test_state_error(void) {
     facts.jobs = json_loads("{\"state_error\": \"Read-only file system\"}", 0, NULL);
     finds(doctor_files, SEVERITY_WARN,
           "berthd cannot use its state directory /var/lib/berth: Read-only file system");
-    facts.settings = NULL;
 }
 
 /* What another user owns, in a folder of root's. */
@@ -170,7 +170,6 @@ static void test_owner(void) {
     finds_nothing(doctor_files);
     TEST_INT(chown(at("/run/other/runner"), 65534, 65534), 0);
     finds(doctor_files, SEVERITY_CRIT, at("/run/other/runner belongs to user 65534 instead of 0"));
-    facts.settings = NULL;
 }
 
 int main(int argc, char **argv) {
