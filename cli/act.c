@@ -10,6 +10,10 @@
 #include "cli/format.h"
 #include "cli/verbs.h"
 
+static bool is_unknown(const char *error) {
+    return strcmp(error, "io.berth.NoSuchRun") == 0 || strcmp(error, "io.berth.NoSuchJob") == 0;
+}
+
 /* Asks what the names mean. Returns 0, or an exit status whose reason was printed: also which other host
  * has a run. */
 static int ask_names(json_t *list, json_t *set, json_t **ret) {
@@ -18,7 +22,7 @@ static int ask_names(json_t *list, json_t *set, json_t **ret) {
 
     if (r < 0)
         return client_explain_errno(r);
-    if (reply.error && cluster_say_where(format_get_text(reply.params, "name")))
+    if (reply.error && is_unknown(reply.error) && cluster_say_where(format_get_text(reply.params, "name")))
         return EXIT_UNKNOWN_NAME;
     if (!reply.error)
         *ret = json_incref(json_object_get(reply.params, "found"));
