@@ -101,7 +101,7 @@ on ant berth pools
 [ "$(on dog berth pools --json db | tr -d ' \n' | sed 's/.*"used":\([0-9]*\).*/\1/')" = 0 ]
 
 # Another server in its place, empty: a new epoch, its grace, and everything goes on.
-on redis redis-cli --user berth --pass secret --no-auth-warning ping 2>&1 | grep -q NOPERM
+on redis redis-cli --user berth --pass secret --no-auth-warning dbsize 2>&1 | grep -q NOPERM
 script redis <<'END'
     pid=$(pgrep -f '^redis-server')
     kill "$pid"
