@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/client/metrics-text.h"
 #include "base/file.h"
 #include "cli/client.h"
-#include "cli/metrics-text.h"
 #include "cli/verbs.h"
 
 static bool means_away(int error) {

@@ -15,6 +15,7 @@ base/process        base
 base/journal        base
 base/schedule       base
 base/json           base base/schedule
+base/client         base
 conf                base base/process base/schedule conf/syntax
 conf/syntax         base conf
 store               base base/journal
@@ -28,7 +29,7 @@ daemon/executor     base base/journal base/process conf store daemon
 daemon/adhoc        base base/journal base/process conf store daemon
 daemon/api          base base/json base/journal base/schedule conf store daemon
 runner              base base/journal base/process conf
-cli                 base base/journal base/json base/schedule conf cli/run
+cli                 base base/client base/journal base/json base/schedule conf cli/run
 cli/explain         base cli
 cli/history         base base/journal base/json cli
 cli/run             base base/process conf cli
@@ -77,7 +78,7 @@ done <<EOF
 confuse conf/syntax/parser*
 hiredis store/redis/client/*
 openssl store/redis/client/tls*
-jansson base/json/* daemon/api/* cli/*
+jansson base/client/* base/json/* daemon/api/* cli/*
 systemd/sd-journal base/journal/*.c
 systemd/sd-daemon daemon/service.c runner/main.c base/activation.c
 libsmartcols cli/table*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One connection to berthd: framing, passed descriptors, blocking or on an event loop. */
-#include "cli/client.h"
+#include "base/client/client.h"
 
 #include <errno.h>
 #include <poll.h>

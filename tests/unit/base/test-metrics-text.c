@@ -2,7 +2,7 @@
 
 /* Metrics as text: both formats, histograms, what is escaped, numbers. */
 
-#include "cli/metrics-text.h"
+#include "base/client/metrics-text.h"
 
 #include <stdlib.h>
 #include <string.h>

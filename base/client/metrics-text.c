@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "cli/metrics-text.h"
+#include "base/client/metrics-text.h"
 
 #include <math.h>
 #include <string.h>
