@@ -128,8 +128,8 @@ int manager_stop_target(struct manager *m, const char *target, size_t *ret_n);
 typedef void (*manager_stopped_fn)(int r, const char *job, const struct store_ended_turns *ended, void *userdata);
 int manager_stop_turns(struct manager *m, const char *job, manager_stopped_fn fn, void *userdata);
 /* Takes nothing new on this host until undrained, also after a restart of berthd; what waits is withdrawn, what runs goes on. */
-int manager_drain(struct manager *m, uid_t uid /* the caller's */);
-int manager_undrain(struct manager *m, uid_t uid);
+int manager_drain(struct manager *m, uid_t uid /* the caller's */, const char *on_behalf /* or NULL */);
+int manager_undrain(struct manager *m, uid_t uid, const char *on_behalf);
 bool manager_is_drained(const struct manager *m);
 bool manager_is_idle(const struct manager *m); /* no run waits or has a process; that is not known while recovering */
 struct manager_idle_watch {

@@ -74,7 +74,7 @@ static int set_drained(struct manager *m, bool drained) {
     return k;
 }
 
-int manager_drain(struct manager *m, uid_t uid) {
+int manager_drain(struct manager *m, uid_t uid, const char *on_behalf) {
     int k;
 
     if (m->drained)
@@ -87,7 +87,7 @@ int manager_drain(struct manager *m, uid_t uid) {
         (void) state_set_drained(&m->state, false);
         return k;
     }
-    event_emit(m->events, &(struct event){.type = EVENT_DRAINED, .caller.has_uid = true, .caller.uid = uid},
+    event_emit(m->events, &(struct event){.type = EVENT_DRAINED, .caller = {.has_uid = true, .uid = uid, .on_behalf = on_behalf}},
                "this host is drained: it takes nothing new until `berth undrain`");
     run_table_foreach (r, &m->runs, RUN_STATE_PENDING, RUN_STATE_WAITING)
         manager_run_withdraw(r, RUN_RESULT_STOPPED, "drained");
@@ -95,7 +95,7 @@ int manager_drain(struct manager *m, uid_t uid) {
     return 0;
 }
 
-int manager_undrain(struct manager *m, uid_t uid) {
+int manager_undrain(struct manager *m, uid_t uid, const char *on_behalf) {
     int k;
 
     if (!m->drained)
@@ -105,7 +105,7 @@ int manager_undrain(struct manager *m, uid_t uid) {
         k = set_drained(m, false);
     if (k < 0)
         return k;
-    event_emit(m->events, &(struct event){.type = EVENT_UNDRAINED, .caller.has_uid = true, .caller.uid = uid},
+    event_emit(m->events, &(struct event){.type = EVENT_UNDRAINED, .caller = {.has_uid = true, .uid = uid, .on_behalf = on_behalf}},
                "this host takes work again");
     if (m->phase == MANAGER_PHASE_READY)
         scheduler_start(m->scheduler, manager_now());

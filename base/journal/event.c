@@ -91,6 +91,8 @@ static void fields_fill(struct fields *f, struct events *e, const struct event *
     fields_add_number(f, event->exit.has_code, "BERTH_EXIT_CODE", (uint64_t) event->exit.code);
     fields_add_number(f, event->exit.has_signal, "BERTH_SIGNAL", (uint64_t) event->exit.signal);
     fields_add_number(f, event->caller.has_uid, "BERTH_UID", event->caller.uid);
+    fields_add(f, "BERTH_ON_BEHALF", event->caller.on_behalf);
+    fields_add(f, "BERTH_METHOD", event->caller.method);
     fields_add(f, "BERTH_TRIGGER", event->origin.trigger);
     fields_add(f, "BERTH_DUE", event->origin.due);
     fields_add_number(f, event->origin.attempt > 0, "BERTH_ATTEMPT", event->origin.attempt);

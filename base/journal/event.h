@@ -51,6 +51,7 @@ struct event { /* a field that is NULL or 0 is left out, unless it has a has_...
     struct {                       /* of `berth run`, which sees the result: no warning is needed */
         bool is_there, has_uid;
         unsigned uid;
+        const char *on_behalf, *method; /* of a call that changes something: for whom, which */
     } caller;
     usec_t head_start_usec;
     bool continues;                /* on-lease-lost = "continue" */

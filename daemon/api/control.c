@@ -110,6 +110,10 @@ int control_call_refuse(struct control_call *call, enum right right, const char 
                                         call->method ? call->method->verb : "berth", ": ", text));
 }
 
+const struct control_method *control_call_method(const struct control_call *call) {
+    return call->method;
+}
+
 bool control_call_wants_more(const struct control_call *call) {
     return call->more;
 }

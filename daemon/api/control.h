@@ -31,6 +31,7 @@ struct control_method {
     control_method_fn fn;
     enum right right;      /* that the caller needs; others get io.berth.NotAllowed. A oneway call with RIGHT_LOOK changes nothing and is not run */
     const char *verb;      /* of `berth`: begins the text of a refusal */
+    bool changes;          /* takes the parameter on_behalf, and is recorded: verbs-change.c */
 };
 
 struct control_service {
@@ -80,6 +81,8 @@ int control_call_refuse(struct control_call *call, enum right right, const char 
 /* Stores the caller, for rights_*(); without memory, one without supplementary groups. Freed with
  * caller_done(). */
 void control_call_get_caller(const struct control_call *call, struct caller *ret);
+/* Returns the method of the call; not for those of org.varlink.service. */
+const struct control_method *control_call_method(const struct control_call *call);
 bool control_call_wants_more(const struct control_call *call);
 const struct peer *control_call_peer(const struct control_call *call);
 /* Returns how many clients are connected. */

@@ -93,7 +93,7 @@ static struct store *store_of_pool(struct manager *m, const char *pool) {
     return p && p->scope == POOL_SCOPE_HOST ? manager_host_store(m) : manager_cluster_store(m);
 }
 
-static int override(struct control_call *call, struct manager *m, const struct store_override *o) {
+static int override(struct control_call *call, struct manager *m, const json_t *params, const struct store_override *o) {
     struct store *s = store_of_pool(m, o->pool);
     struct act *act = NULL;
     int k;
@@ -104,6 +104,7 @@ static int override(struct control_call *call, struct manager *m, const struct s
         return verbs_refused(call, MANAGER_E_RECOVERING);
     if (!s)
         return verbs_no_such_pool(call, m, o->pool);
+    verbs_record(call, m, params, &(struct change){.pool = o->pool, .reason = o->reason});
     k = act_new(&act, call, m, false, o->pool);
     return k < 0 ? k : act_begin(act, store_override(s, o, act_on_reply, act));
 }
@@ -128,7 +129,7 @@ int verbs_set_limit(struct control_call *call, json_t *params, void *userdata) {
         return k;
     o.limit = (uint32_t) limit;
     o.for_usec = duration_of(for_ms);
-    return override(call, userdata, &o);
+    return override(call, userdata, params, &o);
 }
 
 int verbs_clear_limit(struct control_call *call, json_t *params, void *userdata) {
@@ -138,7 +139,7 @@ int verbs_clear_limit(struct control_call *call, json_t *params, void *userdata)
 
     if (k != 0)
         return k;
-    return override(call, userdata, &o);
+    return override(call, userdata, params, &o);
 }
 
 int verbs_pause(struct control_call *call, json_t *params, void *userdata) {
@@ -154,7 +155,7 @@ int verbs_pause(struct control_call *call, json_t *params, void *userdata) {
     if (k != 0)
         return k;
     o.for_usec = duration_of(for_ms);
-    return override(call, userdata, &o);
+    return override(call, userdata, params, &o);
 }
 
 int verbs_resume(struct control_call *call, json_t *params, void *userdata) {
@@ -164,7 +165,7 @@ int verbs_resume(struct control_call *call, json_t *params, void *userdata) {
 
     if (k != 0)
         return k;
-    return override(call, userdata, &o);
+    return override(call, userdata, params, &o);
 }
 
 /* --- claims and grace --- */
@@ -199,6 +200,7 @@ int verbs_revoke(struct control_call *call, json_t *params, void *userdata) {
         s = manager_host_store(m);
     if (!s)
         return control_call_error(call, "io.berth.NoSuchClaim", json_pack("{s:s}", "name", claim));
+    verbs_record(call, m, params, &(struct change){.run = claim, .reason = reason});
     k = act_new(&act, call, m, true, claim);
     return k < 0 ? k : act_begin(act, store_revoke(s, claim, reason, act_on_reply, act));
 }
@@ -213,6 +215,7 @@ int verbs_end_grace(struct control_call *call, json_t *params, void *userdata) {
         return k;
     if (!s)
         return verbs_bad_request(call, "no grace period without Redis: the config has no redis section");
+    verbs_record(call, m, params, &(struct change){});
     k = act_new(&act, call, m, false, "");
     return k < 0 ? k : act_begin(act, store_end_grace(s, act_on_reply, act));
 }

@@ -35,7 +35,7 @@ int verbs_drain(struct control_call *call, json_t *params, void *userdata) {
 
     if (k != 0)
         return k;
-    k = manager_drain(m, control_call_peer(call)->uid);
+    k = manager_drain(m, control_call_peer(call)->uid, verbs_on_behalf(params));
     if (k < 0)
         return k;
     if (!wait || manager_is_idle(m))
@@ -55,6 +55,6 @@ int verbs_undrain(struct control_call *call, json_t *params, void *userdata) {
 
     if (k != 0)
         return k;
-    k = manager_undrain(userdata, control_call_peer(call)->uid);
+    k = manager_undrain(userdata, control_call_peer(call)->uid, verbs_on_behalf(params));
     return k < 0 ? k : control_call_reply(call, NULL);
 }

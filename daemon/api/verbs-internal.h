@@ -15,6 +15,7 @@
  *     verbs-events.c  Events: the latest events and those that follow
  *     verbs-find.c    Find: names that people type
  *     verbs-act.c     SetLimit and others: answered when a store has changed
+ *     verbs-change.c  who asked for a change
  *     verbs-start.c   Start, Await: the end of a run
  *     verbs-drain.c   Drain, Undrain
  *     verbs-hold.c    Hold, Started, Ended: one `berth run` */
@@ -27,6 +28,7 @@
 #include "daemon/manager.h"
 
 #define VERBS_TEXT_MAX 200 /* bytes of a reason */
+#define ON_BEHALF_MAX 64
 #define VERBS_MSEC_MAX ((json_int_t) 3650 * 24 * 3600 * 1000)
 
 #define _cleanup_json_ _cleanup_(json_decrefp)
@@ -46,7 +48,8 @@ struct param {
 
 enum { VERBS_ANSWERED = 1 }; /* the call was answered with an error and is gone */
 
-/* Returns 0, VERBS_ANSWERED (InvalidParameter, with the name), or a negative errno. */
+/* Returns 0, VERBS_ANSWERED (InvalidParameter, with the name), or a negative errno. A method that changes something also takes
+ * on_behalf: 1 to 64 printable characters. */
 int params_read(struct control_call *call, json_t *params, const struct param *table, size_t n);
 /* Return 0 or VERBS_ANSWERED (BadRequest). Names follow berth.conf(5), reasons are one line. text may be
  * NULL. */
@@ -54,6 +57,17 @@ int params_check_name(struct control_call *call, const char *kind, const char *t
 int params_check_job(struct control_call *call, const char *kind, const char *text); /* a template, too */
 int params_check_pool(struct control_call *call, const char *text);
 int params_check_reason(struct control_call *call, const char *text);
+
+/* --- verbs-change.c --- */
+
+struct change { /* what a call asks for; NULL: it names no such thing */
+    const char *pool, *run, *job, *reason;
+};
+/* Writes the event operated: who calls this method, and on whose behalf. To be called when berthd has accepted the call, so that
+ * nobody can fill the journal with calls that are refused. */
+void verbs_record(struct control_call *call, struct manager *m, const json_t *params, const struct change *change);
+/* Returns for whom the caller acts; NULL: for nobody else. */
+const char *verbs_on_behalf(const json_t *params);
 
 /* --- verbs-set.c --- */
 

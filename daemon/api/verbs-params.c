@@ -63,6 +63,13 @@ static bool read_value(const struct param *p, json_t *value) {
     return false;
 }
 
+/* 1 to 64 printable characters. */
+static bool is_person(const json_t *value) {
+    const char *text = json_string_value(value);
+
+    return text && *text && json_string_length(value) == strlen(text) && strlen(text) <= ON_BEHALF_MAX && !text_has_control(text, false);
+}
+
 static bool is_known(const char *key, const struct param *table, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (strcmp(table[i].name, key) == 0)
@@ -80,9 +87,14 @@ int params_read(struct control_call *call, json_t *params, const struct param *t
     const char *key;
     json_t *value;
 
-    json_object_foreach(params, key, value)
-        if (!is_known(key, table, n))
+    json_object_foreach (params, key, value) {
+        if (strcmp(key, "on_behalf") == 0 && control_call_method(call)->changes) {
+            if (!json_is_null(value) && !is_person(value))
+                return invalid(call, key);
+        } else if (!is_known(key, table, n)) {
             return invalid(call, key);
+        }
+    }
     for (size_t i = 0; i < n; i++) {
         value = json_object_get(params, table[i].name);
         if (!value || json_is_null(value)) {

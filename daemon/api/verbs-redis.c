@@ -117,6 +117,7 @@ int verbs_accept_namespace(struct control_call *call, json_t *params, void *user
         return k;
     if (!s)
         return verbs_bad_request(call, NO_REDIS);
+    verbs_record(call, userdata, params, &(struct change){});
     if (store_redis_accept(s) != 0)
         return verbs_bad_request(call, "nothing to accept: Redis has no other namespace than the one of this host");
     return control_call_reply(call, NULL);

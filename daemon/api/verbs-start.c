@@ -132,9 +132,12 @@ static int start_wait(struct control_call *call, struct manager *m, struct run *
 }
 
 static int start(struct control_call *call, struct manager *m, const char *job, char *const *set,
-                 bool wait) {
+                 bool wait, const json_t *params) {
     struct run *run = NULL;
     int k = manager_start_job(m, job, set, &run);
+
+    if (k == 0)
+        verbs_record(call, m, params, &(struct change){.job = job});
 
     switch (k) {
     case 0:
@@ -170,7 +173,7 @@ int verbs_start(struct control_call *call, json_t *params, void *userdata) {
     list = params_list_set(set);
     k = list ? params_check_set(call, m, job, list) : -ENOMEM;
     if (k == 0)
-        k = start(call, m, job, list, wait);
+        k = start(call, m, job, list, wait, params);
     run_set_free(list);
     return k == VERBS_ANSWERED ? 0 : k;
 }

@@ -115,6 +115,9 @@ int verbs_stop(struct control_call *call, json_t *params, void *userdata) {
     k = manager_stop_target(userdata, target, &n);
     if (k == MANAGER_E_UNKNOWN)
         return id_is_valid(target) ? verbs_no_such_run(call, target) : verbs_no_such_job(call, userdata, target);
+    if (k == 0 || k == MANAGER_E_RECOVERING)
+        verbs_record(call, userdata, params,
+                     id_is_valid(target) ? &(struct change){.run = target} : &(struct change){.job = target});
     if (k != 0)
         return verbs_refused(call, k);
     stop = calloc(1, sizeof(*stop));

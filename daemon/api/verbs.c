@@ -96,6 +96,7 @@ static int verbs_reload(struct control_call *call, json_t *params, void *userdat
 
     if (k != 0)
         return k;
+    verbs_record(call, userdata, params, &(struct change){});
     k = manager_reload(userdata, &errors);
     if (k == 0)
         k = finish_reload(call, manager_cluster_store(userdata));
@@ -111,35 +112,35 @@ static const struct settings *verbs_get_settings(void *userdata) {
 
 /* Each method's right stands here and in the interface's text; a test compares the two. */
 static const struct control_method methods[] = {
-    {"io.berth.Version", verbs_version, RIGHT_LOOK, "version"},
-    {"io.berth.Pools", verbs_pools, RIGHT_LOOK, "pools"},
-    {"io.berth.Hosts", verbs_hosts, RIGHT_LOOK, "hosts"},
-    {"io.berth.Redis", verbs_redis, RIGHT_LOOK, "redis"},
-    {"io.berth.Metrics", verbs_metrics, RIGHT_LOOK, "metrics"},
-    {"io.berth.Jobs", verbs_jobs, RIGHT_LOOK, "jobs"},
-    {"io.berth.Runs", verbs_runs, RIGHT_LOOK, "runs"},
-    {"io.berth.Next", verbs_next, RIGHT_LOOK, "next"},
-    {"io.berth.Events", verbs_events, RIGHT_LOOK, "watch"},
-    {"io.berth.Find", verbs_find, RIGHT_LOOK, "stop"},
-    {"io.berth.Start", verbs_start, RIGHT_BY_TARGET, "start"},
-    {"io.berth.Await", verbs_await, RIGHT_LOOK, "start"},
-    {"io.berth.Stop", verbs_stop, RIGHT_BY_TARGET, "stop"},
-    {"io.berth.Reload", verbs_reload, RIGHT_OPERATE, "reload"},
-    {"io.berth.Drain", verbs_drain, RIGHT_OPERATE, "drain"},
-    {"io.berth.Undrain", verbs_undrain, RIGHT_OPERATE, "undrain"},
-    {"io.berth.AcceptNamespace", verbs_accept_namespace, RIGHT_OPERATE, "redis"},
-    {"io.berth.SetLimit", verbs_set_limit, RIGHT_OPERATE, "limit"},
-    {"io.berth.ClearLimit", verbs_clear_limit, RIGHT_OPERATE, "limit"},
-    {"io.berth.Pause", verbs_pause, RIGHT_OPERATE, "pause"},
-    {"io.berth.Resume", verbs_resume, RIGHT_OPERATE, "resume"},
-    {"io.berth.Revoke", verbs_revoke, RIGHT_OPERATE, "revoke"},
-    {"io.berth.EndGrace", verbs_end_grace, RIGHT_OPERATE, "grace"},
+    {"io.berth.Version", verbs_version, RIGHT_LOOK, "version", false},
+    {"io.berth.Pools", verbs_pools, RIGHT_LOOK, "pools", false},
+    {"io.berth.Hosts", verbs_hosts, RIGHT_LOOK, "hosts", false},
+    {"io.berth.Redis", verbs_redis, RIGHT_LOOK, "redis", false},
+    {"io.berth.Metrics", verbs_metrics, RIGHT_LOOK, "metrics", false},
+    {"io.berth.Jobs", verbs_jobs, RIGHT_LOOK, "jobs", false},
+    {"io.berth.Runs", verbs_runs, RIGHT_LOOK, "runs", false},
+    {"io.berth.Next", verbs_next, RIGHT_LOOK, "next", false},
+    {"io.berth.Events", verbs_events, RIGHT_LOOK, "watch", false},
+    {"io.berth.Find", verbs_find, RIGHT_LOOK, "stop", false},
+    {"io.berth.Start", verbs_start, RIGHT_BY_TARGET, "start", true},
+    {"io.berth.Await", verbs_await, RIGHT_LOOK, "start", false},
+    {"io.berth.Stop", verbs_stop, RIGHT_BY_TARGET, "stop", true},
+    {"io.berth.Reload", verbs_reload, RIGHT_OPERATE, "reload", true},
+    {"io.berth.Drain", verbs_drain, RIGHT_OPERATE, "drain", true},
+    {"io.berth.Undrain", verbs_undrain, RIGHT_OPERATE, "undrain", true},
+    {"io.berth.AcceptNamespace", verbs_accept_namespace, RIGHT_OPERATE, "redis", true},
+    {"io.berth.SetLimit", verbs_set_limit, RIGHT_OPERATE, "limit", true},
+    {"io.berth.ClearLimit", verbs_clear_limit, RIGHT_OPERATE, "limit", true},
+    {"io.berth.Pause", verbs_pause, RIGHT_OPERATE, "pause", true},
+    {"io.berth.Resume", verbs_resume, RIGHT_OPERATE, "resume", true},
+    {"io.berth.Revoke", verbs_revoke, RIGHT_OPERATE, "revoke", true},
+    {"io.berth.EndGrace", verbs_end_grace, RIGHT_OPERATE, "grace", true},
     /* A user may lose the right to run while their run goes on. The run keeps its lease, and its end is
      * recorded. */
-    {"io.berth.Hold", verbs_hold, RIGHT_BY_TARGET, "run"},
-    {"io.berth.Started", verbs_started, RIGHT_BY_TARGET, "run"},
-    {"io.berth.Ended", verbs_ended, RIGHT_BY_TARGET, "run"},
-    {NULL, NULL, RIGHT_MISSING, NULL},
+    {"io.berth.Hold", verbs_hold, RIGHT_BY_TARGET, "run", false},
+    {"io.berth.Started", verbs_started, RIGHT_BY_TARGET, "run", false},
+    {"io.berth.Ended", verbs_ended, RIGHT_BY_TARGET, "run", false},
+    {NULL, NULL, RIGHT_MISSING, NULL, false},
 };
 
 const struct control_service verbs_service = {methods, description, verbs_get_settings};

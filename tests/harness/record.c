@@ -67,6 +67,7 @@ static const struct {
     {"revoked", "job run pools"},
     {"config-loaded", "limits"},
     {"config-refused", "reason"},
+    {"operated", "uid method"},
     {"drained", "uid"},
     {"undrained", "uid"},
     {"ready", ""},

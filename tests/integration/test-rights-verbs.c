@@ -207,6 +207,51 @@ static void refused(enum who who, const char *words, const char *expected) {
     TEST_STRING(berth_err, expected);
 }
 
+/* What changes something is recorded with who asked, and for whom. Nothing else takes a person. */
+static void recorded(void) {
+    static const char *const methods[][2] = {{"Start", "\"job\":\"plain\","}, {"Stop", "\"target\":\"plain\","}, {"Reload", ""}, {"SetLimit", "\"pool\":\"open\",\"limit\":3,"}, {"ClearLimit", "\"pool\":\"open\","},
+        {"Pause", "\"pool\":\"open\",\"reason\":\"x\","}, {"Resume", "\"pool\":\"open\","}};
+    char params[256];
+
+    NEEDS_OTHERS;
+    for (size_t i = 0; i < ELEMENTSOF(methods); i++) {
+        host_mark(ant);
+        snprintf(params, sizeof(params), "{%s\"on_behalf\":\"alice@example.net\"}", methods[i][1]);
+        CU_ASSERT(may(OPERATOR, methods[i][0], params));
+        host_await(ant, "operated", "uid=64003 on_behalf=alice@example.net method=%s", methods[i][0]);
+    }
+    CU_ASSERT(may(OPERATOR, "Drain", "{\"on_behalf\":\"alice\"}"));
+    host_await(ant, "drained", "uid=64003 on_behalf=alice");
+    CU_ASSERT(may(OPERATOR, "Undrain", "{\"on_behalf\":\"bob\"}"));
+    host_await(ant, "undrained", "uid=64003 on_behalf=bob");
+    host_mark(ant);
+    CU_ASSERT(!may(RUNNER, "Pause", "{\"pool\":\"open\",\"on_behalf\":\"alice\"}"));
+    CU_ASSERT(may(OTHER, "Start", "{\"job\":\"unknown\",\"on_behalf\":\"alice\"}"));
+    TEST_INT(berth_end(start_as(OPERATOR, "pause open")), 0);
+    TEST_STRING(event_get(host_await(ant, "operated", "uid=64003 method=Pause pools=open"), "on_behalf"), "");
+    TEST_INT(host_count(ant, "operated", "on_behalf=alice"), 0);
+    TEST_INT(berth_end(start_as(OPERATOR, "resume open")), 0);
+}
+
+static void person(void) {
+    static const char *const bad[] = {"\"\"", "1", "\"a\\nb\"", "\"a\\u009bb\"",
+        "\"01234567890123456789012345678901234567890123456789012345678901234\""};
+    char params[256];
+
+    NEEDS_OTHERS;
+    for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
+        int fd = connect_as(OPERATOR);
+
+        snprintf(params, sizeof(params), "{\"pool\":\"open\",\"on_behalf\":%s}", bad[i]);
+        CU_ASSERT_PTR_NOT_NULL(strstr(call_on(fd, "Resume", params, false), "InvalidParameter"));
+        close(fd);
+    }
+    int fd = connect_as(OPERATOR);
+
+    CU_ASSERT_PTR_NOT_NULL(strstr(call_on(fd, "Pools", "{\"on_behalf\":\"alice\"}", false), "InvalidParameter"));
+    close(fd);
+}
+
 #define HAVE_OPERATE "root and members of group " OPERATORS " have it\n"
 
 static void words(void) {
@@ -376,6 +421,8 @@ static void check_config(void) {
 static CU_TestInfo tests[] = {
     {"matrix", matrix},
     {"matrix is whole", matrix_is_whole},
+    {"recorded with who asked", recorded},
+    {"a person's name", person},
     {"words", words},
     {"pools", pools},
     {"patterns", patterns},

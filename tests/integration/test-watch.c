@@ -173,7 +173,7 @@ static void test_filters(void) {
     TEST_STRING(names_of_lines(), "granted started exited released granted started exited released");
     await_text(pool, "limit-changed");
     watch_end(pool);
-    TEST_STRING(names_of_lines(), "granted started exited released limit-changed");
+    TEST_STRING(names_of_lines(), "granted started exited released operated limit-changed");
     await_lines(names, 8);
     watch_end(names);
     TEST_STRING(names_of_lines(), "granted exited granted exited granted exited granted exited");

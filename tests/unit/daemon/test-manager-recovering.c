@@ -125,7 +125,7 @@ static void test_drained_while_recovering(void) {
     memcpy(waiting, w->id, sizeof(waiting));
     manager_bed_make_state(&state, r);
     manager_bed_restart();
-    TEST_INT(manager_drain(manager_bed.manager, 0), 0);
+    TEST_INT(manager_drain(manager_bed.manager, 0, NULL), 0);
     CU_ASSERT(!manager_is_idle(manager_bed.manager));
     manager_watch_idle(manager_bed.manager, &watch);
     manager_bed_found_guard(running);
@@ -154,7 +154,7 @@ static void test_drained_and_nothing_found(void) {
 
     n_idle = 0;
     manager_bed_restart();
-    TEST_INT(manager_drain(manager_bed.manager, 0), 0);
+    TEST_INT(manager_drain(manager_bed.manager, 0, NULL), 0);
     CU_ASSERT(!manager_is_idle(manager_bed.manager));
     manager_watch_idle(manager_bed.manager, &watch);
     manager_bed_recovered();

@@ -31,8 +31,8 @@ static void test_drain(void) {
     r = manager_bed_run("one");
     w = manager_bed_begin("one");
     CU_ASSERT(manager_bed_await_waiting(w));
-    TEST_INT(manager_drain(manager_bed.manager, 0), 0);
-    TEST_INT(manager_drain(manager_bed.manager, 0), 0);
+    TEST_INT(manager_drain(manager_bed.manager, 0, NULL), 0);
+    TEST_INT(manager_drain(manager_bed.manager, 0, NULL), 0);
     TEST_INT(w->state, RUN_STATE_DONE); /* what waits goes, what runs stays */
     TEST_INT(r->state, RUN_STATE_RUNNING);
     TEST_INT(manager_start_job(manager_bed.manager, "one", NULL, &none), MANAGER_E_DRAINED);
@@ -52,7 +52,7 @@ static void test_drain(void) {
     manager_bed_recovered();
     CU_ASSERT(manager_is_drained(manager_bed.manager));
     CU_ASSERT(manager_is_idle(manager_bed.manager));
-    TEST_INT(manager_undrain(manager_bed.manager, 0), 0);
+    TEST_INT(manager_undrain(manager_bed.manager, 0, NULL), 0);
     CU_ASSERT(!manager_is_idle(manager_bed.manager)); /* the job that is to run at start */
 }
 
