@@ -67,7 +67,7 @@ FAULTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/faults/test-*.c
 FAULT_PARTS := $(BUILD)/fault-parts.a
 FUZZERS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/fuzz-*.c))
 BENCH_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c))
-BENCH := $(BUILD)/tests/bench/berth-bench $(BUILD)/tests/bench/tools/stamp
+BENCH := $(BUILD)/tests/bench/berth-bench $(BUILD)/tests/bench/tools/stamp $(BUILD)/tests/bench/tools/span
 
 .PHONY: all tests deps check bench mutate prove faults faults-slice fuzz fuzzers demo lint which clean FORCE
 all: $(PROGRAMS) $(BUILD)/compile_commands.json
@@ -105,6 +105,11 @@ $(eval $(call program,$(FUZZERS): $(TEST),$(TEST).o $(ALL_PARTS),-fsanitize=fuzz
 $(eval $(call program,$(TOOLS): $(TEST),$(TEST).o $(BASE)))
 $(eval $(call program,$(BUILD)/tests/bench/berth-bench,$(BENCH_OBJECTS) $(HARNESS) $(BERTH_PARTS),,-lm))
 $(eval $(call program,$(BUILD)/tests/bench/tools/stamp,$(BUILD)/tests/bench/tools/stamp.o))
+# Static: its start is to be short.
+$(BUILD)/tests/bench/tools/span: tests/bench/tools/span.c tests/bench/span.h $(BUILD)/flags
+	@echo "  LD      $@"
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(filter-out $(SANITIZE),$(ALL_CFLAGS)) -static $(LDFLAGS) -o $@ $<
 # The fake links to runner and guards stand before the real ones, so only a test that includes them gets them.
 $(patsubst tests/%.c,$(TEST),$(shell grep -l '"tests/harness/manager-bed.h"' $(TEST_FILES))): $(BUILD)/tests/harness/manager-bed.o
 $(BUILD)/tests/fuzz/fuzz-redis: $(BUILD)/tests/harness/redis-peer.o $(BUILD)/tests/harness/redis-peer-answer.o

@@ -12,6 +12,8 @@ void bench_handover(struct report *r); /* from a release to the next one's grant
 void bench_waiting(struct report *r);  /* what waiting costs: calls, memory */
 void bench_hosts(struct report *r);    /* thousands of hosts: load, lateness, recovery */
 void bench_commands(struct report *r); /* whole commands beside flock, sem, etcdctl */
+void bench_flock(struct report *r);    /* hand-over from command to command, beside flock */
+void bench_flock_busy(struct report *r);
 void bench_daemon(struct report *r);   /* real daemons: hand-over, trigger to exec */
 void bench_look(struct report *r);     /* what looking costs Redis */
 void bench_memory(struct report *r);   /* of berthd with waiting claims, of a guard */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -38,33 +39,47 @@ pid_t command_start(const char *const *argv) {
     return r == 0 ? pid : -1;
 }
 
-int command_wait(pid_t pid) {
+static int wait_for(pid_t pid, struct rusage *ret_usage) {
     int status;
 
-    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+    if (pid < 0 || wait4(pid, &status, 0, ret_usage) != pid)
         return 127;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+int command_wait(pid_t pid) {
+    return wait_for(pid, NULL);
+}
+
 /* A command that hangs is killed after a while. */
-static int wait_patiently(pid_t pid) {
+static int wait_patiently(pid_t pid, struct rusage *ret_usage) {
     _cleanup_close_ int fd = pid < 0 ? -1 : pidfd_open(pid, 0);
     struct pollfd p = {.fd = fd, .events = POLLIN};
 
     if (fd >= 0 && poll(&p, 1, COMMAND_MSEC_MAX) == 0)
         (void) kill(pid, SIGKILL);
-    return command_wait(pid);
+    return wait_for(pid, ret_usage);
+}
+
+double command_cost(const char *const *argv, double *ret_cpu_usec) {
+    usec_t began = clock_boottime();
+    struct rusage usage = {0};
+    int status = wait_patiently(command_start(argv), &usage);
+
+    *ret_cpu_usec = (double) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e6 +
+                    (double) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    return status == 0 ? (double) (clock_boottime() - began) : -1;
 }
 
 double command_time(const char *const *argv) {
-    usec_t began = clock_boottime();
-    int status = wait_patiently(command_start(argv));
+    double cpu_usec;
 
-    return status == 0 ? (double) (clock_boottime() - began) : -1;
+    return command_cost(argv, &cpu_usec);
 }
 
 static void write_config(const struct fleet *f, const struct bench_daemon *d) {
     const char *stamp = getenv("BENCH_STAMP");
+    char span[300];
     _cleanup_fclose_ FILE *file = fopen(d->config, "we");
 
     if (!file || !stamp)
@@ -72,10 +87,13 @@ static void write_config(const struct fleet *f, const struct bench_daemon *d) {
     fprintf(file,
             "host = \"%s\"\nnamespace = \"bench\"\nruntime-directory = \"%s\"\nredis { url = \"unix://%s\" }\n"
             "pool \"many\" { limit = 1000000 }\npool \"one\" { limit = 1 }\npool \"none\" { limit = 0\n queue-limit = 100000 }\n"
+            "pool \"own\" { scope = \"host\"\n limit = 1 }\n"
             "job \"stamp\" { command = {\"%s\", \"%s\"}\n pools = {\"many\"}\n output = \"null\" }\n"
             "job \"sleeper\" { command = {\"/bin/sleep\", \"600\"}\n pools = {\"many\"}\n overlap = \"allow\"\n output = \"null\" }\n"
+            "job \"span\" { command = {\"%s\", \"%s\", \"3000\"}\n pools = {\"one\"}\n overlap = \"allow\"\n output = \"null\" }\n"
+            "job \"true\" { command = {\"/bin/true\"}\n pools = {\"many\"}\n output = \"null\" }\n"
             "job \"waiter\" { command = {\"/bin/true\"}\n pools = {\"none\"}\n overlap = \"allow\"\n output = \"null\" }\n",
-            d->name, d->folder, f->redis.socket, stamp, f->stamps);
+            d->name, d->folder, f->redis.socket, stamp, f->stamps, build_path("tests/bench/tools/span", span), f->spans);
 }
 
 static void daemon_start(struct bench_daemon *d) {
@@ -111,6 +129,7 @@ void fleet_up(struct fleet *f, size_t n) {
     if (!f->daemons || !mkdtemp(f->folder) || redis_server_start(&f->redis, NULL) < 0)
         rig_fail("cannot make a fleet");
     snprintf(f->stamps, sizeof(f->stamps), "%s/stamps", f->folder);
+    snprintf(f->spans, sizeof(f->spans), "%s/spans", f->folder);
     for (size_t i = 0; i < n; i++) {
         struct bench_daemon *d = &f->daemons[i];
 

@@ -17,12 +17,14 @@ struct bench_daemon {
 struct fleet {
     char folder[40];
     char stamps[64];          /* file that the job `stamp` and commands write lines to */
+    char spans[64];           /* file that the job `span` maps (tests/bench/span.h); not made yet */
     struct redis_server redis;
     struct bench_daemon *daemons;
     size_t n;
 };
 
-/* Pools: many (no bound in practice), one (limit 1), none (limit 0). Jobs: stamp, sleeper (many), waiter (none). */
+/* Pools: many (no bound in practice), one (limit 1), own (limit 1, of each host), none (limit 0). Jobs: stamp, sleeper, true (many), span (one,
+ * 3 ms), waiter (none). */
 void fleet_up(struct fleet *f, size_t n);
 void fleet_down(struct fleet *f);
 
@@ -32,4 +34,6 @@ pid_t command_start(const char *const *argv);
 int command_wait(pid_t pid);
 /* Starts it and waits: µs that it took; < 0: it failed. */
 double command_time(const char *const *argv);
+/* Likewise, with the processor time of the command and of the children for which it waited; µs. */
+double command_cost(const char *const *argv, double *ret_cpu_usec);
 const char *build_path(const char *name, char buffer[static 300]);

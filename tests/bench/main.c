@@ -17,7 +17,8 @@ static const struct {
 } parts[] = {
     {"cost", bench_cost},       {"functions", bench_functions}, {"pairs", bench_pairs},   {"handover", bench_handover},
     {"waiting", bench_waiting}, {"commands", bench_commands},   {"daemon", bench_daemon}, {"memory", bench_memory},
-    {"hosts", bench_hosts},     {"look", bench_look},
+    {"hosts", bench_hosts},     {"look", bench_look},           {"flock", bench_flock},
+    {"flock-busy", bench_flock_busy},
 };
 
 static bool is_chosen(int argc, char **argv, const char *name) {

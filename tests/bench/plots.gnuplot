@@ -48,6 +48,27 @@ do for [format in "svg png"] {
         set key left top
     }
 
+    do for [when in "idle busy"] {
+        suffix = when eq "busy" ? "-busy" : ""
+        if (exists_file("turns-flock" . suffix . ".dat")) {
+            set output "flock" . suffix . "." . format
+            set title "From a command's end to the next one's first instant" . \
+                      (when eq "busy" ? ", busy machine" : "") . ": share that took at most this long"
+            set xlabel "µs"
+            set ylabel "share"
+            set logscale x
+            set yrange [0:1]
+            set key right bottom
+            plot "turns-flock" . suffix . ".dat" w l ls 4 t "flock", \
+                 "turns-cluster" . suffix . ".dat" w l ls 1 t "berth run over two hosts", \
+                 "turns-host" . suffix . ".dat" w l ls 3 t "berth run, host pool", \
+                 "turns-jobs" . suffix . ".dat" w l ls 2 t "jobs over two hosts"
+            unset logscale
+            set autoscale y
+            set key left top
+        }
+    }
+
     if (exists_file("load-hosts.dat")) {
         set output "load-over-hosts." . format
         set title "Heartbeats with ten jobs a host and a lease of 30 s"
