@@ -220,7 +220,7 @@ lint: $(GENERATED)
 
 include packaging/packaging.mk
 
-# The tests of a file: make which FILE=store/redis/link.c
+# The tests of a file: make which FILE=store/redis/link/link.c
 which:
 	@BUILD=$(BUILD) tests/which.sh $(FILE)
 

@@ -67,5 +67,5 @@
 #define PROTOCOL_REPORT_SUFFIX ".report"
 #define PROTOCOL_VERSION 1
 
-/* The rest of the runtime directory belongs to daemon/state.c. */
+/* The rest of the runtime directory belongs to daemon/state/state.c. */
 #define PROTOCOL_CONTROL_SOCKET "control.sock"

@@ -6,6 +6,7 @@
 
 #include "base/duration.h"
 #include "base/nearest.h"
+#include "conf/checks/checks.h"
 #include "conf/hash.h"
 #include "conf/settings-read.h"
 

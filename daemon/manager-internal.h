@@ -24,7 +24,7 @@
 #include "daemon/manager.h"
 #include "daemon/run-log.h"
 #include "daemon/run-table.h"
-#include "daemon/state.h"
+#include "daemon/state/state.h"
 #include "daemon/tally.h"
 
 enum manager_phase {

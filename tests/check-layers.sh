@@ -16,18 +16,23 @@ base/journal        base
 base/schedule       base
 base/json           base base/schedule
 base/client         base
-conf                base base/process base/schedule conf/syntax
+conf                base base/process base/schedule conf/checks conf/syntax
+conf/checks         base base/process base/schedule conf conf/syntax
 conf/syntax         base conf
 store               base base/journal
 store/memory        base store
-store/redis         base store store/redis/client store/redis/operator
+store/redis         base store store/redis/client store/redis/link store/redis/operator store/redis/turns
+store/redis/link    base store store/redis store/redis/client
+store/redis/turns   base store store/redis store/redis/client
 store/redis/operator base store store/redis store/redis/client
 store/redis/client  base conf store/redis/lua
-daemon              base base/journal base/process base/schedule conf store daemon/jobs daemon/executor daemon/adhoc daemon/api
-daemon/jobs         base base/journal base/schedule conf store daemon
+daemon              base base/journal base/process base/schedule conf store daemon/state daemon/jobs daemon/executor daemon/adhoc daemon/control daemon/api
+daemon/state        base base/journal daemon daemon/jobs
+daemon/jobs         base base/journal base/schedule conf store daemon daemon/state
 daemon/executor     base base/journal base/process conf store daemon
-daemon/adhoc        base base/journal base/process conf store daemon
-daemon/api          base base/json base/journal base/schedule conf store daemon
+daemon/adhoc        base base/journal base/process conf store daemon daemon/state
+daemon/api          base base/json base/journal base/schedule conf store daemon daemon/control
+daemon/control      base daemon
 runner              base base/journal base/process conf
 cli                 base base/client base/journal base/json base/schedule conf cli/run
 cli/explain         base cli
@@ -78,7 +83,7 @@ done <<EOF
 confuse conf/syntax/parser*
 hiredis store/redis/client/*
 openssl store/redis/client/tls*
-jansson base/client/* base/json/* daemon/api/* cli/*
+jansson base/client/* base/json/* daemon/api/* daemon/control/* cli/*
 systemd/sd-journal base/journal/*.c
 systemd/sd-daemon daemon/service.c runner/main.c base/activation.c
 libsmartcols cli/table*
@@ -92,34 +97,34 @@ for file in store/claim.h base/schedule/*.[ch] daemon/run.[ch] daemon/tally.[ch]
     fi
 done
 # What the manager drives does not know it, and the manager does not know the methods of the control interface.
-for file in daemon/api/control* daemon/adhoc/hold.[ch] daemon/executor/*-link.[ch] daemon/jobs/job.[ch] daemon/run.[ch] daemon/rights.[ch]; do
+for file in daemon/control/* daemon/adhoc/hold.[ch] daemon/executor/*-link.[ch] daemon/jobs/job.[ch] daemon/run.[ch] daemon/rights.[ch]; do
     grep -nE '#include "daemon/(manager|api/verb)' "$file" && complain "$file is below the manager"
 done
 grep -rnE '#include "daemon/api/verb' daemon --include='*.[ch]' | grep -v -e '^daemon/api/' -e '^daemon/main.c' &&
     complain "the manager is below the methods of the control interface"
 # Each part of `struct store_redis` is written by one file alone.
 while read -r part owner; do
-    if grep -nE "store->$part\\.[a-z_.]+(\\[[^]]*\\][a-z_.]*)? *([-+|&]?= |\\+\\+|--)" store/redis/*.c store/redis/operator/*.c | grep -v "^store/redis/$owner.c:"; then
-        complain "store->$part belongs to store/redis/$owner.c"
+    if grep -nE "store->$part\\.[a-z_.]+(\\[[^]]*\\][a-z_.]*)? *([-+|&]?= |\\+\\+|--)" store/redis/*.c store/redis/*/*.c | grep -v "^$owner.c:"; then
+        complain "store->$part belongs to $owner.c"
     fi
 done <<EOF
-link link
-stop stop
-renewal renewal
-handshake handshake
-session session
-hello hello
-sync sync
-heartbeat heartbeat
-samples samples
-epoch epoch
-clock clock
-table claim-table
-claims claims
-full full
-batches batch
-pushes push
-verify verify
-limits limits
+link store/redis/link/link
+stop store/redis/stop
+renewal store/redis/link/renewal
+handshake store/redis/link/handshake
+session store/redis/session
+hello store/redis/hello
+sync store/redis/sync
+heartbeat store/redis/heartbeat
+samples store/redis/samples
+epoch store/redis/epoch
+clock store/redis/clock
+table store/redis/claim-table
+claims store/redis/claims
+full store/redis/full
+batches store/redis/batch
+pushes store/redis/push
+verify store/redis/verify
+limits store/redis/limits
 EOF
 exit $bad

@@ -3,7 +3,7 @@
 # Names the tests of a source file: those that its mutations name, those of its name, and those that include its header (if there are
 # none, a header of its folder). Called by `make which FILE=...`; reads the .d files of `make tests`.
 set -u
-file=${1:?make which FILE=store/redis/link.c}
+file=${1:?make which FILE=store/redis/link/link.c}
 build=${BUILD:-build}
 [ -e "$file" ] || { echo "which: there is no $file" >&2; exit 1; }
 name=${file##*/}

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/journal/journal.h"
 #include "daemon/run-table.h"
-#include "daemon/state.h"
+#include "daemon/state/state.h"
 
 /* --- requests (request.c) --- */
 

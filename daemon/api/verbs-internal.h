@@ -24,7 +24,7 @@
 
 #include "base/job-name.h"
 #include "base/metric.h"
-#include "daemon/api/control.h"
+#include "daemon/control/control.h"
 #include "daemon/manager.h"
 
 #define VERBS_TEXT_MAX 200 /* bytes of a reason */

@@ -3,7 +3,7 @@
 
 /* io.berth (io.berth.varlink) on the control socket: translates calls to the manager and its stores. */
 
-#include "daemon/api/control.h"
+#include "daemon/control/control.h"
 #include "daemon/manager.h"
 
 /* The methods of io.berth with their rights, and the interface's text. */

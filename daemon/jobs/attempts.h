@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What is remembered of a job's attempts, restarts and health; inside daemon/jobs and daemon/state.c. */
+/* What is remembered of a job's attempts, restarts and health; inside daemon/jobs and daemon/state/state.c. */
 
 #include "base/message.h"
 #include "daemon/jobs/health.h"

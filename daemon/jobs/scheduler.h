@@ -8,7 +8,7 @@
 #include "base/journal/journal.h"
 #include "daemon/jobs/job.h"
 #include "daemon/run-table.h"
-#include "daemon/state.h"
+#include "daemon/state/state.h"
 #include "store/store.h"
 
 struct scheduler;

@@ -8,7 +8,7 @@
 #include "store/redis/client/command.h"
 #include "store/redis/client/connection.h"
 #include "store/redis/client/script.h"
-#include "store/redis/link.h"
+#include "store/redis/link/link.h"
 
 /* Adds a script's call up to its keys. */
 void call_begin_plain(struct store_redis *store, struct redis_command *command, enum redis_script script);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/socket.h"
-#include "daemon/api/control.h"
+#include "daemon/control/control.h"
 #include "tests/fuzz/fuzz.h"
 
 static sd_event *event;

@@ -9,7 +9,7 @@
 
 #include "store/redis/client/reply-bounds.h"
 #include "store/redis/replies.h"
-#include "store/redis/turn-replies.h"
+#include "store/redis/turns/turn-replies.h"
 #include "tests/fuzz/fuzz.h"
 
 /* Reads a list that a parser has accepted, to its end. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A real control server (daemon/api/control.h) with its own table of methods. Its clients are sockets of the
+/* A real control server (daemon/control/control.h) with its own table of methods. Its clients are sockets of the
  * same process, so tests control the order of events. Only time limits take time. */
 
 #include <sys/types.h>
 
 #include "base/clock.h"
-#include "daemon/api/control.h"
+#include "daemon/control/control.h"
 
 #define SERVER_PATIENCE (5 * USEC_PER_SEC)
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/socket.h"
-#include "daemon/api/control-internal.h"
+#include "daemon/control/control-internal.h"
 #include "tests/harness/control-server.h"
 #include "tests/harness/test.h"
 

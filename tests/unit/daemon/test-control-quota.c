@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/socket.h"
-#include "daemon/api/control-internal.h"
+#include "daemon/control/control-internal.h"
 #include "tests/harness/control-server.h"
 #include "tests/harness/linger.h"
 #include "tests/harness/test.h"

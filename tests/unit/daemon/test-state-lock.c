@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/state.h"
+#include "daemon/state/state.h"
 #include "tests/harness/test.h"
 
 static struct journal *journal;

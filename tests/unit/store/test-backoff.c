@@ -2,7 +2,7 @@
 
 /* The pauses between tries: how they grow, and how far apart many hosts draw them. */
 
-#include "store/redis/backoff.h"
+#include "store/redis/link/backoff.h"
 #include "tests/harness/test.h"
 
 #define HOSTS 10000

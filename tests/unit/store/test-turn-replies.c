@@ -6,7 +6,7 @@
 #include <hiredis/hiredis.h>
 #include <string.h>
 
-#include "store/redis/turn-replies.h"
+#include "store/redis/turns/turn-replies.h"
 #include "tests/harness/test.h"
 
 static redisReply *parse(const char *text) {

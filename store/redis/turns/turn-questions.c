@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "store/redis/store-redis.h"
-#include "store/redis/turn-replies.h"
+#include "store/redis/turns/turn-replies.h"
 
 struct turn_question {
     struct store_redis *store;

@@ -6,6 +6,7 @@
 
 #include "base/job-name.h"
 #include "base/nearest.h"
+#include "conf/checks/checks.h"
 #include "conf/parameter.h"
 #include "conf/settings-read.h"
 

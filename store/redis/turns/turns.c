@@ -6,7 +6,7 @@
 
 #include "base/failpoint.h"
 #include "store/redis/store-redis.h"
-#include "store/redis/turn-replies.h"
+#include "store/redis/turns/turn-replies.h"
 
 void turns_add_again(struct redis_command *command, const struct claim_turn *turn) {
     if (turn->again_usec == USEC_INFINITY)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/state.h"
+#include "daemon/state/state.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "base/failpoint.h"
 #include "base/file.h"
-#include "daemon/state-record.h"
+#include "daemon/state/state-record.h"
 
 #define LOCK "lock"
 #define HOLDS "holds"

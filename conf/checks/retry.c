@@ -3,6 +3,7 @@
 /* What the options of retries have to do with each other and with those that trigger a job. */
 
 #include "base/duration.h"
+#include "conf/checks/checks.h"
 #include "conf/settings-read.h"
 
 static void check_restart(const struct job_settings *job, const struct value_reader *reader) {

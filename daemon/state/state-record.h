@@ -4,7 +4,7 @@
 /* A file FOLDER/NAME of the runtime directory, which holds one message. Problems are logged here. */
 
 #include "base/message.h"
-#include "daemon/state.h"
+#include "daemon/state/state.h"
 
 const char *state_record_path(const struct state *state, const char *folder, const char *name,
                               char path[static STATE_PATH_SIZE]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "store/redis/backoff.h"
+#include "store/redis/link/backoff.h"
 
 #include <errno.h>
 #include <sys/random.h>

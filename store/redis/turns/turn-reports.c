@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "store/redis/store-redis.h"
-#include "store/redis/turn-replies.h"
+#include "store/redis/turns/turn-replies.h"
 
 #define MARKS_PART 200 /* in one report (R15) */
 #define LOOK_PART 100  /* jobs in one look */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/checks/checks.h"
 #include "conf/options.h"
 #include "conf/settings-read.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/connection.h"
 #include "base/discard.h"
-#include "daemon/api/control-internal.h"
+#include "daemon/control/control-internal.h"
 
 /* First size of the input buffer, which grows with the input. A silent client has none. */
 #define ROOM_BYTES ((size_t) 1024)

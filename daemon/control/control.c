@@ -2,7 +2,7 @@
 
 /* The control server: connections, rights, and calls until they are answered. */
 
-#include "daemon/api/control.h"
+#include "daemon/control/control.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "base/connection.h"
 #include "base/discard.h"
 #include "base/listener.h"
-#include "daemon/api/control-internal.h"
+#include "daemon/control/control-internal.h"
 
 #define CLIENTS_A_TURN 32
 

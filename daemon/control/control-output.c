@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "daemon/api/control-internal.h"
+#include "daemon/control/control-internal.h"
 
 static void output_free(struct control_client *c, struct control_output *o) {
     list_unlink(&o->link);

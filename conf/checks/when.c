@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "conf/checks/checks.h"
 #include "conf/hash.h"
 #include "conf/settings-read.h"
 

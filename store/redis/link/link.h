@@ -5,7 +5,7 @@
  * an error requires. handshake.h checks the server before hello. */
 
 #include "base/timer.h"
-#include "store/redis/backoff.h"
+#include "store/redis/link/backoff.h"
 #include "store/redis/client/dial.h"
 #include "store/status.h"
 #include "store/store.h"

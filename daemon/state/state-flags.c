@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "daemon/state.h"
+#include "daemon/state/state.h"
 
 #define DRAINED "state/drained"
 #define BOOT "state/boot"

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "conf/checks/checks.h"
 #include "conf/settings-read.h"
 
 /* Not given, or "". A text that was refused is neither: its error is noted already. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/state-record.h"
+#include "daemon/state/state-record.h"
 
 #include <errno.h>
 #include <stdio.h>

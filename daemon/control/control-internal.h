@@ -11,7 +11,7 @@
 
 #include "base/list.h"
 #include "base/timer.h"
-#include "daemon/api/control.h"
+#include "daemon/control/control.h"
 
 /* After everything else in berthd: thousands of clients may delay one another, but no heartbeat and no
  * guard. */

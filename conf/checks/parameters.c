@@ -3,6 +3,7 @@
 /* The parameters of a job: their defaults, what its schedule sets, and what begins it without setting any.
  */
 
+#include "conf/checks/checks.h"
 #include "conf/parameter.h"
 #include "conf/settings-read.h"
 

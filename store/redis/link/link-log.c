@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "store/redis/link-log.h"
+#include "store/redis/link/link-log.h"
 
 #include <string.h>
 #include <syslog.h>

@@ -3,10 +3,10 @@
 /* Graceful end of a control server whose listening socket goes on: it answers the clients it has accepted,
  * its successor accepts the others. */
 
-#include "daemon/api/control.h"
+#include "daemon/control/control.h"
 
 #include "base/listener.h"
-#include "daemon/api/control-internal.h"
+#include "daemon/control/control-internal.h"
 
 /* Whether the client has called before and awaits no reply. A client of a stream ("more") knows how to
  * reconnect. */

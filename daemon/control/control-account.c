@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/file-limit.h"
-#include "daemon/api/control-internal.h"
+#include "daemon/control/control-internal.h"
 
 #define REFUSED_TIME (60 * USEC_PER_SEC)
 #define ACCOUNTS_MAX                                                                                        \

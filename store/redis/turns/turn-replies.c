@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "store/redis/turn-replies.h"
+#include "store/redis/turns/turn-replies.h"
 
 #include <errno.h>
 #include <stdlib.h>

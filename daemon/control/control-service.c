@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "daemon/api/control-internal.h"
+#include "daemon/control/control-internal.h"
 
 #define SERVICE "org.varlink.service"
 
