@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Runs of all hosts, as their claims in the pools tell. Runs without pools are not among them. */
+/* Runs of all hosts, from their claims in the pools. Runs without pools have no claims and are left out. */
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 /* 64-bit FNV-1a over a canonical text, "key=length:value\n" for each value, so that no two lists of
- * values have the same text. The hash tells two versions of a config apart. It protects nothing:
+ * values have the same text. The hash differs between two versions of a config. It protects nothing:
  * berth-runner starts only what its own config defines. */
 
 #include <inttypes.h>

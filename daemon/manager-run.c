@@ -343,7 +343,7 @@ void manager_run_withdraw(struct run *r, enum run_result result, const char *rea
 
     run_set_reason(r, "%s", reason);
     r->job.is_given_back = r->job.turn && (strcmp(reason, "drained") == 0 || strcmp(reason, "shutdown") == 0);
-    if (r->state == RUN_STATE_RETRYING) { /* it never waited: `gave-up` says what there is to say */
+    if (r->state == RUN_STATE_RETRYING) { /* it never waited: `gave-up` is its only event */
         manager_run_end(r, result);
         return;
     }

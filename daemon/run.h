@@ -150,7 +150,7 @@ struct run {
     struct run_start started;
     struct run_end end;
     enum supervise_reason stop_reason; /* sent to the guard or client as soon as there is one; NONE: no stop is wanted */
-    const char *reason;             /* why it was refused, not started or stopped; "": nothing to say */
+    const char *reason;             /* why it was refused, not started or stopped; "": none */
     char *reason_text;              /* what reason points to, if it was made for this run */
     struct run_timer timer;
     struct list watches;            /* struct run_watch */

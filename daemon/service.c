@@ -62,7 +62,7 @@ static void notify_stopping(usec_t longest) {
 
 /* --- draining --- */
 
-/* Redis learns it with the declaration of this host. */
+/* Sent to Redis with the declaration of this host. */
 static int set_drained(struct manager *m, bool drained) {
     int k;
 

@@ -21,7 +21,7 @@ int exec_set_io_class(struct exec_context *context);
  * privileges. */
 int exec_set_late_rlimits(struct exec_context *context);
 
-/* Says what went wrong, for the reason of the run, and returns r. */
+/* Sets the text of the failure, which becomes the reason of the run, and returns r. */
 int exec_explain(struct exec_context *context, int r, const char *format, ...) _printf_(3, 4);
 
 /* runner/exec-environment.c: reads files as the user of berth-runner */

@@ -26,7 +26,7 @@ struct exec_plan {
     struct environment environment; /* HOME to LANG; the child adds the rest */
     pid_t parent;        /* the guard: the command dies with it */
     const struct supervise_term *term; /* looked at right before exec */
-    char text[SUPERVISE_TEXT_SIZE];    /* the child's: what went wrong, where an errno does not tell enough */
+    char text[SUPERVISE_TEXT_SIZE];    /* the child's: what failed, where an errno is not enough */
 };
 
 /* 0 or an errno, positive, with its stage: EPERM "user": a user or group is configured and this process may not become it;

@@ -201,7 +201,7 @@ static int guard_on_berthd(_unused_ sd_event_source *source, int fd, uint32_t re
     return 0;
 }
 
-/* The newest connection is berthd's; what an older one still had to say came from one that is gone. */
+/* The newest connection is berthd's. Messages on an older one came from a berthd that is gone. */
 static void guard_accept(struct guard *g, int fd) {
     guard_hang_up(g);
     g->fd = fd;

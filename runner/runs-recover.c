@@ -14,7 +14,7 @@
 #define ADOPT_RETRY (100 * USEC_PER_MSEC)
 
 /* A pid from a file is worth something only while the lock on that file is held: then it is the guard's, and a pidfd that was
- * opened before stays the guard's. Where that cannot be seen (out of descriptors, say) it may be anybody's. */
+ * opened before stays the guard's. Where that cannot be checked (out of descriptors, for example), it may be anybody's. */
 static void entry_adopt(struct entry *e) {
     struct runs *r = e->runs;
     struct guard_file record;

@@ -112,7 +112,7 @@ typedef void (*store_reply_fn)(int r, void *userdata);
 /* The handler frees the snapshot, and may sort its lists. */
 typedef void (*store_inspect_fn)(int r, struct snapshot *snapshot, void *userdata);
 
-/* Answers of store_pass(); 0: the due times were missed, and this host tells so. -ENOTCONN: to be asked again when the
+/* Answers of store_pass(); 0: the due times were missed, and this host logs it. -ENOTCONN: to be asked again when the
  * store is READY. -EAGAIN: they are ahead of the clock of Redis, or it is in grace. */
 enum { STORE_E_TAKEN = 3 }; /* they were decided before */
 struct store_pass {

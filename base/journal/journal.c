@@ -141,7 +141,7 @@ static void send_line(struct journal *j, int priority, const char *event, const 
     }
     line_format(&l, priority, event, message, fields, n_fields);
     if (write_line(j, l.text, l.size) < 0)
-        j->n_lost++, j->n_lost_ever++; /* nobody is left to tell now */
+        j->n_lost++, j->n_lost_ever++; /* cannot be reported any more */
 }
 
 /* --- the journal --- */

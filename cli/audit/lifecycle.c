@@ -49,7 +49,7 @@ static void check_end(struct audit *a, const struct audit_run *r) {
                                "its host was rebooted since, and no entry reclaims its permits");
 }
 
-/* --- what entries say of one another --- */
+/* --- whether entries agree --- */
 
 static bool differ(const char *x, const char *y) {
     return x && y && strcmp(x, y) != 0;

@@ -2,7 +2,7 @@
 #pragma once
 
 /* `berth doctor`: facts are collected once, each check reads them and reports findings. Files:
- *     doctor.c   the verb and the table of checks     facts.c       what berthd and the config tell
+ *     doctor.c   the verb and the table of checks     facts.c       facts from berthd and the config
  *     report.c   findings, worst first                processes.c   processes that belong to runs
  *     show.c     as text, JSON or a line for Nagios    machine.c     checks of journal, unit and files
  *     check-daemon.c  check-redis.c  check-cluster.c  check-pools.c  check-runs.c */

@@ -139,7 +139,7 @@ bool facts_is_redis_away(const struct facts *f) {
     return f->redis && strcmp(format_get_text(f->redis, "state"), "connected") != 0;
 }
 
-/* Whether a reply tells of Redis what was true some time ago. */
+/* Returns whether a reply describes Redis as it was some time ago. */
 static bool is_stale(const json_t *reply) {
     return json_is_true(json_object_get(reply, "stale"));
 }

@@ -31,7 +31,7 @@ void doctor_journal(const struct facts *f, struct report *r) {
     if (facts_metric(f, "berth_journal_errors_total", &lost) && lost > 0) {
         report_add(r, SEVERITY_WARN, "the journal did not take %.0f events of this berthd", lost);
         report_measure(r, lost, 0);
-        report_do(r, "berth audit cannot prove what they told; see whether its disk is full:");
+        report_do(r, "berth audit cannot prove what the lost entries recorded; check whether the disk is full:");
         report_command(r, "journalctl", "--disk-usage");
     }
     if (exists(f, "/var/log/journal"))
@@ -74,7 +74,7 @@ void doctor_journal_age(const struct facts *f, struct report *r) {
         return;
     }
     if (k < 0 || oldest == 0 || f->now >= usec_add(oldest, WEEK))
-        return; /* journal tells of one that is not there */
+        return; /* check `journal` reports a missing journald */
     format_msec((json_int_t) (usec_sub(f->now, oldest) / USEC_PER_MSEC), age);
     report_add(r, SEVERITY_NOTE, "the journal of berthd begins %s ago", age);
     report_measure(r, (double) usec_sub(f->now, oldest) / USEC_PER_SEC, (double) WEEK / USEC_PER_SEC);
@@ -145,7 +145,7 @@ void doctor_unit(const struct facts *f, struct report *r) {
     if (!pipe)
         return;
     if (file_read_fd(fileno(pipe), 65536, &text, &size) < 0 || size == 0)
-        report_add(r, SEVERITY_UNKNOWN, "systemctl does not tell");
+        report_add(r, SEVERITY_UNKNOWN, "systemctl does not answer");
     (void) pclose(pipe);
     for (const char *unit = text; unit && *unit;) {
         const char *end = strstr(unit, "\n\n");

@@ -54,7 +54,7 @@ struct queue *queue_free(struct queue *q) {
     return NULL;
 }
 
-/* --- from what berthd tells --- */
+/* --- from replies of berthd --- */
 
 static int add_claim(struct queue *q, size_t pool, const json_t *json, bool is_held, size_t *ret) {
     const char *id = format_get_text(json, "claim");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The hosts that journals tell of: those that wrote them, and those that others name. */
+/* The hosts in journals: those that wrote them, and those that entries of others name. */
 
 #include "base/journal/entries.h"
 

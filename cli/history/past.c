@@ -115,7 +115,7 @@ int pasts_make(const struct entries *e, struct past **ret, size_t *ret_n) {
     return 0;
 }
 
-/* --- what the entries tell --- */
+/* --- runs from entries --- */
 
 usec_t past_end_time(const struct past *p) {
     return p->ended > 0 ? p->ended : p->hold.to;

@@ -22,7 +22,7 @@ struct past { /* one run; texts are borrowed from entries */
 /* Stores the runs by their first entries. The entries must outlive the runs. -ENOMEM. */
 int pasts_make(const struct entries *e, struct past **ret, size_t *ret_n);
 
-/* Whether no entry tells that the run is over. */
+/* Returns whether no entry ends the run. */
 bool past_is_open(const struct past *p);
 /* The time at which the run was over; 0: it is open. */
 usec_t past_end_time(const struct past *p);

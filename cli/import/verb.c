@@ -47,7 +47,7 @@ static bool is_below(const char *path, const char *folder) {
            ((size_t) (slash - path) == n || slash[-(ptrdiff_t) n - 1] == '/');
 }
 
-/* Says whose crontab a file is. Returns 0, or EXIT_USAGE after it has explained why that is not known. */
+/* Finds the user of a crontab file. Returns 0, or EXIT_USAGE after printing why the user is unknown. */
 static int find_owner(const struct request *request, const char *file, struct import_source *source) {
     const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
 

@@ -52,7 +52,7 @@ int verbs_no_such_job(struct control_call *call, struct manager *m, const char *
         if (job_name_matches(template, s->jobs[i].name))
             (void) json_array_append_new(instances, json_string(s->jobs[i].name));
     }
-    if (json_array_size(instances) > 0) { /* of a template, only those say anything */
+    if (json_array_size(instances) > 0) { /* a template itself has no runs */
         json_decref(known);
         return unknown(call, "io.berth.NoSuchJob", name, instances);
     }

@@ -182,7 +182,7 @@ static int add_pool(struct manager *m, json_t *pools, const struct pool_settings
     return k | append(pools, o);
 }
 
-/* Adds a key that has no claims, or of which Redis tells nothing while it is away. */
+/* Adds a key without claims, or any key while Redis is away. */
 static int add_idle_key(struct manager *m, json_t *pools, const struct snapshot *snapshot, const struct pool_settings *pattern,
                         const char *name) {
     const struct snapshot_pool *of_pattern = snapshot ? find_pool(snapshot, pattern->name) : NULL;

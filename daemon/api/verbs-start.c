@@ -15,7 +15,7 @@ struct start { /* one call that waits for the end of a run and of the attempts a
     struct run_watch watch;
     struct manager *manager;
     struct control_call *call;
-    json_t *last; /* the answer that tells of the attempt before; NULL: none */
+    json_t *last; /* the reply about the previous attempt; NULL: none */
     bool is_undecided; /* Redis has not answered whether a run of the job is not over on another host */
     bool wait;
     struct timer patience; /* while it is undecided */
@@ -101,7 +101,7 @@ static void start_on_change(struct run_watch *watch, struct run *run) {
         run_watch_add(next, &s->watch);
         return;
     }
-    /* An attempt that was given up before it began has no end to tell of. */
+    /* An attempt that was given up before it began has no end. */
     answer = run->job.begin_due > 0 && s->last ? json_incref(s->last) : pack_run(s->manager, run);
     (void) control_call_answer(s->call, answer);
     start_free(s);

@@ -78,7 +78,7 @@ static struct run *make_next(struct scheduler *scheduler, struct job *job, const
                              struct run_time now, usec_t delay, const struct run_origin *origin) {
     struct run *next = run_table_find(scheduler->runs, id);
 
-    if (next) /* the end was noted by a berthd that was killed before it could tell the guard */
+    if (next) /* an earlier berthd noted the end and was killed before it confirmed that to the guard */
         return next;
     if (triggers_add_run(scheduler, job, id, RUN_STATE_RETRYING, now, &next) < 0 ||
         run_origin_copy(&next->job.origin, origin) < 0) {
@@ -189,7 +189,7 @@ static bool is_last(struct scheduler *scheduler, struct job *job, struct run *ru
         return true;
     }
     if (run->job.turn && end.result == RUN_RESULT_LEASE_LOST)
-        end.result = RUN_RESULT_HOST_LOST; /* Redis cannot tell one from the other */
+        end.result = RUN_RESULT_HOST_LOST; /* Redis cannot distinguish the two */
     if (was_to_stop(run) && chain_judge(end.result) == CHAIN_END_BAD)
         end.result = RUN_RESULT_STOPPED; /* for what follows: a stop ends the chain */
     attempts_get_chain(job, run, &chain);

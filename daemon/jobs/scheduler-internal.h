@@ -166,7 +166,7 @@ void turns_begin(struct scheduler *scheduler, struct job *job, struct run_time n
 bool turns_is_asked(const struct job *job, int64_t due);
 /* This host cannot ask now; reason: static. */
 void turns_hold_back(struct job *job, const char *reason);
-/* When that is to be done again, on CLOCK_REALTIME; USEC_INFINITY: an event will tell. */
+/* When that is due again, on CLOCK_REALTIME; USEC_INFINITY: an event will cause it. */
 usec_t turns_next(const struct scheduler *scheduler, const struct job *job, struct run_time now);
 /* -ENOMEM or another errno: they are not noted. reason: static. */
 int turns_note_missed(struct scheduler *scheduler, struct job *job, const struct due_missed *missed, const char *reason);
@@ -188,7 +188,7 @@ void turns_take_start(struct scheduler *scheduler, struct job *job, struct run *
 /* --- turn-attempts.c --- */
 /* Redis has answered which attempt the run is. */
 void turn_attempts_take(struct run *run);
-/* Sets what its claim tells Redis about the next attempt. */
+/* Sets what its claim sends to Redis about the next attempt. */
 void turn_attempts_set_terms(const struct job *job, struct run *run, struct run_time now);
 /* The run ended, and another attempt follows on any host. Recorded until Redis has answered. */
 void turn_attempts_give_back(struct scheduler *scheduler, struct run *run, usec_t delay);

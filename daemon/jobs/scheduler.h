@@ -27,7 +27,7 @@ enum scheduler_turns {
 };
 
 enum scheduler_passed {
-    SCHEDULER_PASSED_HERE, /* they were missed, and this host tells so */
+    SCHEDULER_PASSED_HERE, /* they were missed, and this host logs it */
     SCHEDULER_PASSED_ELSEWHERE,
     SCHEDULER_PASSED_NOT, /* they are ahead of the clock of Redis */
 };

@@ -220,7 +220,7 @@ void turns_begin(struct scheduler *scheduler, struct job *job, struct run_time n
 
 /* --- answers --- */
 
-/* Tells the store, which reports it to a Redis that has lost its data. */
+/* Passes it to the store, which reports it to a Redis that has lost its data. */
 void turns_note_known(struct scheduler *scheduler, const struct job *job, int64_t due) {
     char pool[POOL_NAME_SIZE];
 

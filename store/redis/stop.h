@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The end of the session: a store that stops says `bye`. */
+/* The end of the session: a store that stops sends `bye`. */
 
 #include "store/store.h"
 

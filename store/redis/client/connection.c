@@ -236,7 +236,7 @@ static void write_commands(struct redis_connection *c) {
         return;
     if (redis_socket_send(&c->socket, &c->out) < 0) {
         if (!c->socket.has_answered && !c->socket.tls)
-            (void) read_replies(c); /* a server that turns a client away says why before it closes */
+            (void) read_replies(c); /* a server that refuses a client sends the reason before it closes */
         note_socket_error(c);
     }
     if (!is_over(c) && await_room(c, redis_socket_awaits_room(&c->socket, &c->out)) < 0)

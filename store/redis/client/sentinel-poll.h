@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What the answers of several sentinels to SENTINEL MASTER say together: where the master is. Only a
+/* The address of the master, from the answers of several sentinels to SENTINEL MASTER. Only a
  * majority of the sentinels in the config counts, and of its answers those with the highest
  * configuration epoch. An epoch below the highest one known so far never counts, so that sentinels of a
  * lost minority cannot lead a host back to an old master. Only if all sentinels are below it, they were
@@ -47,7 +47,7 @@ void sentinel_poll_take(struct sentinel_poll *poll, const char *who, const struc
 void sentinel_poll_fail(struct sentinel_poll *poll, const char *who, enum redis_error error, const char *text);
 /* Must be called once after each answer until it is not OPEN; sets `error` and `reasons`. */
 enum sentinel_verdict sentinel_poll_decide(struct sentinel_poll *poll);
-/* Whether a majority knows the master, and the others may only tell of a newer failover. */
+/* Returns whether a majority knows the master, so that the others can only add a newer failover. */
 bool sentinel_poll_has_majority(const struct sentinel_poll *poll);
 /* Formats "10.0.0.5:6379" or "[::1]:6379". */
 void sentinel_poll_format(const struct moved *node, char buffer[static SENTINEL_WHERE_SIZE]);

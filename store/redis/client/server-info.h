@@ -31,7 +31,7 @@ void server_info_read(struct server_info *ret, const char *info);
 /* Returns whether berth can use the server. Otherwise why is for people, and *ret_error says what to do. */
 bool server_info_is_usable(const struct server_info *server, enum redis_error *ret_error, char *why,
                            size_t size);
-/* The same of the version alone, where INFO says no more. */
+/* The same for the version alone, where INFO has nothing else. */
 bool server_info_is_too_old(const char *info, char *why, size_t size);
 
 /* What an administrator should change, although berth goes on. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Who hears the messages of a subscription, and whether it still lives: nothing is sent on it, so a proxy between may
+/* The listeners of a subscription, and whether it still lives: nothing is sent on it, so a proxy between may
  * have ended it unnoticed. One that was silent for a while is asked by PING. */
 
 #include <stdbool.h>

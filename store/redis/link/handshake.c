@@ -97,7 +97,7 @@ void handshake_add_script(struct store_redis *store, struct redis_command *comma
         handshake->sent |= UINT32_C(1) << script;
 }
 
-/* Returns whether the reply says that Redis refuses SCRIPT; then scripts are sent by their text. */
+/* Returns whether Redis refused SCRIPT in this reply; then scripts are sent as text. */
 static bool take_refusal(struct store_redis *store, const struct redisReply *reply) {
     const char *error = reply_error(reply);
 
@@ -187,7 +187,7 @@ static void log_warnings(struct store_redis *store) {
     }
 }
 
-/* Takes what INFO says. Fails the link and returns false if this Redis cannot be used. */
+/* Applies the reply of INFO. Fails the link and returns false if this Redis cannot be used. */
 static bool take_info(struct store_redis *store, const char *info) {
     enum redis_error error;
     char why[SERVER_WHY_SIZE];

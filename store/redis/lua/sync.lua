@@ -117,5 +117,5 @@ else -- no grants before the report is complete
 end
 save_clock()
 if not epoch then return {'epoch', ''} end
--- Not the newest token: the grants of settle() are not in these claims, and the host learns them from the pushes (R12).
+-- Not the newest token: the grants of settle() are not in these claims, and the host receives them by pushes (R12).
 return {'ok', epoch, unfinished, grace and 1 or 0, last, fmt(clock), claims, overcommitted}

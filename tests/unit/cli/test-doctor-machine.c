@@ -128,7 +128,7 @@ static void test_unit(void) {
     finds_nothing(doctor_unit); /* no systemd */
     make("/run/systemd");
     make("/run/systemd/system");
-    finds(doctor_unit, SEVERITY_UNKNOWN, "systemctl does not tell");
+    finds(doctor_unit, SEVERITY_UNKNOWN, "systemctl does not answer");
     set_systemctl(BERTHD("control-group") "\n" RUNNER("berth.slice"));
     finds_nothing(doctor_unit);
     set_systemctl(BERTHD("mixed") "\n" RUNNER("berth.slice"));
