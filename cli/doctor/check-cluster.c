@@ -7,6 +7,7 @@
 
 #define INT "%" JSON_INTEGER_FORMAT
 #define HEARTBEATS_SILENT 3 /* a host's own, one's own to see it, and one to spare */
+#define LEASE_SILENT 3 / 4  /* two pauses of idle hosts, of 11/30 each */
 #define LIST_SIZE 256
 
 /* Appends ", TEXT" as far as there is room. */
@@ -91,11 +92,13 @@ void doctor_version_skew(const struct facts *f, struct report *r) {
 /* --- hosts --- */
 
 void doctor_hosts_silent(const struct facts *f, struct report *r) {
-    json_int_t bound = HEARTBEATS_SILENT * format_get_number(f->redis, "heartbeat_ms");
+    json_int_t bound = HEARTBEATS_SILENT * format_get_number(f->redis, "heartbeat_ms"),
+               idle_bound = format_get_number(f->redis, "lease_ms") * LEASE_SILENT;
     const json_t *hosts = json_object_get(f->hosts, "hosts");
     json_t *host;
     size_t i;
 
+    bound = idle_bound > bound ? idle_bound : bound;
     json_array_foreach (hosts, i, host) {
         json_int_t seen = format_get_number(host, "seen_ms");
         const char *name = format_get_text(host, "host");

@@ -47,6 +47,7 @@ struct claim_entry *claim_table_add(struct store_redis *store, struct claim *cla
     list_init(&entry->finish);
     claim->store_data = entry;
     claim->state = state;
+    heartbeat_wake(store);
     return entry;
 }
 

@@ -6,7 +6,8 @@
 #include "store/redis/store-redis.h"
 
 #define EXTRA_MAX 250   /* calls between two regular heartbeats; each may expire 128 claims (R15) */
-#define LATEST_EVERY 16 /* heartbeats; one that asks for the latest number costs more */
+#define IDLE_PART 3     /* of the lease: the pause of an idle host; a half leaves no room for a lost one */
+#define LATEST_EVERY 16 /* heartbeats, 8 of an idle host: asking for the latest number costs more */
 
 /* --- the deadline --- */
 
@@ -165,8 +166,9 @@ static void heartbeat_on_reply(const struct redisReply *reply, void *userdata) {
 /* In grace this host reports what it knows of the clock. Otherwise it asks for the latest number sometimes. */
 static void add_clock(struct store_redis *store, struct redis_command *command, usec_t now) {
     bool in_grace = store->epoch.in_grace;
+    unsigned every = store->heartbeat.is_slow ? LATEST_EVERY / 2 : LATEST_EVERY;
 
-    if (!in_grace && store->heartbeat.n_sent++ % LATEST_EVERY != 0)
+    if (!in_grace && store->heartbeat.n_sent++ % every != 0)
         return;
     /* An administrator who ends grace names a whole lease. */
     command_add_u64(command, admin_is_ending_grace(store) ? USEC_INFINITY / 2
@@ -242,8 +244,37 @@ static void log_late(struct store_redis *store, usec_t now) {
                age / USEC_PER_MSEC, lease / USEC_PER_MSEC);
 }
 
+/* Redis has nothing of this host that the lease protects, no grace has to be ended, and no turn of another
+ * host must be taken over (R18). */
+static bool is_idle(const struct store_redis *store) {
+    return list_is_empty(&store->table.entries) && store->base.state == STORE_STATE_READY &&
+           !limits_has_job(store);
+}
+
+/* Returns 0.9 to 1.1 thirds of the lease. If such a heartbeat is not answered, a new connection must be up
+ * within the lease, else the session would expire while its host lives: then it is a heartbeat as ever. */
+static usec_t idle_pause(const struct store_redis *store) {
+    const struct redis_settings *settings = &store->link.settings;
+    usec_t lease = store->env.lease_usec, jitter = lease / IDLE_PART / 10, least = lease / IDLE_PART - jitter,
+           noticed = usec_add(settings->timeout_usec, settings->connect_timeout_usec);
+
+    if (usec_add(least + 2 * jitter, noticed) >= lease - settings_margin(lease))
+        return store->env.heartbeat_usec;
+    return least + backoff_draw_within(2 * jitter);
+}
+
 static void arm_timer(struct store_redis *store, usec_t now) {
-    timer_set(&store->heartbeat.timer, now + store->env.heartbeat_usec);
+    usec_t pause = is_idle(store) ? idle_pause(store) : 0;
+
+    store->heartbeat.is_slow = pause > store->env.heartbeat_usec;
+    timer_set(&store->heartbeat.timer, now + (store->heartbeat.is_slow ? pause : store->env.heartbeat_usec));
+}
+
+void heartbeat_wake(struct store_redis *store) {
+    if (!store->heartbeat.is_slow)
+        return;
+    store->heartbeat.is_slow = false;
+    timer_set(&store->heartbeat.timer, usec_add(store->heartbeat.sent, store->env.heartbeat_usec));
 }
 
 /* Fires whether the link is live or not. */
@@ -259,7 +290,7 @@ static void heartbeat_on_timer(void *userdata) {
 }
 
 void heartbeat_start(struct store_redis *store) {
-    store->heartbeat.is_answered = false;
+    store->heartbeat.is_answered = store->heartbeat.is_slow = false;
     /* Hosts that came back together send their next heartbeats apart. */
     timer_set(&store->heartbeat.timer, clock_boottime() + backoff_draw_within(store->env.heartbeat_usec));
     heartbeat_send(store);

@@ -2,7 +2,7 @@
 #pragma once
 
 /* Heartbeats: keep the session alive, extend the deadline (R8), expire dead sessions (R4), end grace (R10),
- * and detect missed pushes (R11, R12). */
+ * and detect missed pushes (R11, R12). A host without claims is idle: it sends one each third of the lease. */
 
 #include <stdbool.h>
 
@@ -20,6 +20,7 @@ struct heartbeat {
     bool is_answered; /* once since the link is live */
     bool resend_due;  /* everything pending is sent again after the next heartbeat */
     bool late_logged;
+    bool is_slow;     /* the timer has the pause of an idle host */
     usec_t sent;           /* boottime of the last one */
     uint64_t drawn_before; /* the clock's last number when it was sent */
     unsigned n_sent;       /* every sixteenth asks for the clock's latest number */
@@ -38,6 +39,8 @@ void heartbeat_start(struct store_redis *store);
 void heartbeat_reset(struct store_redis *store);
 /* Sends one now, or as soon as the one under way is answered. */
 void heartbeat_send(struct store_redis *store);
+/* The first claim came: this host is no longer idle. Sends one now if the last is a heartbeat old. */
+void heartbeat_wake(struct store_redis *store);
 /* Sends one if heartbeat_take_extra() allows it. */
 void heartbeat_send_extra(struct store_redis *store);
 /* Returns whether a reply or push may cause another call. The number between two regular heartbeats is

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pool-name.h"
 #include "store/redis/store-redis.h"
 
 #define OVERRIDES_MAX 1000                       /* of pools that this host does not declare */
@@ -26,6 +27,13 @@ struct declared *limits_find(struct store_redis *store, const char *pool) {
     struct declared *declared = find_any_scope(store, pool);
 
     return declared && !declared->pool.is_host_scoped ? declared : NULL;
+}
+
+bool limits_has_job(const struct store_redis *store) {
+    for (size_t i = 0; i < store->limits.n_declared; i++)
+        if (pool_name_parse(store->limits.declared[i].pool.name) == POOL_NAME_JOB)
+            return true;
+    return false;
 }
 
 uint32_t limits_queue_limit(const struct store_redis *store, const char *pool) {

@@ -38,6 +38,8 @@ int limits_declare(struct store_redis *store, const struct store_pool *pools, si
 void limits_forget_overrides(struct store_redis *store);
 /* NULL: not declared here, or with scope host. */
 struct declared *limits_find(struct store_redis *store, const char *pool);
+/* Returns whether this host declares the pool of a job that hosts share. */
+bool limits_has_job(const struct store_redis *store);
 uint32_t limits_queue_limit(const struct store_redis *store, const char *pool);
 /* The version of the known override of a pool; 0: none. */
 uint64_t limits_override_version(const struct store_redis *store, const char *pool);

@@ -141,8 +141,8 @@ bool redis_nodes_move_key(struct redis_nodes *nodes, unsigned slot, unsigned fro
 
     if (!keys || keys->type != REDIS_REPLY_ARRAY || keys->elements == 0)
         return false;
-    must(redis_command(&nodes->servers[from], getenv("BERTH_TEST_ACL") ? "MIGRATE 127.0.0.1 %s %s 0 5000 AUTH2 tester x"
-                                                                       : "MIGRATE 127.0.0.1 %s %s 0 5000",
+    must(redis_command(&nodes->servers[from], getenv("BERTH_TEST_ACL") ? "MIGRATE 127.0.0.1 %s %s 0 60000 AUTH2 tester x"
+                                                                       : "MIGRATE 127.0.0.1 %s %s 0 60000",
                        nodes->ports[to], keys->element[0]->str));
     return true;
 }

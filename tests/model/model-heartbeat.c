@@ -104,6 +104,34 @@ void vheartbeat_apply_overrides(const struct world *w, struct host *h, const red
 
 /* --- heartbeats --- */
 
+static bool is_idle(const struct world *w, const struct host *h) {
+    for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++)
+        if (r->host == h->index && r->state != RUN_NONE && r->state != RUN_DONE)
+            return false;
+    return h->heartbeat.answered && !h->clock.grace && !w->turns.is_on;
+}
+
+/* Hosts pause for 0.9 to 1.1 thirds of the lease. The longest shows most. */
+static usec_t idle_pause(const struct world *w, const struct host *h) {
+    usec_t pause = h->config.lease / 3 + h->config.lease / 30;
+
+    return w->mutation && w->mutation->idle_skips ? 3 * pause : pause;
+}
+
+void vheartbeat_plan(struct world *w, struct host *h) {
+    h->heartbeat.is_slow = is_idle(w, h);
+    h->heartbeat.next = w->now + vhost_lasts(h, h->heartbeat.is_slow ? idle_pause(w, h) : w->setup.heartbeat);
+}
+
+/* A claim ends the pause of an idle host. */
+usec_t vheartbeat_due(const struct world *w, const struct host *h) {
+    usec_t due = h->heartbeat.sent + vhost_lasts(h, w->setup.heartbeat);
+
+    if (!h->heartbeat.is_slow || is_idle(w, h) || h->heartbeat.next < due)
+        return h->heartbeat.next;
+    return due > w->now ? due : w->now;
+}
+
 void vheartbeat_send(struct world *w, struct host *h) {
     struct redis_command words = {0};
 

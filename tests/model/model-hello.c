@@ -142,6 +142,7 @@ void vhello_on_sync(struct world *w, struct host *h, const redisReply *reply) {
         h->live_since = w->now;
     world_foreach_run(w, r) if (r->host == h->index && r->state == RUN_RELEASING && !r->named) r->state = RUN_DONE;
     h->heartbeat.next = w->now + vhost_lasts(h, w->setup.heartbeat);
+    h->heartbeat.is_slow = false;
     if (w->turns.is_on)
         vturn_on_live(w, h);
     vheartbeat_send(w, h);

@@ -39,7 +39,7 @@ static void forget_calls(struct world *w, struct host *h) {
     h->pushes.n_early = 0;
     h->pushes.doubt = 0;
     h->sync.n = h->sync.at = 0;
-    h->health.since = 0;
+    h->health.since = h->health.idle_since = 0;
     vclaim_forget_calls(w, h);
 }
 
@@ -184,8 +184,8 @@ usec_t vhost_next_timer(const struct world *w, const struct host *h) {
         return next;
     if (h->retry > 0 && h->retry < next)
         next = h->retry;
-    if (h->phase == HOST_LIVE && h->heartbeat.next < next)
-        next = h->heartbeat.next;
+    if (h->phase == HOST_LIVE && vheartbeat_due(w, h) < next)
+        next = vheartbeat_due(w, h);
     if (h->deadline > 0 && h->deadline < next)
         next = h->deadline;
     if (w->turns.is_on && vturn_next_timer(w, h) < next)
@@ -201,8 +201,8 @@ void vhost_on_timer(struct world *w, struct host *h) {
         vhello_send(w, h);
     } else if (h->retry > 0 && w->now >= h->retry) {
         connect(w, h);
-    } else if (h->phase == HOST_LIVE && w->now >= h->heartbeat.next) {
-        h->heartbeat.next = w->now + vhost_lasts(h, w->setup.heartbeat);
+    } else if (h->phase == HOST_LIVE && w->now >= vheartbeat_due(w, h)) {
+        vheartbeat_plan(w, h);
         if (!h->heartbeat.under_way)
             vheartbeat_send(w, h);
     } else if (w->turns.is_on) {

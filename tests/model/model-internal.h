@@ -81,6 +81,9 @@ uint64_t vheartbeat_latest(const struct world *w, const struct host *h);
 void vheartbeat_add_sample(struct world *w, struct host *h, uint64_t count, usec_t sent);
 uint64_t vheartbeat_expired_count(const struct world *w, const struct host *h);
 void vheartbeat_send(struct world *w, struct host *h);
+/* Sets when the next one is due. */
+void vheartbeat_plan(struct world *w, struct host *h);
+usec_t vheartbeat_due(const struct world *w, const struct host *h);
 void vheartbeat_on_reply(struct world *w, struct host *h, const redisReply *reply);
 
 /* --- model-claim.c --- */

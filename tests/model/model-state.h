@@ -116,6 +116,7 @@ struct host_heartbeat {
     unsigned n;
     bool ends_grace; /* an operator asks for it */
     bool under_way, again, answered;
+    bool is_slow;        /* `next` is that of an idle host */
     uint64_t last_count; /* of the last answer, and when the host asked for it */
     usec_t last_sent;
     uint64_t own;        /* the last count that Redis noted for this session in this epoch */
@@ -144,8 +145,9 @@ struct host_overrides {
 };
 
 struct host_health { /* for the rules */
-    usec_t since;     /* in touch with Redis without a gap; 0: not */
-    usec_t last_beat; /* its last heartbeat that was executed */
+    usec_t since;      /* in touch with Redis without a gap; 0: not */
+    usec_t idle_since; /* the same, and gaps as those of an idle host do not count */
+    usec_t last_beat;  /* its last heartbeat that was executed */
 };
 
 struct host {

@@ -218,6 +218,8 @@ static void note_heartbeat(struct world *w, struct host *h, const redisReply *re
         return;
     if (h->health.since == 0 || w->now > h->health.last_beat + w->setup.heartbeat + w->setup.heartbeat / 4)
         h->health.since = w->now;
+    if (h->health.idle_since == 0 || w->now > h->health.last_beat + h->config.lease / 2)
+        h->health.idle_since = w->now;
     h->health.last_beat = w->now;
     if (!w->redis.now.empty && w->redis.now.replid == w->redis.replid)
         check_heartbeat(w, h);

@@ -46,6 +46,7 @@ struct model_mutation {
     bool turns;                /* sequences with turns notice it */
     bool commit_late;          /* hosts start a process before they commit its turn */
     bool no_marks;             /* hosts do not report their marks after a new epoch */
+    bool idle_skips;           /* idle hosts skip two heartbeats of three */
     bool own_expiry;           /* refused hosts expire others by their own lease */
 };
 

@@ -14,6 +14,7 @@
 #define SEQUENCES_MAX 800
 
 static const struct model_mutation mutations[] = {
+    {.name = "an idle host skips two heartbeats", .seed = 28, .idle_skips = true},
     {.name = "expiry after 3/4 of a lease", .seed = 13, .early_expiry = true},
     {.name = "grace halved", .from = "if known >= tonumber(lease) and", .to = "if known >= tonumber(lease) / 2 and"},
     {.name = "a grant does not check all of a claim's queues", .from = "or call('ZRANGE', base .. ':queue', '0', '0')[1] ~= c\n",

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What store-redis sends when nothing happens: heartbeats of hosts with and without claims, and the question
+ * whether the silent connection for pushes lives. The clock is the test's own. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/harness/redis-bed.h"
+
+#define LEASE (30 * USEC_PER_SEC)
+#define HEARTBEAT (5 * USEC_PER_SEC)
+#define LEASES 10 /* of the time that is watched */
+
+static uint64_t heartbeats(void) {
+    return redis_number(&redis_bed.server, "HGET berth:{test}:meta heartbeat_count");
+}
+
+static void set_up(void) {
+    redis_bed.lease = LEASE;
+    redis_bed.heartbeat = HEARTBEAT;
+    redis_bed.timeout = HEARTBEAT / 2;
+}
+
+static void tear_down(void) {
+    redis_bed.lease = REDIS_BED_LEASE;
+    redis_bed.heartbeat = REDIS_BED_LEASE / 6;
+    redis_bed.timeout = USEC_PER_SEC;
+}
+
+static void pass(struct bed *b, usec_t time) {
+    usec_t end = clock_boottime() + time;
+
+    while (bed_turn(b, end))
+        ;
+}
+
+/* Returns how many heartbeats come in a number of leases. */
+static uint64_t watch(struct bed *b) {
+    uint64_t before = heartbeats();
+
+    pass(b, LEASES * LEASE);
+    return heartbeats() - before;
+}
+
+/* A pause is 9/30 to 11/30 of the lease. */
+static void test_idle(void) {
+    struct bed b;
+    uint64_t n;
+
+    if (!redis_bed_begin(&b, 2))
+        return;
+    pass(&b, LEASE);
+    n = watch(&b);
+    CU_ASSERT(n >= 2 * (LEASES * 30 / 11 - 1) && n <= 2 * (LEASES * 30 / 9 + 1));
+    TEST_INT(bed_count_events(&b, "host-expired: "), 0);
+    TEST_INT(bed_count_events(&b, "session-lost: ") + bed_count_events(&b, "lease-late: "), 0);
+    bed_done(&b);
+}
+
+static void test_busy(void) {
+    struct bed b;
+    uint64_t n;
+
+    if (!redis_bed_begin(&b, 1))
+        return;
+    struct probe *held = bed_probe(&b, 0, "one");
+    probe_grant(held);
+    n = watch(&b);
+    CU_ASSERT(n >= LEASES * 6 - 1 && n <= LEASES * 6 + 1);
+    probe_release(held);
+    pass(&b, LEASE);
+    n = watch(&b);
+    CU_ASSERT(n <= LEASES * 30 / 9 + 1);
+    bed_done(&b);
+}
+
+/* The first claim is followed by a heartbeat at once, if the last one is old. Then the host sends them as ever. */
+static void test_wakes(void) {
+    struct bed b;
+    uint64_t before;
+    usec_t began;
+
+    if (!redis_bed_begin(&b, 1))
+        return;
+    pass(&b, LEASE);
+    before = heartbeats();
+    BED_UNTIL(&b, heartbeats() > before);
+    pass(&b, HEARTBEAT + USEC_PER_SEC);
+    before = heartbeats();
+    began = clock_boottime();
+    struct probe *held = bed_probe(&b, 0, "one");
+    probe_grant(held);
+    BED_UNTIL(&b, heartbeats() > before);
+    CU_ASSERT(clock_boottime() - began < HEARTBEAT / 10);
+    BED_UNTIL(&b, heartbeats() > before + 1);
+    CU_ASSERT(clock_boottime() - began < HEARTBEAT + HEARTBEAT / 10);
+    probe_release(held);
+    bed_done(&b);
+}
+
+/* A lost heartbeat must be followed by a hello within the lease. */
+static void test_no_room(void) {
+    struct bed b;
+    uint64_t n;
+
+    redis_bed.timeout = LEASE / 3; /* and the time to connect */
+    if (!redis_bed_begin(&b, 1))
+        return;
+    pass(&b, LEASE);
+    n = watch(&b);
+    CU_ASSERT(n >= LEASES * 6 - 1);
+    bed_done(&b);
+}
+
+/* It takes over turns of hosts that died. */
+static void test_shared_job(void) {
+    static const struct store_pool pools[] = {{.name = "@report", .limit = 1, .queue_limit = 10}};
+    struct bed b;
+    uint64_t n;
+
+    if (!redis_bed_begin(&b, 1))
+        return;
+    TEST_INT(store_declare(b.stores[0], pools, 1, false), 0);
+    pass(&b, LEASE);
+    n = watch(&b);
+    CU_ASSERT(n >= LEASES * 6 - 1);
+    bed_done(&b);
+}
+
+/* Returns how many pings came: those of the server's INFO are none. */
+static uint64_t pings(void) {
+    _cleanup_reply_ redisReply *info = redis_command(&redis_bed.server, "INFO commandstats");
+    const char *at = info && info->str ? strstr(info->str, "cmdstat_ping:calls=") : NULL;
+    unsigned long long n = 0;
+
+    if (at)
+        (void) sscanf(at, "cmdstat_ping:calls=%llu", &n);
+    return n;
+}
+
+static void test_silence(void) {
+    struct bed b;
+    uint64_t before;
+
+    if (!redis_bed_begin(&b, 1))
+        return;
+    before = pings();
+    pass(&b, 19 * USEC_PER_SEC);
+    TEST_INT(pings(), before);
+    pass(&b, 22 * USEC_PER_SEC); /* a proxy ends what is silent for a minute, or for 35 s */
+    CU_ASSERT(pings() > before);
+    TEST_INT(bed_count_events(&b, "redis-lost: "), 0);
+    bed_done(&b);
+}
+
+static CU_TestInfo tests[] = {
+    {"a host without claims", test_idle},
+    {"a host with a claim", test_busy},
+    {"the first claim", test_wakes},
+    {"no room for a lost heartbeat", test_no_room},
+    {"a job that hosts share", test_shared_job},
+    {"a silent connection", test_silence},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "store-redis-idle", .pSetUpFunc = set_up, .pTearDownFunc = tear_down, .pTests = tests},
+        CU_SUITE_INFO_NULL};
+
+    return redis_bed_main_on_own_clock(argc, argv, suites);
+}
