@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Thousands of hosts with ten jobs each and a lease of 30 s: what their heartbeats take of Redis's core, how late the latest one is,
- * and how long it takes until all are known again when Redis comes back without its data. */
+ * and how long it takes until all are known again when Redis comes back without its data. And hosts without claims, which
+ * send fewer. */
 
 #include "tests/bench/benches.h"
 
 #include <sys/resource.h>
 
+#include "store/status.h"
 #include "tests/bench/rig.h"
 
 #define LEASE (30 * USEC_PER_SEC)
@@ -52,8 +54,21 @@ static void heartbeats(struct report *r, struct rig *g, double at_most) {
     report_add(r, &(struct figure) {name, worst_lateness(g), "ms", NULL, 0, GOAL_VALUE_AT_MOST, (double) LEASE / 6 / USEC_PER_MSEC});
 }
 
+static uint64_t count_failed_attempts(const struct rig *g) {
+    struct redis_counts counts;
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < g->n_hosts; i++) {
+        store_redis_get_counts(g->hosts[i].store, &counts);
+        for (size_t class = 0; class < STATUS_ERRORS; class++)
+            n += counts.errors[class];
+    }
+    return n;
+}
+
 static void recovery(struct report *r, struct rig *g) {
     char name[100];
+    uint64_t failed;
     usec_t began;
 
     redis_server_kill(&g->server);
@@ -62,11 +77,14 @@ static void recovery(struct report *r, struct rig *g) {
     if (redis_server_resume(&g->server) < 0)
         rig_fail("redis-server does not come back");
     began = clock_boottime();
+    failed = count_failed_attempts(g);
     RIG_UNTIL(g, rig_count_state(g, STORE_STATE_AWAY) == 0);
     snprintf(name, sizeof(name), "recovery: %zu hosts x %d jobs known again after a restart of Redis", g->n_hosts, JOBS);
     report_add(r, &(struct figure) {name, (double) (clock_boottime() - began) / USEC_PER_MSEC, "ms", NULL, 0, GOAL_VALUE_AT_MOST,
                                     (double) LEASE / USEC_PER_MSEC});
     report_add(r, &(struct figure) {"  of that, Redis's CPU time", 1000 * rig_server_cpu(&g->server), "ms", NULL, 0, GOAL_NONE, 0});
+    report_add(r, &(struct figure) {"  attempts to connect that failed when Redis was back", (double) (count_failed_attempts(g) - failed), "", NULL, 0,
+                                    GOAL_NONE, 0});
 }
 
 static void measure(struct report *r, size_t n_hosts, double at_most) {
@@ -74,7 +92,8 @@ static void measure(struct report *r, size_t n_hosts, double at_most) {
     struct slot *slots;
 
     rig_up(&g, &(struct rig_options) {.n_hosts = n_hosts, .lease_usec = LEASE, .pools = pools, .n_pools = ELEMENTSOF(pools),
-                                      .redis = (const char *const[]) {"--maxclients", "30000", NULL}});
+                                      .has_default_timeouts = true,
+                                      .redis = (const char *const[]) {"--maxclients", "30000", "--tcp-backlog", "4096", NULL}});
     slots = rig_slots(&g, n_hosts * JOBS, 0, "busy", 1);
     rig_ask_all(&g, slots, n_hosts * JOBS);
     heartbeats(r, &g, at_most);
@@ -82,6 +101,28 @@ static void measure(struct report *r, size_t n_hosts, double at_most) {
         recovery(r, &g);
     rig_down(&g);
     free(slots);
+}
+
+/* A host without claims sends a heartbeat each third of its lease: 360 an hour, which are 720 at a sixth. */
+static void measure_idle(struct report *r, size_t n_hosts) {
+    char name[100];
+    struct rig g;
+    uint64_t calls;
+    usec_t began;
+    double wall;
+
+    rig_up(&g, &(struct rig_options) {.n_hosts = n_hosts, .lease_usec = LEASE, .pools = pools, .n_pools = ELEMENTSOF(pools),
+                                      .has_default_timeouts = true,
+                                      .redis = (const char *const[]) {"--maxclients", "30000", NULL}});
+    rig_run_for(&g, LEASE / 2);
+    rig_reset_stats(&g.server);
+    began = clock_boottime();
+    rig_run_for(&g, LEASE);
+    (void) rig_server_usec(&g.server, "evalsha", &calls);
+    wall = (double) (clock_boottime() - began);
+    snprintf(name, sizeof(name), "calls of a host without claims, of %zu, an hour", n_hosts);
+    report_add(r, &(struct figure) {name, (double) calls / (double) n_hosts * 3600 * USEC_PER_SEC / wall, "", NULL, 0, GOAL_VALUE_AT_MOST, 400});
+    rig_down(&g);
 }
 
 /* Two connections each, and some for the event loops and the rest. */
@@ -99,6 +140,7 @@ void bench_hosts(struct report *r) {
         measure(r, strtoul(getenv("BENCH_HOSTS"), NULL, 10), 1);
         return;
     }
+    measure_idle(r, 100);
     measure(r, 100, 0.1);
     measure(r, 1000, 1);
     most = hosts_possible() < 10000 ? hosts_possible() : 10000; /* Redis must be able to open as many */

@@ -102,6 +102,10 @@ static void make_host(struct rig *g, size_t i) {
         settings.port = (uint16_t) g->server.tls_port;
         settings.tls = (struct tls_settings) {.is_used = true, .ca = tls_place_path(tls_shared_place(), "ca.crt")};
     }
+    if (g->options.has_default_timeouts) {
+        settings.timeout_usec = g->options.lease_usec / 12;
+        settings.connect_timeout_usec = g->options.lease_usec / 4;
+    }
     usec_t lease = g->options.lease_usec > 0 ? g->options.lease_usec : 3600 * USEC_PER_SEC;
     char name[32];
     struct store_redis_options options = {.redis = &settings, .host = name, .namespace = "bench", .version = "1",

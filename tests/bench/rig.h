@@ -42,6 +42,7 @@ struct rig_options {
     const struct store_pool *pools;
     size_t n_pools;
     const char *const *redis; /* more arguments, or NULL */
+    bool has_default_timeouts; /* those of a config with this lease, else 20 s */
 };
 
 struct rig {

@@ -17,6 +17,7 @@ others() {
     "$programs/test-restarts" || status=1
     DUE_DEATHS=$deaths "$programs/test-due-deaths" || status=1
     "$programs/test-sentinel-partition" || status=1
+    "$programs/test-cluster-moves" || status=1
     [ -n "$clocks" ] || GRANT_STALLS=all "$programs/../integration/test-grant-stalls" || status=1
     return $status
 }
