@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# make          builds build/berthd, build/berth-runner and build/berth
+# make          builds build/berthd, build/berth-runner, build/berth and build/berth-web
 # make check    installs what is missing (apt), builds, runs all tests
 # make demo     shows three hosts on this machine; HACKING.md has the other targets
 
@@ -33,7 +33,7 @@ WERROR ?=
 Q := $(if $(V),,@)
 quote = '$(subst ','\'',$(1))'
 
-PACKAGES := libsystemd hiredis libconfuse jansson smartcols
+PACKAGES := libsystemd hiredis libconfuse jansson smartcols libmicrohttpd
 LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES))
 # Debian's smartcols.h wants its own folder; hiredis 0.14 and 1.x differ in theirs.
 # OpenSSL is loaded, not linked (store/redis/client/tls-library.h).
@@ -54,9 +54,10 @@ STORE := $(BUILD)/store.a
 DAEMON := $(BUILD)/daemon.a
 RUNNER := $(BUILD)/runner.a
 CLI := $(BUILD)/cli.a
+WEB := $(BUILD)/web.a
 HARNESS := $(BUILD)/harness.a
 MODEL := $(BUILD)/model.a
-PROGRAMS := $(BUILD)/berthd $(BUILD)/berth-runner $(BUILD)/berth
+PROGRAMS := $(BUILD)/berthd $(BUILD)/berth-runner $(BUILD)/berth $(BUILD)/berth-web
 TEST_KINDS := unit contract integration attacks model
 TEST_FILES := $(sort $(shell find $(addprefix tests/,$(TEST_KINDS)) -name 'test-*'))
 TESTS := $(patsubst %.c,$(BUILD)/%,$(filter %.c,$(TEST_FILES)))
@@ -79,6 +80,7 @@ $(STORE): $(call objects,store)
 $(DAEMON): $(call objects,daemon)
 $(RUNNER): $(call objects,runner)
 $(CLI): $(call objects,cli)
+$(WEB): $(call objects,web)
 $(HARNESS): $(filter-out %/manager-bed.o,$(call objects,tests/harness))
 $(MODEL): $(filter-out $(BUILD)/tests/model/test-%,$(call objects,tests/model))
 $(FAULT_PARTS): $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/faults/test-%.c,$(wildcard tests/faults/*.c)))
@@ -92,13 +94,14 @@ $(1): $(2)
 endef
 TEST := $(BUILD)/tests/%
 BERTH_PARTS := $(DAEMON) $(STORE) $(CONF) $(BASE)
-ALL_PARTS := $(CLI) $(RUNNER) $(BERTH_PARTS)
+ALL_PARTS := $(WEB) $(CLI) $(RUNNER) $(BERTH_PARTS)
 # The calls that a test lets fail: its line "wrap: -Wl,--wrap=...".
 WRAPS = $$(if $$(findstring -wrap,$$@),$$(shell sed -n 's|^/\* wrap: \(.*\) \*/|\1|p' tests/$$*.c))
 
 $(eval $(call program,$(BUILD)/berthd,$(BUILD)/daemon/main.o $(BERTH_PARTS)))
 $(eval $(call program,$(BUILD)/berth-runner,$(BUILD)/runner/main.o $(RUNNER) $(CONF) $(BASE)))
 $(eval $(call program,$(BUILD)/berth,$(BUILD)/cli/main.o $(CLI) $(CONF) $(BASE)))
+$(eval $(call program,$(BUILD)/berth-web,$(BUILD)/web/main.o $(WEB) $(BASE)))
 $(eval $(call program,$(TESTS): $(TEST),$(TEST).o $(MODEL) $(HARNESS) $(ALL_PARTS),$(WRAPS),-lcunit))
 $(eval $(call program,$(FAULTS): $(TEST),$(TEST).o $(FAULT_PARTS) $(HARNESS) $(CLI) $(BERTH_PARTS),,-lcunit))
 $(eval $(call program,$(FUZZERS): $(TEST),$(TEST).o $(ALL_PARTS),-fsanitize=fuzzer))
@@ -145,7 +148,7 @@ $(BUILD)/flags: FORCE
 	@printf '%s\n' $(call quote,$(COMPILE)) | cmp -s - $@ || printf '%s\n' $(call quote,$(COMPILE)) >$@
 
 # For clangd and editors, which look for it in build/.
-C_FILES := $(sort $(shell find base conf store daemon runner cli tests -name '*.c'))
+C_FILES := $(sort $(shell find base conf store daemon runner cli web tests -name '*.c'))
 $(BUILD)/compile_commands.json: $(BUILD)/flags $(sort $(dir $(C_FILES)))
 	@command=$$(sed 's/["\\]/\\&/g' $<) && printf '%s\n' $(C_FILES) | \
 		awk -v folder='$(CURDIR)' -v command="$$(printf '%s' "$$command" | sed 's/\\/\\\\/g')" \
@@ -153,8 +156,8 @@ $(BUILD)/compile_commands.json: $(BUILD)/flags $(sort $(dir $(C_FILES)))
 		(NR == 1 ? "[" : ",\n"), folder, $$0, command, $$0 } END { print "]" }' >$@
 
 # Texts that are compiled in: each becomes a C string literal.
-GENERATED := $(patsubst %,$(BUILD)/generated/%.inc,$(shell grep -l '^#!lua' store/redis/lua/*.lua) $(wildcard daemon/api/*.varlink))
-$(call objects,store) $(call objects,daemon): | $(GENERATED)
+GENERATED := $(patsubst %,$(BUILD)/generated/%.inc,$(shell grep -l '^#!lua' store/redis/lua/*.lua) $(wildcard daemon/api/*.varlink) $(wildcard web/page/*))
+$(call objects,store) $(call objects,daemon) $(call objects,web): | $(GENERATED)
 $(BUILD)/generated/store/redis/lua/%.inc: store/redis/lua/% $(wildcard store/redis/lua/*)
 	@echo "  GEN     $@"
 	$(Q)mkdir -p $(@D)

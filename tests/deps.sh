@@ -3,7 +3,7 @@
 # Installs missing packages for building and testing with apt, and prints the command first. PACKAGE=deb or PACKAGE=rpm: those for building
 # that package. redis-tools has the server, too (redis-check-rdb, called as redis-server), without a service that would start on port 6379.
 set -eu
-packages="gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev
+packages="gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev libmicrohttpd-dev
     libssl-dev openssl libcunit1-dev redis-tools scdoc systemd-journal-remote iproute2 nftables
     python3-croniter tzdata jq"
 # For systemd in containers (make check-system); for linters, spin (make prove) and the shells whose completions are tested.
@@ -11,13 +11,13 @@ packages="gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse
 [ "${LINT_DEPS:-}" = yes ] && packages="$packages clang libclang-rt-dev clang-tidy cppcheck shellcheck zsh fish spin"
 case ${PACKAGE:-} in
 deb) packages="dpkg-dev git" ;; # the rest is in debian/control, below
-rpm) packages="rpm git gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev libssl-dev scdoc" ;;
+rpm) packages="rpm git gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev libmicrohttpd-dev libssl-dev scdoc" ;;
 esac
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     [ -z "${PACKAGE:-}" ] || exit 0 # its own tools say what they lack
     missing=
-    for p in libsystemd hiredis libconfuse jansson smartcols openssl cunit; do
+    for p in libsystemd hiredis libconfuse jansson smartcols libmicrohttpd openssl cunit; do
         pkg-config --exists "$p" 2>/dev/null || missing="$missing $p"
     done
     command -v redis-server >/dev/null || command -v valkey-server >/dev/null || command -v redis-check-rdb >/dev/null ||

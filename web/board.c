@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+#include "web/board.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LIST_BYTES ((size_t) 24 * 1024) /* of the pools, and of the hosts, in one overview */
+#define EVENT_BYTES 1024
+#define NEW_EVENTS_MAX 40 /* in one frame; what is more counts as missed */
+#define QUIET_MSEC 3000   /* a host that was seen since is not said to be late */
+
+struct board {
+    struct board_texts texts;
+    char namespace[128], host[128], version[64], why[128];
+    json_t *pools, *hosts;         /* the last replies; NULL: none yet */
+    json_t *items, *old_items;     /* pools by name as the page gets them, now and in the frame before */
+    json_t *rows, *old_rows;       /* hosts by session, likewise */
+    size_t n_more_pools, n_more_hosts;
+    usec_t drawn, away_since;      /* boottime and realtime; 0: never, not away */
+    json_t *latest, *fresh;        /* events */
+    json_int_t missed;             /* since the frame before */
+};
+
+int board_new(struct board **ret, const struct board_texts *texts) {
+    struct board *b = calloc(1, sizeof(*b));
+
+    if (!b)
+        return -ENOMEM;
+    b->texts = *texts;
+    b->latest = json_array();
+    b->fresh = json_array();
+    if (!b->latest || !b->fresh) {
+        board_free(b);
+        return -ENOMEM;
+    }
+    *ret = b;
+    return 0;
+}
+
+struct board *board_free(struct board *b) {
+    if (!b)
+        return NULL;
+    json_decref(b->pools);
+    json_decref(b->hosts);
+    json_decref(b->items);
+    json_decref(b->old_items);
+    json_decref(b->rows);
+    json_decref(b->old_rows);
+    json_decref(b->latest);
+    json_decref(b->fresh);
+    free(b);
+    return NULL;
+}
+
+static const char *text_of(const json_t *object, const char *key) {
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+static json_int_t number_of(const json_t *object, const char *key) {
+    return json_integer_value(json_object_get(object, key));
+}
+
+static json_int_t now_msec(void) {
+    return (json_int_t) (clock_realtime() / USEC_PER_MSEC);
+}
+
+void board_set_version(struct board *b, const json_t *version) {
+    (void) snprintf(b->namespace, sizeof(b->namespace), "%s", text_of(version, "namespace"));
+    (void) snprintf(b->host, sizeof(b->host), "%s", text_of(version, "host"));
+    (void) snprintf(b->version, sizeof(b->version), "%s", text_of(version, "version"));
+}
+
+/* --- lists as the page gets them --- */
+
+/* A time in whole seconds: the same picture of it is the same text. */
+static json_int_t since_msec(json_int_t ago) {
+    return (now_msec() - ago + 500) / 1000 * 1000;
+}
+
+/* Returns the oldest waiting claim {"claim", "since_ms"}; with the time that the frame before had for it. */
+static json_t *json_oldest(const json_t *pool, const json_t *before) {
+    const json_t *oldest = NULL, *shown = json_object_get(before, "oldest");
+    json_int_t most = -1, since;
+    json_t *waiter;
+    size_t i;
+
+    json_array_foreach (json_object_get(pool, "queue"), i, waiter)
+        if (number_of(waiter, "waiting_ms") > most) {
+            most = number_of(waiter, "waiting_ms");
+            oldest = waiter;
+        }
+    if (!oldest)
+        return json_null();
+    since = shown && strcmp(text_of(shown, "claim"), text_of(oldest, "claim")) == 0
+                ? number_of(shown, "since_ms")
+                : since_msec(most);
+    return json_pack("{s:s, s:I}", "claim", text_of(oldest, "claim"), "since_ms", since);
+}
+
+static json_t *pool_item(const json_t *pool, const json_t *before) {
+    static const char *const kept[] = {"name", "scope", "limit", "configured", "override", "used", "waiting",
+                                       "limits_differ", "lowest", "description", "keys", "pattern"};
+    json_t *item = json_object();
+
+    for (size_t i = 0; i < ELEMENTSOF(kept); i++) {
+        json_t *value = json_object_get(pool, kept[i]);
+
+        if (value && !json_is_null(value))
+            (void) json_object_set(item, kept[i], value);
+    }
+    (void) json_object_set_new(item, "oldest", json_oldest(pool, before));
+    return item;
+}
+
+static json_t *host_item(const json_t *host, _unused_ const json_t *before) {
+    json_int_t seen = number_of(host, "seen_ms");
+
+    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:O*}", "host", text_of(host, "host"), "session",
+                     text_of(host, "session"), "version", text_of(host, "version"), "drained",
+                     json_is_true(json_object_get(host, "drained")), "claims", number_of(host, "claims"), "late_ms",
+                     seen > QUIET_MSEC ? seen / 1000 * 1000 : 0, "limits", json_object_get(host, "limits"));
+}
+
+static bool is_busy(const json_t *item) {
+    return number_of(item, "used") > 0 || number_of(item, "waiting") > 0 || number_of(item, "claims") > 0 ||
+           number_of(item, "late_ms") > 0 || json_is_true(json_object_get(item, "limits_differ")) ||
+           json_is_true(json_object_get(item, "drained")) || json_object_get(item, "override");
+}
+
+/* Returns the items of a list by name; those with nothing to tell give way where there are too many. */
+static json_t *make_items(const json_t *list, const char *key, const json_t *before,
+                          json_t *(*make)(const json_t *value, const json_t *before), size_t *ret_more) {
+    json_t *items = json_object(), *value;
+    size_t bytes = 0, i;
+
+    *ret_more = 0;
+    for (int busy = 1; busy >= 0; busy--)
+        json_array_foreach (list, i, value) {
+            json_t *item = make(value, json_object_get(before, text_of(value, key)));
+
+            if (is_busy(item) != busy) {
+                json_decref(item);
+                continue;
+            }
+            bytes += json_dumpb(item, NULL, 0, JSON_COMPACT) + 1;
+            if (bytes <= LIST_BYTES) {
+                (void) json_object_set_new(items, text_of(value, key), item);
+            } else {
+                json_decref(item);
+                ++*ret_more;
+            }
+        }
+    return items;
+}
+
+/* The first picture after a frame moves what that frame had to the old ones. */
+static void replace(json_t **now, json_t **old, json_t *items) {
+    if (*old)
+        json_decref(*now);
+    else
+        *old = *now;
+    *now = items;
+}
+
+void board_set_picture(struct board *b, const json_t *pools, const json_t *hosts) {
+    json_decref(b->pools);
+    json_decref(b->hosts);
+    b->pools = json_incref((json_t *) pools);
+    b->hosts = json_incref((json_t *) hosts);
+    b->drawn = clock_boottime();
+    b->away_since = 0;
+    replace(&b->items, &b->old_items,
+            make_items(json_object_get(pools, "pools"), "name", b->items, pool_item, &b->n_more_pools));
+    replace(&b->rows, &b->old_rows,
+            make_items(json_object_get(hosts, "hosts"), "session", b->rows, host_item, &b->n_more_hosts));
+}
+
+void board_set_away(struct board *b, const char *why) {
+    if (b->away_since == 0)
+        b->away_since = clock_realtime();
+    (void) snprintf(b->why, sizeof(b->why), "%s", why);
+}
+
+void board_begin_frame(struct board *b) {
+    json_decref(b->old_items);
+    json_decref(b->old_rows);
+    b->old_items = b->old_rows = NULL;
+    (void) json_array_clear(b->fresh);
+    b->missed = 0;
+}
+
+/* --- events --- */
+
+void board_add_event(struct board *b, const json_t *event) {
+    json_t *kept = json_copy((json_t *) event);
+
+    if (kept && json_dumpb(kept, NULL, 0, JSON_COMPACT) > EVENT_BYTES)
+        (void) json_object_del(kept, "fields");
+    if (!kept || json_dumpb(kept, NULL, 0, JSON_COMPACT) > EVENT_BYTES) {
+        json_decref(kept);
+        board_add_missed(b, 1);
+        return;
+    }
+    if (json_array_size(b->fresh) < NEW_EVENTS_MAX)
+        (void) json_array_append(b->fresh, kept);
+    else if (b->missed >= 0)
+        b->missed++;
+    if (json_array_size(b->latest) == BOARD_EVENTS_MAX)
+        (void) json_array_remove(b->latest, 0);
+    (void) json_array_append_new(b->latest, kept);
+}
+
+void board_add_missed(struct board *b, json_int_t missed) {
+    b->missed = missed < 0 || b->missed < 0 ? -1 : b->missed + missed;
+}
+
+static json_t *json_events(json_t *events, json_int_t missed, bool is_whole) {
+    return json_pack("{s:b, s:I, s:O}", "whole", is_whole, "missed", missed, "events", events);
+}
+
+json_t *board_new_events(const struct board *b) {
+    return json_array_size(b->fresh) == 0 && b->missed == 0 ? NULL : json_events(b->fresh, b->missed, false);
+}
+
+json_t *board_latest_events(const struct board *b) {
+    return json_events(b->latest, 0, true);
+}
+
+/* --- the overview --- */
+
+static json_t *json_values(const json_t *items, const json_t *before, bool is_whole) {
+    json_t *list = json_array(), *item;
+    const char *key;
+
+    json_object_foreach ((json_t *) items, key, item)
+        if (is_whole || !json_equal(item, json_object_get(before, key)))
+            (void) json_array_append(list, item);
+    return list;
+}
+
+static json_t *json_gone_keys(const json_t *items, const json_t *before) {
+    json_t *list = json_array(), *item;
+    const char *key;
+
+    json_object_foreach ((json_t *) before, key, item)
+        if (!json_object_get(items, key))
+            (void) json_array_append_new(list, json_string(key));
+    return list;
+}
+
+static json_t *json_overview(const struct board *b, bool is_whole) {
+    const json_t *old_items = b->old_items ? b->old_items : b->items, *old_rows = b->old_rows ? b->old_rows : b->rows;
+    json_t *o = json_pack("{s:i, s:b, s:I, s:I, s:O*, s:b, s:b, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "schema", 1,
+                          "whole", is_whole, "now_ms", now_msec(), "age_ms",
+                          b->drawn == 0 ? (json_int_t) -1 : (json_int_t) (board_age(b) / USEC_PER_MSEC), "redis",
+                          json_object_get(b->pools, "redis"), "stale",
+                          json_is_true(json_object_get(b->pools, "stale")), "recovering",
+                          json_is_true(json_object_get(b->pools, "recovering")), "pools",
+                          json_values(b->items, old_items, is_whole), "pools_gone",
+                          json_gone_keys(b->items, old_items), "hosts", json_values(b->rows, old_rows, is_whole),
+                          "hosts_gone", json_gone_keys(b->rows, old_rows), "pools_more",
+                          (json_int_t) b->n_more_pools, "hosts_more", (json_int_t) b->n_more_hosts, "hosts_n",
+                          (json_int_t) json_array_size(json_object_get(b->hosts, "hosts")), "malformed",
+                          (json_int_t) json_array_size(json_object_get(b->pools, "malformed")));
+
+    if (o && is_whole) {
+        (void) json_object_set_new(o, "host", json_string(b->host));
+        (void) json_object_set_new(o, "namespace", json_string(b->namespace));
+        (void) json_object_set_new(o, "version", json_string(b->version));
+        (void) json_object_set_new(o, "title", b->texts.title ? json_string(b->texts.title) : json_null());
+        (void) json_object_set_new(o, "actions", json_boolean(b->texts.has_actions));
+        (void) json_object_set_new(o, "login", json_boolean(b->texts.has_login));
+    }
+    return o;
+}
+
+json_t *board_overview(const struct board *b) {
+    return json_overview(b, true);
+}
+
+json_t *board_changes(const struct board *b) {
+    return json_overview(b, false);
+}
+
+json_t *board_gone(const struct board *b) {
+    return b->away_since == 0 ? NULL
+                              : json_pack("{s:s, s:I, s:I, s:I}", "why", b->why, "since_ms",
+                                          (json_int_t) (b->away_since / USEC_PER_MSEC), "now_ms", now_msec(), "age_ms",
+                                          b->drawn == 0 ? (json_int_t) -1
+                                                        : (json_int_t) (board_age(b) / USEC_PER_MSEC));
+}
+
+/* --- one pool --- */
+
+static const json_t *find_pool(const struct board *b, const char *name) {
+    json_t *pool;
+    size_t i;
+
+    json_array_foreach (json_object_get(b->pools, "pools"), i, pool)
+        if (strcmp(text_of(pool, "name"), name) == 0)
+            return pool;
+    return NULL;
+}
+
+static json_t *json_holder(const json_t *claim) {
+    json_t *pid = json_object_get(claim, "pid"), *usual = json_object_get(claim, "usual");
+
+    return json_pack("{s:s, s:s, s:s, s:I, s:s, s:O*, s:O*}", "claim", text_of(claim, "claim"), "host",
+                     text_of(claim, "host"), "name", text_of(claim, "name"), "permits", number_of(claim, "permits"),
+                     "since", text_of(claim, "since"), "pid", json_is_integer(pid) ? pid : NULL, "usual",
+                     json_is_object(usual) ? usual : NULL);
+}
+
+static json_t *json_waiter(const json_t *claim) {
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "claim", text_of(claim, "claim"), "host",
+                     text_of(claim, "host"), "name", text_of(claim, "name"), "permits", number_of(claim, "permits"),
+                     "position", number_of(claim, "position"), "since_ms", since_msec(number_of(claim, "waiting_ms")));
+}
+
+static json_t *json_claims(const json_t *claims, json_t *(*make)(const json_t *claim)) {
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < json_array_size(claims) && i < BOARD_CLAIMS_MAX; i++)
+        (void) json_array_append_new(list, make(json_array_get(claims, i)));
+    return list;
+}
+
+json_t *board_pool(const struct board *b, const char *name) {
+    const json_t *pool = find_pool(b, name), *holders = json_object_get(pool, "holders"),
+                 *queue = json_object_get(pool, "queue");
+
+    if (!pool)
+        return NULL;
+    return json_pack("{s:s, s:O*, s:O*, s:O*, s:o, s:o}", "name", name, "limit", json_object_get(pool, "limit"), "used",
+                     json_object_get(pool, "used"), "waiting", json_object_get(pool, "waiting"), "holders",
+                     json_claims(holders, json_holder), "queue", json_claims(queue, json_waiter));
+}
+
+/* --- as berthd answered --- */
+
+static void put_age(const struct board *b, json_t *reply) {
+    if (reply && !json_object_get(reply, "age_ms"))
+        (void) json_object_set_new(reply, "age_ms", json_integer((json_int_t) (board_age(b) / USEC_PER_MSEC)));
+}
+
+static json_t *without_claims(const json_t *pool) {
+    json_t *copy = json_copy((json_t *) pool);
+
+    if (copy) {
+        (void) json_object_set_new(copy, "holders", json_array());
+        (void) json_object_set_new(copy, "queue", json_array());
+    }
+    return copy;
+}
+
+json_t *board_pools_reply(const struct board *b, const char *name) {
+    const json_t *wanted = name ? find_pool(b, name) : NULL;
+    json_t *reply, *list, *pool;
+    size_t i;
+
+    if (!b->pools || (name && !wanted))
+        return NULL;
+    reply = json_copy(b->pools);
+    list = json_array();
+    if (wanted)
+        (void) json_array_append(list, (json_t *) wanted);
+    else
+        json_array_foreach (json_object_get(b->pools, "pools"), i, pool)
+            (void) json_array_append_new(list, without_claims(pool));
+    if (json_object_set_new(reply, "pools", list) < 0) {
+        json_decref(reply);
+        return NULL;
+    }
+    put_age(b, reply);
+    return reply;
+}
+
+json_t *board_hosts_reply(const struct board *b) {
+    json_t *reply = b->hosts ? json_copy(b->hosts) : NULL;
+
+    put_age(b, reply);
+    return reply;
+}
+
+bool board_is_away(const struct board *b) {
+    return b->away_since != 0;
+}
+
+usec_t board_age(const struct board *b) {
+    return b->drawn == 0 ? USEC_INFINITY : usec_sub(clock_boottime(), b->drawn);
+}
+
+const json_t *board_pools(const struct board *b) {
+    return json_object_get(b->pools, "pools");
+}

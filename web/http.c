@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT */
+#include "web/http.h"
+
+#include <limits.h>
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "base/list.h"
+#include "base/timer.h"
+
+#define LISTENERS_MAX 4
+#define CONNECTIONS_MAX 1024 /* of one listener; the others wait in its queue */
+#define BACKLOG 128
+#define MEMORY 8192u /* bytes of one connection */
+#define STREAM_BLOCK 4096
+#define SEND_BUFFER (32 * 1024) /* bytes in the kernel */
+#define QUIET_SECONDS 30u       /* a client that takes or sends nothing is gone */
+#define REQUEST_TIME (10 * USEC_PER_SEC)
+#define ANSWER_TIME (60 * USEC_PER_SEC) /* to take an answer that is no stream */
+#define SWEEP_TIME USEC_PER_SEC
+#define COOKIE "berth-session"
+
+struct server { /* one listening socket */
+    struct http *http;
+    struct MHD_Daemon *daemon;
+    sd_event_source *source;
+    bool is_unix;
+};
+
+struct peer { /* one connection */
+    struct list link;
+    int fd;          /* borrowed */
+    usec_t deadline; /* boottime: of the request, then of its answer */
+};
+
+struct http {
+    sd_event *event;
+    struct site site;
+    struct http_handler handler;
+    struct server servers[LISTENERS_MAX];
+    size_t n_servers;
+    struct list peers;   /* struct peer */
+    struct list waiting; /* struct exchange */
+    struct timer run, sweep;
+};
+
+struct exchange {
+    struct server *server;
+    struct MHD_Connection *connection;
+    struct peer *peer;
+    struct verdict verdict;
+    char *body;
+    size_t n_body;
+    bool is_told, is_answered; /* is_told: the handler knows it */
+    struct list waiting;       /* of http: suspended */
+    struct MHD_Response *response; /* to be queued when libmicrohttpd calls again */
+    unsigned status;
+    ssize_t (*read)(void *userdata, char *buffer, size_t size);
+    void *read_userdata, *data;
+};
+
+/* --- the loop --- */
+
+static void run(void *userdata) {
+    struct http *h = userdata;
+    usec_t next = USEC_INFINITY;
+
+    for (size_t i = 0; i < h->n_servers; i++) {
+        MHD_UNSIGNED_LONG_LONG msec;
+
+        (void) MHD_run(h->servers[i].daemon);
+        if (MHD_get_timeout(h->servers[i].daemon, &msec) == MHD_YES && msec * USEC_PER_MSEC < next)
+            next = msec * USEC_PER_MSEC;
+    }
+    if (next == USEC_INFINITY)
+        timer_off(&h->run);
+    else
+        timer_set_in(&h->run, next);
+}
+
+static int on_io(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata) {
+    run(((struct server *) userdata)->http);
+    return 0;
+}
+
+/* Ends connections that are late. libmicrohttpd ends those that are silent, but a byte now and then is no request. */
+static void sweep(void *userdata) {
+    struct http *h = userdata;
+    usec_t now = clock_boottime();
+
+    list_foreach(p, &h->peers, struct peer, link)
+        if (now > p->deadline) {
+            p->deadline = USEC_INFINITY;
+            (void) shutdown(p->fd, SHUT_RDWR);
+        }
+    timer_set_in(&h->sweep, SWEEP_TIME);
+}
+
+/* --- connections --- */
+
+static void on_connection(void *userdata, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode code) {
+    struct server *server = userdata;
+    const union MHD_ConnectionInfo *info;
+    struct peer *p;
+    int size = SEND_BUFFER;
+
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        p = *context;
+        if (p)
+            list_unlink(&p->link);
+        free(p);
+        return;
+    }
+    info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    p = info ? calloc(1, sizeof(*p)) : NULL;
+    *context = p;
+    if (!p)
+        return;
+    p->fd = info->connect_fd;
+    p->deadline = usec_add(clock_boottime(), REQUEST_TIME);
+    (void) setsockopt(p->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+    list_append(&server->http->peers, &p->link);
+}
+
+static const char *header(const struct exchange *x, const char *name) {
+    return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
+}
+
+/* --- answers --- */
+
+/* All that a page may do is ask this server. No other site may show it or read from it. */
+static const char *const headers[][2] = {
+    {"Content-Security-Policy",
+     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+     "form-action 'none'; frame-ancestors 'none'; base-uri 'none'"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+};
+
+static void add_headers(struct MHD_Response *response, const struct http_answer *a) {
+    for (size_t i = 0; i < ELEMENTSOF(headers); i++)
+        (void) MHD_add_response_header(response, headers[i][0], headers[i][1]);
+    (void) MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, a->type);
+    (void) MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, a->etag ? "no-cache" : "no-store");
+    if (a->etag)
+        (void) MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, a->etag);
+    if (a->cookie)
+        (void) MHD_add_response_header(response, MHD_HTTP_HEADER_SET_COOKIE, a->cookie);
+    if (a->allow)
+        (void) MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, a->allow);
+}
+
+/* response: stolen; NULL: no memory, which ends the connection. */
+static enum MHD_Result queue(struct exchange *x, unsigned status, struct MHD_Response *response) {
+    enum MHD_Result result = response ? MHD_queue_response(x->connection, status, response) : MHD_NO;
+
+    x->is_answered = true;
+    if (response)
+        MHD_destroy_response(response);
+    if (result == MHD_NO && x->peer)
+        (void) shutdown(x->peer->fd, SHUT_RDWR);
+    return result;
+}
+
+void http_wake(struct exchange *x) {
+    if (!list_is_linked(&x->waiting))
+        return;
+    list_unlink(&x->waiting);
+    MHD_resume_connection(x->connection);
+    timer_set_in(&x->server->http->run, 0);
+}
+
+void http_wait(struct exchange *x) {
+    list_append(&x->server->http->waiting, &x->waiting);
+    MHD_suspend_connection(x->connection);
+}
+
+void http_answer(struct exchange *x, const struct http_answer *a) {
+    enum MHD_ResponseMemoryMode mode = a->is_static ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_COPY;
+    struct MHD_Response *response = MHD_create_response_from_buffer(a->n_body, (void *) a->body, mode);
+
+    if (response)
+        add_headers(response, a);
+    if (x->peer)
+        x->peer->deadline = usec_add(clock_boottime(), ANSWER_TIME);
+    if (!list_is_linked(&x->waiting)) {
+        (void) queue(x, a->status, response);
+        return;
+    }
+    x->response = response;
+    x->status = a->status;
+    http_wake(x);
+}
+
+static ssize_t on_read(void *userdata, _unused_ uint64_t position, char *buffer, size_t size) {
+    struct exchange *x = userdata;
+    ssize_t n = x->read(x->read_userdata, buffer, size);
+
+    if (n < 0)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    if (n == 0)
+        http_wait(x);
+    return n;
+}
+
+void http_stream(struct exchange *x, ssize_t (*read)(void *userdata, char *buffer, size_t size), void *userdata) {
+    const struct http_answer a = {.type = "text/event-stream"};
+    struct MHD_Response *response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, on_read, x, NULL);
+
+    x->read = read;
+    x->read_userdata = userdata;
+    if (x->peer)
+        x->peer->deadline = USEC_INFINITY; /* frames have their own time */
+    if (response) {
+        add_headers(response, &a);
+        (void) MHD_add_response_header(response, "X-Accel-Buffering", "no"); /* nginx passes each frame on */
+    }
+    (void) queue(x, MHD_HTTP_OK, response);
+}
+
+void exchange_set_data(struct exchange *x, void *data) {
+    x->data = data;
+}
+
+void *exchange_data(const struct exchange *x) {
+    return x->data;
+}
+
+/* --- requests --- */
+
+static void refuse(struct exchange *x, unsigned status, const char *text) {
+    char line[REQUEST_TEXT_SIZE + 1];
+    int n = snprintf(line, sizeof(line), "%s\n", text);
+    const struct http_answer a = {.status = status,
+                                  .type = "text/plain; charset=utf-8",
+                                  .body = line,
+                                  .n_body = (size_t) n,
+                                  .allow = status != 405                        ? NULL
+                                           : x->verdict.route >= ROUTE_DO ? "POST"
+                                                                                : "GET, HEAD"};
+
+    http_answer(x, &a);
+}
+
+static struct peer *peer_of(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    return info ? info->socket_context : NULL;
+}
+
+/* The headers are there. Returns the exchange, judged; NULL: no memory. */
+static struct exchange *begin(struct server *server, struct MHD_Connection *connection, const char *path,
+                              const char *method) {
+    struct exchange *x = calloc(1, sizeof(*x));
+    struct request q = {.method = method, .path = path};
+    const char *length;
+
+    if (!x)
+        return NULL;
+    list_init(&x->waiting);
+    x->server = server;
+    x->connection = connection;
+    x->peer = peer_of(connection);
+    q.host = header(x, MHD_HTTP_HEADER_HOST);
+    q.origin = header(x, "Origin");
+    q.fetch_site = header(x, "Sec-Fetch-Site");
+    q.content_type = header(x, MHD_HTTP_HEADER_CONTENT_TYPE);
+    q.x_berth = header(x, "X-Berth");
+    length = header(x, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    q.has_body = header(x, MHD_HTTP_HEADER_TRANSFER_ENCODING) || (length && strcmp(length, "0") != 0);
+    request_judge(&server->http->site, &q, &x->verdict);
+    if (x->verdict.status == 200 && length && strtoull(length, NULL, 10) > REQUEST_BODY_MAX) {
+        x->verdict.status = 413;
+        (void) snprintf(x->verdict.text, sizeof(x->verdict.text), "a body has at most %d bytes", REQUEST_BODY_MAX);
+    }
+    return x;
+}
+
+/* Returns false: the body is too long, or there is no memory. */
+static bool add_body(struct exchange *x, const char *data, size_t size) {
+    char *body;
+
+    if (x->n_body + size > REQUEST_BODY_MAX)
+        return false;
+    body = realloc(x->body, x->n_body + size + 1);
+    if (!body)
+        return false;
+    memcpy(body + x->n_body, data, size);
+    x->body = body;
+    x->n_body += size;
+    x->body[x->n_body] = '\0';
+    return true;
+}
+
+static void tell(struct exchange *x) {
+    const struct http *h = x->server->http;
+    const char *pool = MHD_lookup_connection_value(x->connection, MHD_GET_ARGUMENT_KIND, "pool");
+    const struct http_request request = {
+        .route = x->verdict.route,
+        .rest = x->verdict.rest,
+        .pool = pool ? pool : "",
+        .user = x->server->is_unix && h->site.user_header ? header(x, h->site.user_header) : NULL,
+        .session = MHD_lookup_connection_value(x->connection, MHD_COOKIE_KIND, COOKIE),
+        .etag = header(x, MHD_HTTP_HEADER_IF_NONE_MATCH),
+        .accept = header(x, MHD_HTTP_HEADER_ACCEPT),
+        .body = x->body ? x->body : "",
+        .n_body = x->n_body};
+
+    if (x->peer)
+        x->peer->deadline = usec_add(clock_boottime(), ANSWER_TIME);
+    x->is_told = true;
+    h->handler.on_request(x, &request, h->handler.userdata);
+}
+
+/* Called when the headers are there, with each piece of a body, and at the end; and again after http_wake(). */
+static enum MHD_Result on_access(void *userdata, struct MHD_Connection *connection, const char *url,
+                                 const char *method, _unused_ const char *version, const char *data, size_t *size,
+                                 void **context) {
+    struct exchange *x = *context;
+
+    if (!x) {
+        *context = x = begin(userdata, connection, url, method);
+        if (x && x->verdict.status != 200)
+            refuse(x, x->verdict.status, x->verdict.text);
+        return x ? MHD_YES : MHD_NO;
+    }
+    if (*size > 0) {
+        if (!x->is_answered && !add_body(x, data, *size)) /* the rest is read, and dropped */
+            x->verdict.status = 413;
+        *size = 0;
+        return MHD_YES;
+    }
+    if (x->response)
+        return queue(x, x->status, steal_pointer(&x->response));
+    if (x->is_answered || x->is_told)
+        return MHD_YES;
+    if (x->verdict.status != 200)
+        refuse(x, x->verdict.status, "the body is too long");
+    else
+        tell(x);
+    return MHD_YES;
+}
+
+static void on_completed(void *userdata, _unused_ struct MHD_Connection *connection, void **context,
+                         _unused_ enum MHD_RequestTerminationCode code) {
+    struct http *h = ((struct server *) userdata)->http;
+    struct exchange *x = *context;
+
+    *context = NULL;
+    if (!x)
+        return;
+    if (x->peer) /* for the next request of this connection */
+        x->peer->deadline = usec_add(clock_boottime(), REQUEST_TIME);
+    if (x->is_told)
+        h->handler.on_end(x, h->handler.userdata);
+    list_unlink(&x->waiting);
+    if (x->response)
+        MHD_destroy_response(x->response);
+    free(x->body);
+    free(x);
+}
+
+/* --- begin and end --- */
+
+static void on_log(_unused_ void *userdata, _unused_ const char *format, _unused_ va_list arguments) {
+    /* What libmicrohttpd has to say is about single clients. */
+}
+
+int http_new(struct http **ret, sd_event *event, const struct site *site, const struct http_handler *handler) {
+    _cleanup_(http_freep) struct http *h = calloc(1, sizeof(*h));
+    int r;
+
+    if (!h)
+        return -ENOMEM;
+    list_init(&h->peers);
+    list_init(&h->waiting);
+    h->event = sd_event_ref(event);
+    h->site = *site;
+    h->handler = *handler;
+    r = timer_init(&h->run, event, SD_EVENT_PRIORITY_NORMAL, run, h);
+    if (r == 0)
+        r = timer_init(&h->sweep, event, SD_EVENT_PRIORITY_NORMAL, sweep, h);
+    if (r < 0)
+        return r;
+    timer_set_in(&h->sweep, SWEEP_TIME);
+    *ret = steal_pointer(&h);
+    return 0;
+}
+
+int http_listen(struct http *h, int fd, bool is_unix) {
+    struct server *server = &h->servers[h->n_servers];
+    const union MHD_DaemonInfo *info;
+    int r;
+
+    if (h->n_servers == LISTENERS_MAX) {
+        close_fd(fd);
+        return -E2BIG;
+    }
+    *server = (struct server) {.http = h, .is_unix = is_unix};
+    server->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_access, server,
+        MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_LISTEN_BACKLOG_SIZE,
+        (unsigned) BACKLOG, MHD_OPTION_CONNECTION_LIMIT, (unsigned) CONNECTIONS_MAX,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t) MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, QUIET_SECONDS,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+    if (!server->daemon) {
+        close_fd(fd);
+        return -EIO;
+    }
+    info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    r = info ? sd_event_add_io(h->event, &server->source, info->epoll_fd, EPOLLIN, on_io, server) : -EIO;
+    if (r < 0) {
+        MHD_stop_daemon(server->daemon);
+        return r;
+    }
+    h->n_servers++;
+    timer_set_in(&h->run, 0);
+    return 0;
+}
+
+struct http *http_free(struct http *h) {
+    if (!h)
+        return NULL;
+    while (!list_is_empty(&h->waiting)) /* libmicrohttpd does not stop with connections that are suspended */
+        http_wake(list_first(&h->waiting, struct exchange, waiting));
+    for (size_t i = 0; i < h->n_servers; i++) {
+        sd_event_source_disable_unref(h->servers[i].source);
+        MHD_stop_daemon(h->servers[i].daemon); /* resumes what waits, and ends it */
+    }
+    timer_done(&h->run);
+    timer_done(&h->sweep);
+    sd_event_unref(h->event);
+    free(h);
+    return NULL;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* What berthd tells: a picture of pools and hosts each second while somebody looks, and events as they happen. One
+ * connection asks, another follows events; both come back by themselves. */
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <systemd/sd-event.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+struct source;
+
+struct source_handler { /* what is passed is borrowed */
+    void (*on_version)(const json_t *version, void *userdata);
+    void (*on_picture)(const json_t *pools, const json_t *hosts, void *userdata); /* replies of io.berth */
+    void (*on_event)(const json_t *event, void *userdata);
+    void (*on_missed)(json_int_t missed, void *userdata); /* events; -1: not known how many */
+    void (*on_away)(const char *why, void *userdata);     /* berthd does not answer; said again each second */
+    void *userdata;
+};
+
+/* Begins at once. handler: copied. Negative errno. */
+int source_new(struct source **ret, sd_event *event, const struct source_handler *handler);
+struct source *source_free(struct source *s);
+DEFINE_CLEANUP(struct source, source_free)
+
+/* Says that somebody looks now. A picture is made each second for some time, otherwise each five seconds. */
+void source_look(struct source *s);
+/* Returns when berthd last answered (boottime); 0: never. */
+usec_t source_answered(const struct source *s);

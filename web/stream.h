@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Server-sent events. Once a second a frame is made, and all readers share its texts. A reader that is slow finds the newest
+ * whole frame when it reads again: no reader has a queue. */
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "web/board.h"
+
+#define STREAM_READERS_MAX 1000
+#define STREAM_DETAILS_MAX 8                 /* pools whose claims are made anew in one frame; others take turns */
+#define STREAM_TAKE_TIME (30 * USEC_PER_SEC) /* in which a reader takes a frame that it has begun */
+
+struct stream;
+struct reader;
+
+int stream_new(struct stream **ret, const struct board *board);
+/* All readers must be gone. */
+struct stream *stream_free(struct stream *s);
+DEFINE_CLEANUP(struct stream, stream_free)
+
+/* Makes the next frame of the board and wakes the readers that wait for one. */
+void stream_make_frame(struct stream *s);
+/* Returns the number of readers. */
+unsigned stream_readers(const struct stream *s);
+
+/* pool: whose claims it follows; "": none. wake: called when a reader whose stream_read() returned 0 can go on. -EUSERS:
+ * too many. */
+int reader_new(struct reader **ret, struct stream *s, const char *pool, void (*wake)(void *userdata), void *userdata);
+struct reader *reader_free(struct reader *r);
+/* Copies the next bytes. Returns their number, 0: none yet, wake() follows; -ETIME: it took too long for a frame. */
+ssize_t reader_read(struct reader *r, char *buffer, size_t size);
