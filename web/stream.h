@@ -12,7 +12,7 @@
 #include "web/board.h"
 
 #define STREAM_READERS_MAX 1000
-#define STREAM_DETAILS_MAX 8                 /* pools whose claims are made anew in one frame; others take turns */
+#define STREAM_DETAILS_MAX 8                 /* pools whose claims one frame can have; others take turns */
 #define STREAM_TAKE_TIME (30 * USEC_PER_SEC) /* in which a reader takes a frame that it has begun */
 
 struct stream;

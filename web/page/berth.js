@@ -49,7 +49,7 @@ function make(tag, name, text) {
 function show(element, visible) {
   if (element.hidden === visible) element.hidden = !visible;
 }
-/* Makes the rows of a body those of the items, in their order; a row that stays is not made anew, so focus stays. */
+/* Makes the rows of a body those of the items, in their order; a row that stays is the same element, so focus stays. */
 function rows(body, items, key, build, update) {
   const have = new Map([...body.children].map((row) => [row.dataset.key, row]));
   let at = body.firstElementChild;
