@@ -175,9 +175,15 @@ int run_table_sort_pending(struct run_table *table) {
 /* --- one run --- */
 
 void run_enter(struct run *run, enum run_state state) {
-    run->table->n_done += state == RUN_STATE_DONE;
-    run_set_state(run, run->table->lists, state);
-    run->table->on_change(run->table);
+    struct run_table *table = run->table;
+
+    table->n_done += state == RUN_STATE_DONE;
+    if (state == RUN_STATE_WAITING)
+        near_add(&table->near, run);
+    run_set_state(run, table->lists, state);
+    if (state != RUN_STATE_WAITING) /* last: a grant is passed on before another run gets ready */
+        near_remove(&table->near, run, &table->lists[RUN_STATE_WAITING]);
+    table->on_change(table);
 }
 
 void run_disarm(struct run *run) {

@@ -6,6 +6,7 @@
 #include <systemd/sd-event.h>
 
 #include "base/timer-heap.h"
+#include "daemon/near.h"
 #include "daemon/run.h"
 
 #define RUN_TABLE_DONE_MAX 1000 /* finished runs kept for `berth runs --all` */
@@ -14,6 +15,7 @@ struct run_table {
     struct list lists[RUN_STATES]; /* struct run, each on one; DONE: newest last */
     void *by_id;                   /* tsearch(3) tree of struct run */
     size_t n_done;                 /* on lists[RUN_STATE_DONE] */
+    struct near near;              /* runs near the head of a queue */
     struct timer_heap timers;
     struct timer_heap patient_timers; /* elapse only after pending input was handled, as after a freeze */
     struct events *events;            /* of runs (daemon/run-log.h); the owner's */

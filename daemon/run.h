@@ -145,6 +145,7 @@ struct run {
     bool granted;                   /* holds, or held, its permits: a `released` event is owed */
     bool queued_logged;             /* the event `queued` is in the journal */
     bool has_waiting_record;        /* waiting/RUN exists */
+    bool is_near;                   /* waits, and gets ready for its grant (daemon/near.h) */
     enum run_requeue requeue;
     struct run_time queued;
     struct run_start started;

@@ -9,10 +9,9 @@
  *                         instances (128) for each run
  *   something is due      one timer, for the first of: deadline, time limit, kill, retry of the kill */
 
-#include "base/process/supervise.h"
+#include "base/process/supervise-internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +25,6 @@
 #include "base/deadline.h"
 #include "base/process/process-tree.h"
 #include "base/process/supervise-child.h"
-#include "base/process/supervise-tree.h"
-#include "base/timer.h"
 
 /* A kill that did not empty the tree (a fork race, a process in an uninterruptible wait) is repeated. */
 #define KILL_RETRY_MIN (20 * USEC_PER_MSEC)
@@ -35,27 +32,6 @@
 /* The kernel reports that a cgroup has emptied with a delay (at most every 10 ms), so the cgroup is polled as well. */
 #define RECHECK_MIN USEC_PER_MSEC
 #define RECHECK_MAX USEC_PER_SEC
-
-struct supervise {
-    sd_event_source *signal_source, *pipe_source;
-    struct timer timer;
-    struct supervise_handler handler;
-    struct supervise_result result;
-    sigset_t mask_before;
-
-    struct supervise_term *term; /* shared with the child; the parent alone writes it */
-    int stop_signal;
-    usec_t timeout;
-    const char *text;          /* of the options */
-    struct supervise_tree tree;
-
-    pid_t pid;                 /* of the command; 0: not started, or reaped */
-    int pidfd, pipe_fd;        /* pipe_fd: -1 once it is known whether exec succeeded */
-    bool is_stopping, is_killing, is_done, left_sent; /* left_sent: on_left was called */
-    usec_t stop_begun;
-    usec_t kill_due, kill_pause;       /* of the next kill, and the pause after it */
-    usec_t recheck_due, recheck_pause; /* of the next look at the cgroup; USEC_INFINITY: none is due */
-};
 
 static usec_t supervise_deadline(const struct supervise *s) {
     return atomic_load(&s->term->deadline);
@@ -98,11 +74,10 @@ static usec_t supervise_next(const struct supervise *s) {
 }
 
 static bool supervise_is_running(const struct supervise *s) {
-    return s->pidfd >= 0 && !s->is_done;
+    return s->pidfd >= 0 && !s->gate && !s->is_done;
 }
 
-/* To be called after each change of a time that supervise_next() compares. */
-static void supervise_set_timer(struct supervise *s) {
+void supervise_set_timer(struct supervise *s) {
     timer_set(&s->timer, supervise_is_running(s) ? supervise_next(s) : USEC_INFINITY);
 }
 
@@ -267,8 +242,13 @@ static int supervise_on_cgroup(_unused_ sd_event_source *source, _unused_ int fd
     return 0;
 }
 
-static int supervise_on_pipe(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata) {
-    supervise_read_pipe(userdata);
+int supervise_on_pipe(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata) {
+    struct supervise *s = userdata;
+
+    if (s->gate)
+        supervise_withdraw(s); /* it could not get to its gate, or was killed there: the next one is forked at the start */
+    else
+        supervise_read_pipe(s);
     return 0;
 }
 
@@ -341,6 +321,7 @@ int supervise_new(struct supervise **ret, sd_event *event, const struct supervis
 struct supervise *supervise_free(struct supervise *s) {
     if (!s)
         return NULL;
+    supervise_withdraw(s);
     sd_event_source_disable_unref(s->signal_source);
     sd_event_source_disable_unref(s->pipe_source);
     timer_done(&s->timer);
@@ -351,48 +332,4 @@ struct supervise *supervise_free(struct supervise *s) {
         (void) munmap(s->term, sizeof(*s->term));
     free(s);
     return NULL;
-}
-
-/* The parent's half of the start. The child is not reaped yet, so it still has its pid. */
-static int supervise_adopt(struct supervise *s, pid_t pid) {
-    s->pidfd = pidfd_open(pid, 0);
-    if (s->pidfd < 0) {
-        int r = -errno;
-
-        (void) kill(pid, SIGKILL);
-        (void) waitpid(pid, NULL, 0);
-        return r;
-    }
-    s->pid = pid;
-    s->result.started = clock_boottime();
-    supervise_set_timer(s);
-    return 0;
-}
-
-int supervise_start(struct supervise *s, supervise_child_fn child, void *userdata) {
-    _cleanup_close_ int reader = -1, writer = -1;
-    const struct supervise_birth birth = {
-        .cgroup = s->tree.cgroup, .mask = &s->mask_before, .term = s->term, .child = child, .text = s->text,
-        .userdata = userdata};
-    int fds[2], r;
-    pid_t pid;
-
-    if (s->pidfd >= 0)
-        return -EALREADY;
-    if (pipe2(fds, O_CLOEXEC) < 0)
-        return -errno;
-    reader = fds[0], writer = fds[1];
-    if (fcntl(reader, F_SETFL, O_NONBLOCK) < 0)
-        return -errno;
-    r = sd_event_add_io(sd_event_source_get_event(s->signal_source), &s->pipe_source, reader, EPOLLIN, supervise_on_pipe, s);
-    if (r < 0)
-        return r;
-    pid = supervise_fork(&birth, writer);
-    r = pid < 0 ? pid : supervise_adopt(s, pid);
-    if (r < 0) {
-        s->pipe_source = sd_event_source_disable_unref(s->pipe_source);
-        return r;
-    }
-    s->pipe_fd = steal_fd(&reader);
-    return 0;
 }

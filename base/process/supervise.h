@@ -72,7 +72,7 @@ struct supervise_options {
 /* The handler is copied. Blocks no signal but SIGCHLD in this process. Negative errno. */
 int supervise_new(struct supervise **ret, sd_event *event, const struct supervise_options *options,
                   const struct supervise_handler *handler);
-/* Kills no process; to be called after on_done, or to abandon the tree. */
+/* Kills no process but a prepared child; to be called after on_done, or to abandon the tree. */
 struct supervise *supervise_free(struct supervise *s);
 DEFINE_CLEANUP(struct supervise, supervise_free)
 
@@ -83,10 +83,22 @@ struct supervise_term {
 };
 const struct supervise_term *supervise_get_term(const struct supervise *s); /* valid as long as the supervise */
 
-/* Forks and runs `child` with the signal mask from before supervise_new(). The child checks the deadline
- * right before it calls `child`; a slow one checks again before its exec (supervise_child_check_deadline()).
- * Too little time: exec_errno = ETIME, stage "deadline". To avoid that, callers check first
- * (deadline_leaves_time()). Negative errno: there was no fork, and on_done is not called. */
+struct gate;
+
+/* Forks the child ahead of its start. It goes through `child` to its gate_wait(), and waits there; no time limit runs.
+ * Its failure before the gate, or its death there, is forgotten: it is tried again at the start. gate: the one that
+ * `child` waits at, open so far; valid until start or withdrawal. Negative errno: nothing was forked. */
+int supervise_prepare(struct supervise *s, supervise_child_fn child, void *userdata, struct gate *gate);
+bool supervise_is_prepared(const struct supervise *s);
+/* Kills a prepared child and waits for its end. on_done is not called. Without one: no effect. A cgroup stays, empty. */
+void supervise_withdraw(struct supervise *s);
+/* To be called before the start. */
+void supervise_set_stop_timeout(struct supervise *s, usec_t stop_timeout);
+
+/* Opens the gate of the prepared child, if there is one, or forks. The child runs `child` with the signal mask from
+ * before supervise_new(). It checks the deadline right before it calls `child`, and once more before its exec, after
+ * the gate (supervise_child_check_deadline()). Too little time: exec_errno = ETIME, stage "deadline". To avoid that,
+ * callers check first (deadline_leaves_time()). Negative errno: there was no fork, and on_done is not called. */
 int supervise_start(struct supervise *s, supervise_child_fn child, void *userdata);
 /* For the child, after its last setuid: sets PDEATHSIG=KILL, and ends at once if the parent has ended. 0 or
  * an errno, positive. */

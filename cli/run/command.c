@@ -10,6 +10,7 @@
 
 #include "base/deadline.h"
 #include "base/duration.h"
+#include "base/failpoint.h"
 #include "cli/run/run-adhoc.h"
 
 #define STOP_TIMEOUT (5 * USEC_PER_SEC) /* if berthd sent none (nested) */
@@ -69,7 +70,7 @@ static void command_on_started(struct supervise *s, pid_t pid, void *userdata) {
 
     a->command.pid = pid;
     a->command.started = supervise_started(s);
-    if (!a->grant.is_nested)
+    if (!a->grant.facts.is_nested)
         run_connection_report_started(a);
 }
 
@@ -119,7 +120,41 @@ static void command_on_done(struct supervise *s, const struct supervise_result *
     report_end(a, status, result, text);
 }
 
-/* Runs between fork and exec: restores the caller's context and passes the hold on. */
+static void move_hold(struct adhoc *a) {
+    int fd = a->grant.hold_fd >= 0 && a->grant.hold_fd < HOLD_FD_MIN ? fcntl(a->grant.hold_fd, F_DUPFD_CLOEXEC, HOLD_FD_MIN) : -1;
+
+    if (fd < 0)
+        return; /* a low limit on descriptors: the hold stays where it is */
+    close_fd(a->grant.hold_fd);
+    a->grant.hold_fd = fd;
+}
+
+/* In the child. A gate passes the hold under any number. */
+static int pass_hold(struct adhoc *a) {
+    move_hold(a);
+    return a->grant.hold_fd >= 0 && fcntl(a->grant.hold_fd, F_SETFD, 0) < 0 ? errno : 0;
+}
+
+static int put_environment(const struct adhoc *a) {
+    const struct run_facts *facts = &a->grant.facts;
+    char token[24], hold[16];
+    int r;
+
+    if (facts->is_nested)
+        return 0;
+    snprintf(token, sizeof(token), "%" PRIu64, facts->token);
+    snprintf(hold, sizeof(hold), "%d", a->grant.hold_fd);
+    r = setenv("BERTH_JOB", a->options.name, 1);
+    r |= setenv("BERTH_RUN", facts->run, 1);
+    r |= setenv("BERTH_HOLD", hold, 1);
+    r |= setenv("BERTH_POOLS", facts->pools, 1);
+    r |= setenv("BERTH_TOKEN", token, 1);
+    r |= setenv("BERTH_HOST", facts->host, 1);
+    r |= setenv("BERTH_NAMESPACE", facts->namespace, 1);
+    return r == 0 ? 0 : ENOMEM;
+}
+
+/* Runs between fork and exec: restores the caller's context, and passes the hold on. */
 static int command_child(void *userdata, const char **ret_stage) {
     struct adhoc *a = userdata;
     int r;
@@ -129,47 +164,30 @@ static int command_child(void *userdata, const char **ret_stage) {
     r = supervise_child_die_with_parent(a->command.own_pid);
     if (r != 0)
         return r;
-    *ret_stage = "hold";
-    if (a->grant.hold_fd >= 0 && fcntl(a->grant.hold_fd, F_SETFD, 0) < 0)
-        return errno;
     *ret_stage = "signals";
     r = run_signals_restore(a);
     if (r != 0)
         return r;
+    *ret_stage = "gate";
+    r = gate_wait(&a->command.gate);
+    if (r != 0)
+        return r;
+    FAILPOINT("gate-passed");
+    *ret_stage = "hold";
+    r = pass_hold(a);
+    if (r != 0)
+        return r;
+    *ret_stage = "environment";
+    r = put_environment(a);
+    if (r != 0)
+        return r;
     *ret_stage = "deadline";
-    r = supervise_child_check_deadline(supervise_get_term(a->command.supervise));
+    r = supervise_child_check_deadline(a->command.term);
     if (r != 0)
         return r;
     *ret_stage = "exec";
     execvp(a->options.command[0], a->options.command);
     return errno;
-}
-
-static int put_environment(const struct adhoc *a) {
-    char token[24], hold[16];
-    int r;
-
-    if (a->grant.is_nested) /* the outer run holds the permits: its variables stay */
-        return 0;
-    snprintf(token, sizeof(token), "%" PRIu64, a->grant.token);
-    snprintf(hold, sizeof(hold), "%d", a->grant.hold_fd);
-    r = setenv("BERTH_JOB", a->options.name, 1);
-    r |= setenv("BERTH_RUN", a->run, 1);
-    r |= setenv("BERTH_HOLD", hold, 1);
-    r |= setenv("BERTH_POOLS", a->grant.pools ? a->grant.pools : "", 1);
-    r |= setenv("BERTH_TOKEN", token, 1);
-    r |= setenv("BERTH_HOST", a->grant.host ? a->grant.host : "", 1);
-    r |= setenv("BERTH_NAMESPACE", a->grant.namespace ? a->grant.namespace : "", 1);
-    return r == 0 ? 0 : -ENOMEM;
-}
-
-static void move_hold(struct adhoc *a) {
-    int fd = a->grant.hold_fd >= 0 ? fcntl(a->grant.hold_fd, F_DUPFD_CLOEXEC, HOLD_FD_MIN) : -1;
-
-    if (fd < 0)
-        return; /* a low limit on descriptors: the hold stays where it is */
-    close_fd(a->grant.hold_fd);
-    a->grant.hold_fd = fd;
 }
 
 static usec_t command_stop_timeout(const struct adhoc *a) {
@@ -178,7 +196,8 @@ static usec_t command_stop_timeout(const struct adhoc *a) {
     return a->options.stop_timeout_usec != USEC_INFINITY ? a->options.stop_timeout_usec : STOP_TIMEOUT;
 }
 
-static int command_start(struct adhoc *a) {
+/* Makes the supervise of the next child. */
+static int command_new(struct adhoc *a, struct supervise **ret) {
     const struct supervise_handler handler = {.on_started = command_on_started,
                                               .on_stopping = command_on_stopping,
                                               .on_suspended = command_on_suspended,
@@ -189,15 +208,49 @@ static int command_start(struct adhoc *a) {
                                         .stop_timeout = command_stop_timeout(a),
                                         .timeout = a->options.timeout_usec,
                                         .deadline = a->grant.deadline};
-    int r;
+    int r = supervise_new(ret, a->event, &options, &handler);
 
-    a->command.own_pid = getpid();
-    move_hold(a);
-    r = put_environment(a);
     if (r < 0)
         return r;
-    r = supervise_new(&a->command.supervise, a->event, &options, &handler);
-    return r < 0 ? r : supervise_start(a->command.supervise, command_child, a);
+    a->command.own_pid = getpid();
+    a->command.term = supervise_get_term(*ret);
+    a->command.gate = GATE_OPEN(.facts = &a->grant.facts, .size = sizeof(a->grant.facts), .fd = &a->grant.hold_fd);
+    return 0;
+}
+
+static void command_on_prepare(void *userdata) {
+    struct adhoc *a = userdata;
+    _cleanup_(supervise_freep) struct supervise *s = NULL;
+
+    /* A failure costs nothing but time: the start forks then, and reports what is wrong. */
+    if (a->phase == ADHOC_PHASE_CLAIMING && !a->command.prepared && command_new(a, &s) == 0 &&
+        supervise_prepare(s, command_child, a, &a->command.gate) == 0)
+        a->command.prepared = steal_pointer(&s);
+}
+
+void run_command_prepare(struct adhoc *a) {
+    if (!a->command.prepared)
+        defer_set(&a->command.prepare);
+}
+
+void run_command_withdraw(struct adhoc *a) {
+    defer_off(&a->command.prepare);
+    a->command.prepared = supervise_free(a->command.prepared);
+}
+
+static int command_start(struct adhoc *a) {
+    int r = 0;
+
+    move_hold(a);
+    memcpy(a->grant.facts.run, a->run, sizeof(a->run));
+    a->command.supervise = steal_pointer(&a->command.prepared);
+    if (!a->command.supervise)
+        r = command_new(a, &a->command.supervise);
+    if (r < 0)
+        return r;
+    supervise_set_stop_timeout(a->command.supervise, command_stop_timeout(a));
+    supervise_set_deadline(a->command.supervise, a->grant.deadline);
+    return supervise_start(a->command.supervise, command_child, a);
 }
 
 static void command_on_start(void *userdata) {
@@ -214,7 +267,10 @@ static void command_on_start(void *userdata) {
 }
 
 int run_command_init(struct adhoc *a) {
-    return defer_init(&a->command.start, a->event, SD_EVENT_PRIORITY_NORMAL, command_on_start, a);
+    int r = defer_init(&a->command.start, a->event, SD_EVENT_PRIORITY_NORMAL, command_on_start, a);
+
+    /* After all that was read: a grant that follows at once starts the command without this. */
+    return r < 0 ? r : defer_init(&a->command.prepare, a->event, SD_EVENT_PRIORITY_NORMAL, command_on_prepare, a);
 }
 
 /* Starts the command after everything from berthd was read: a process that was frozen may find a later

@@ -53,6 +53,7 @@ static const char *string_of(const json_t *params, const char *key) {
 /* Gives up a grant under which no command was begun. */
 static void wait_again(struct adhoc *a) {
     a->phase = ADHOC_PHASE_CLAIMING;
+    run_command_withdraw(a);
     a->grant.hold_fd = close_fd(a->grant.hold_fd);
     a->grant.deadline = USEC_INFINITY;
     a->grant.is_lost = false;
@@ -60,11 +61,10 @@ static void wait_again(struct adhoc *a) {
         timer_set(&a->connection.wait_limit, a->connection.wait_deadline);
 }
 
-static void keep_text(const json_t *params, const char *key, char **text) {
+static void take_text(const json_t *params, const char *key, char *text, size_t size) {
     const char *value = string_of(params, key);
 
-    free(*text);
-    *text = value ? strdup(value) : NULL;
+    snprintf(text, size, "%s", value ? value : "");
 }
 
 static void take_stop_timeout(struct adhoc *a, const json_t *params) {
@@ -75,12 +75,14 @@ static void take_stop_timeout(struct adhoc *a, const json_t *params) {
 }
 
 static void take_grant(struct adhoc *a, struct client_reply *reply) {
+    struct run_facts *facts = &a->grant.facts;
+
     a->grant.hold_fd = steal_fd(&reply->fd);
-    a->grant.token = (uint64_t) json_integer_value(json_object_get(reply->params, "token"));
+    facts->token = (uint64_t) json_integer_value(json_object_get(reply->params, "token"));
     take_stop_timeout(a, reply->params);
-    keep_text(reply->params, "pools", &a->grant.pools);
-    keep_text(reply->params, "host", &a->grant.host);
-    keep_text(reply->params, "namespace", &a->grant.namespace);
+    take_text(reply->params, "pools", facts->pools, sizeof(facts->pools));
+    take_text(reply->params, "host", facts->host, sizeof(facts->host));
+    take_text(reply->params, "namespace", facts->namespace, sizeof(facts->namespace));
 }
 
 static void on_granted(struct adhoc *a, struct client_reply *reply) {
@@ -95,7 +97,7 @@ static void on_granted(struct adhoc *a, struct client_reply *reply) {
     take_grant(a, reply);
     if (a->options.verbose)
         fprintf(stderr, "berth: granted after %.3f s, token %" PRIu64 "\n",
-                (double) usec_sub(now(), a->claimed) / (double) USEC_PER_SEC, a->grant.token);
+                (double) usec_sub(now(), a->claimed) / (double) USEC_PER_SEC, a->grant.facts.token);
     run_command_start(a);
 }
 
@@ -106,7 +108,7 @@ static void on_nested(struct adhoc *a) {
         return;
     if (a->options.verbose)
         fputs("berth: nested: goes ahead under the permits of the run around it\n", stderr);
-    a->grant.is_nested = true;
+    a->grant.facts.is_nested = true;
     run_connection_stop(a);
     run_command_start(a);
 }
@@ -167,6 +169,14 @@ static void on_error(struct adhoc *a, struct client_reply *reply) {
     }
 }
 
+static void on_waiting(struct adhoc *a, const json_t *params) {
+    run_waiting_update(a, params);
+    if (a->phase == ADHOC_PHASE_CLAIMING && json_is_true(json_object_get(params, "is_near")))
+        run_command_prepare(a);
+    else
+        run_command_withdraw(a); /* a restarted berthd knows others that are nearer */
+}
+
 static void on_state(struct adhoc *a, struct client_reply *reply) {
     const char *state = string_of(reply->params, "state"), *run = string_of(reply->params, "run");
     const char *reason = string_of(reply->params, "reason");
@@ -179,16 +189,16 @@ static void on_state(struct adhoc *a, struct client_reply *reply) {
     if (!state)
         return;
     if (strcmp(state, "waiting") == 0)
-        run_waiting_update(a, reply->params);
+        on_waiting(a, reply->params);
     else if (strcmp(state, "granted") == 0)
         on_granted(a, reply);
     else if (strcmp(state, "nested") == 0)
         on_nested(a);
     else if (strcmp(state, "stop") == 0)
         on_stop(a, reason);
-    if (json_is_integer(deadline) && json_integer_value(deadline) > 0 && !a->grant.is_nested)
+    if (json_is_integer(deadline) && json_integer_value(deadline) > 0 && !a->grant.facts.is_nested)
         run_command_set_deadline(a, (usec_t) json_integer_value(deadline));
-    if (strcmp(state, "over") == 0 || (!reply->continues && !a->grant.is_nested))
+    if (strcmp(state, "over") == 0 || (!reply->continues && !a->grant.facts.is_nested))
         on_over(a, reason);
 }
 

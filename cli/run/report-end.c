@@ -94,7 +94,7 @@ int report_end_init(struct adhoc *a) {
 
 void report_end(struct adhoc *a, int status, const struct supervise_result *ended, const char *result) {
     a->report.status = status;
-    a->report.params = a->grant.is_nested ? NULL : json_pack("{s:s, s:s?}", "run", a->run, "result", result);
+    a->report.params = a->grant.facts.is_nested ? NULL : json_pack("{s:s, s:s?}", "run", a->run, "result", result);
     if (a->report.params && ended)
         (void) put_ended(a, a->report.params, ended);
     if (!a->report.params) {

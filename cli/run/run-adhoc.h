@@ -9,7 +9,9 @@
 #include <signal.h>
 #include <stdbool.h>
 
+#include "base/demand.h"
 #include "base/name.h"
+#include "base/process/gate.h"
 #include "base/process/supervise.h"
 #include "base/timer.h"
 #include "cli/client.h"
@@ -25,6 +27,12 @@ enum adhoc_phase {
     ADHOC_PHASE_RUNNING, /* granted: the command runs (supervise), or starts when there is time */
     ADHOC_PHASE_REPORTING, /* the command is over; the report is not confirmed */
     ADHOC_PHASE_DONE,    /* the exit status is known */
+};
+
+struct run_facts {                       /* what the command's environment says of the grant; passes its gate */
+    bool is_nested;                      /* nothing: the variables of the outer run stay */
+    uint64_t token;
+    char run[ID_TEXT_SIZE], host[NAME_MAX_LENGTH + 1], namespace[NAME_MAX_LENGTH + 1], pools[DEMANDS_TEXT_SIZE];
 };
 
 struct adhoc {
@@ -54,17 +62,18 @@ struct adhoc {
         char printed[640];               /* the last line; "": none */
     } waiting;
     struct {
-        bool is_nested;                  /* runs under the permits of the outer run */
         bool is_lost;                    /* the lease is lost: a command that has not begun must not begin under this grant */
         int hold_fd;                     /* write end of the hold's FIFO; -1: none */
-        char *pools, *host, *namespace;
-        uint64_t token;
+        struct run_facts facts;
         usec_t deadline;                 /* boottime; USEC_INFINITY: none */
         usec_t stop_timeout_usec;        /* USEC_INFINITY: berthd sent none */
     } grant;
     struct {                             /* command.c */
-        struct defer start;
-        struct supervise *supervise;
+        struct defer prepare, start;
+        struct supervise *prepared;      /* its child waits at the gate; NULL: none */
+        struct supervise *supervise;     /* NULL: not started */
+        const struct supervise_term *term; /* of either */
+        struct gate gate;
         pid_t own_pid;                   /* of this process: the command dies with it */
         pid_t pid;                       /* 0: not started */
         usec_t started;                  /* boottime; 0: not started */
@@ -106,6 +115,10 @@ void report_end_on_reply(struct adhoc *a, const struct client_reply *reply);
 void report_end_retry(struct adhoc *a);
 
 int run_command_init(struct adhoc *a);
+/* The claim is near the head of a queue: forks the command's child, which waits at its gate for the grant. */
+void run_command_prepare(struct adhoc *a);
+/* The claim is gone, or its grant is void: nothing is left of that child. */
+void run_command_withdraw(struct adhoc *a);
 /* After a grant: starts the command once everything from berthd was read and the deadline leaves enough
  * time. */
 void run_command_start(struct adhoc *a);

@@ -48,15 +48,14 @@ static void adhoc_done(struct adhoc *a) {
     timer_done(&a->waiting.timer);
     timer_done(&a->report.limit);
     defer_done(&a->command.start);
+    defer_done(&a->command.prepare);
+    a->command.prepared = supervise_free(a->command.prepared);
     json_decref(a->report.params);
     a->command.supervise = supervise_free(a->command.supervise);
     /* The connection is closed first: it carried the report, which must arrive before the end of the hold.
      */
     a->grant.hold_fd = close_fd(a->grant.hold_fd);
     a->event = sd_event_unref(a->event);
-    free(a->grant.pools);
-    free(a->grant.host);
-    free(a->grant.namespace);
 }
 
 static int adhoc_init(struct adhoc *a) {

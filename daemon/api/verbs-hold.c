@@ -51,8 +51,8 @@ static json_t *position_of(const struct run *r) {
 static json_t *waiting(struct manager *m, const struct run *r) {
     char why[MANAGER_WHY_SIZE];
 
-    return json_pack("{s:s, s:s, s:o, s:o}", "state", "waiting", "run", r->id, "position", position_of(r), "blocked_by",
-                     json_text(manager_blocked_by(m, r, NULL, NULL, why, sizeof(why))));
+    return json_pack("{s:s, s:s, s:b, s:o, s:o}", "state", "waiting", "run", r->id, "is_near", r->is_near, "position",
+                     position_of(r), "blocked_by", json_text(manager_blocked_by(m, r, NULL, NULL, why, sizeof(why))));
 }
 
 /* Packs one reply about a run that holds its permits. */

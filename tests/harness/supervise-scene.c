@@ -123,6 +123,10 @@ void scene_run(struct scene *scene, supervise_child_fn child) {
     CU_ASSERT_FATAL(sd_event_add_time_relative(scene->event, NULL, CLOCK_MONOTONIC, 30 * USEC_PER_SEC, 0,
                                                on_hang, scene) >= 0);
     CU_ASSERT_FATAL(supervise_new(&scene->supervise, scene->event, &scene->options, &handler) == 0);
+    if (scene->gate) {
+        CU_ASSERT_FATAL(supervise_prepare(scene->supervise, child, scene, scene->gate) == 0);
+        scene->ahead(scene);
+    }
     CU_ASSERT_FATAL(supervise_start(scene->supervise, child, scene) == 0);
     scene->writer = close_fd(scene->writer);
     (void) sd_event_loop(scene->event);

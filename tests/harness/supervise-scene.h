@@ -33,6 +33,8 @@ struct scene {
     struct supervise *supervise;
     struct supervise_options options;
     const char *script;          /* for sh */
+    struct gate *gate;           /* the child is forked ahead, and waits there; NULL: it is not */
+    void (*ahead)(struct scene *scene); /* before its start */
     int reader, writer;          /* the command's standard output; the writer is closed after the fork */
     int keys[2];                 /* its standard input, to which nobody writes */
     char *cgroup;
