@@ -20,29 +20,36 @@ static void free_names(char **names) {
     free(names);
 }
 
-int activation_receive(const char *name, int type, int *ret_fd) {
-    char **names = NULL;
-    int n = sd_listen_fds_with_names(true, &names), fd = SD_LISTEN_FDS_START, r;
+/* Stores one passed descriptor at the place of its name. */
+static int take(const char *const *names, size_t n_names, const char *name, int fd, int type, int *ret_fds) {
+    for (size_t i = 0; name && i < n_names; i++) {
+        if (strcmp(names[i], name) != 0)
+            continue;
+        if (ret_fds[i] >= 0 || sd_is_socket_unix(fd, type, 1, NULL, 0) <= 0)
+            return -EINVAL;
+        ret_fds[i] = fd;
+        /* the service manager may have left it blocking */
+        return fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+    }
+    return -EINVAL;
+}
 
-    if (n == 0) {
-        free_names(names);
-        *ret_fd = -1;
-        return 0;
-    }
-    if (n < 0)
-        r = n;
-    else if (n > 1 || !names || strcmp(names[0], name) != 0 || sd_is_socket_unix(fd, type, 1, NULL, 0) <= 0)
+int activation_receive(const char *const *names, size_t n_names, int type, int *ret_fds) {
+    char **passed = NULL;
+    int n = sd_listen_fds_with_names(true, &passed), r = n < 0 ? n : 0;
+
+    for (size_t i = 0; i < n_names; i++)
+        ret_fds[i] = -1;
+    for (int i = 0; r >= 0 && i < n; i++)
+        r = take(names, n_names, passed ? passed[i] : NULL, SD_LISTEN_FDS_START + i, type, ret_fds);
+    if (r >= 0 && n > 0 && ret_fds[0] < 0)
         r = -EINVAL;
-    else /* the service manager may have left it blocking */
-        r = fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
-    free_names(names);
-    if (r < 0) {
-        for (int i = 0; i < n; i++)
-            close_fd(fd + i);
-        return r;
-    }
-    *ret_fd = fd;
-    return 0;
+    free_names(passed);
+    for (int i = 0; r < 0 && i < n; i++)
+        close_fd(SD_LISTEN_FDS_START + i);
+    for (size_t i = 0; r < 0 && i < n_names; i++)
+        ret_fds[i] = -1;
+    return r < 0 ? r : 0;
 }
 
 bool activation_is_at(int fd, const char *path) {

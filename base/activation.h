@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A listening socket made by the service manager (sd_listen_fds(3)). It exists while the program does not
- * run: clients wait in its queue until the program starts. */
+/* Listening sockets made by the service manager (sd_listen_fds(3)). They exist while the program does not
+ * run: clients wait in their queues until the program starts. */
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Returns the passed socket in *ret_fd, close-on-exec, non-blocking and owned by the caller; -1: none was
- * passed. name: FileDescriptorName= of the unit; type: SOCK_STREAM or SOCK_SEQPACKET. -EINVAL: anything but
- * this one socket was passed; nothing is taken over then. To be called once, before anything is executed: it
- * removes the variables from the environment. */
-int activation_receive(const char *name, int type, int *ret_fd);
+/* Stores the passed sockets in ret_fds, close-on-exec, non-blocking and owned by the caller; -1: not passed.
+ * names: FileDescriptorName= of the units; all others need the first one. type: SOCK_STREAM or SOCK_SEQPACKET.
+ * -EINVAL: something else was passed, or one of them twice; nothing is taken over then. To be called once,
+ * before anything is executed: it removes the variables from the environment. */
+int activation_receive(const char *const *names, size_t n_names, int type, int *ret_fds);
 
 /* Returns whether the socket listens on this path, because unit and config must name the same place. */
 bool activation_is_at(int fd, const char *path);

@@ -69,3 +69,4 @@
 
 /* The rest of the runtime directory belongs to daemon/state/state.c. */
 #define PROTOCOL_CONTROL_SOCKET "control.sock"
+#define PROTOCOL_LOOK_SOCKET "look.sock" /* beside it */

@@ -179,7 +179,7 @@ int client_explain_errno(int error) {
         return EXIT_AWAY;
     case EACCES:
     case EPERM:
-        fprintf(stderr, "berth: not allowed to use %s (root and the group \"berth\" are)\n", path);
+        fprintf(stderr, "berth: not allowed to use %s (root and the group \"berth\" are; the group \"berth-look\" may look)\n", path);
         return EXIT_NOT_ALLOWED;
     case ECONNRESET:
         fprintf(stderr, "berth: berthd closed the connection on %s\n", path);

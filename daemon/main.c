@@ -24,8 +24,10 @@ static bool arg_check = false;
 static bool arg_with_runner = false;
 static const char *arg_runner = NULL; /* --with-runner=PATH */
 
-/* FileDescriptorName= of berthd.socket */
-#define SOCKET_NAME "control"
+enum { CONTROL, LOOK, N_SOCKETS };
+static const char *const descriptor_names[] = {"control", "look"}; /* of berthd.socket and berthd-look.socket */
+static const char *const socket_files[] = {PROTOCOL_CONTROL_SOCKET, PROTOCOL_LOOK_SOCKET};
+static const char *const socket_units[] = {"berthd.socket", "berthd-look.socket"};
 
 #define DRAIN_TIME (250 * USEC_PER_MSEC) /* for clients that are in the middle of a call, before a restart */
 
@@ -158,35 +160,64 @@ static int find_runner(char path[static PATH_MAX]) {
     return access(path, X_OK) < 0 ? -errno : 0;
 }
 
-/* --- the control socket, if berthd.socket has made it --- */
+/* --- the sockets, if berthd.socket and berthd-look.socket have made them --- */
 
 /* Answers each waiting client with an error of io.berth. */
-static void turn_away(int listen_fd) {
+static void turn_away(const int fds[static N_SOCKETS]) {
     static const char text[] =
         "{\"error\":\"io.berth.Away\",\"parameters\":{\"text\":\"berthd cannot start: its config is wrong, see `berthd --check` "
         "and `journalctl -t berthd`\"}}";
 
-    activation_turn_away(listen_fd, text, sizeof(text));
+    for (size_t i = 0; i < N_SOCKETS; i++)
+        activation_turn_away(fds[i], text, sizeof(text));
 }
 
 /* 0 or an exit status, of which the reason is logged. */
-static int receive_socket(struct journal *journal, int *ret_fd) {
-    int r = activation_receive(SOCKET_NAME, SOCK_STREAM, ret_fd);
+static int receive_sockets(struct journal *journal, int fds[static N_SOCKETS]) {
+    int r = activation_receive(descriptor_names, N_SOCKETS, SOCK_STREAM, fds);
 
     if (r >= 0)
         return 0;
-    journal_log(journal, LOG_ERR, "the service manager must pass one listening stream socket, that of "
-                                  "berthd.socket, with FileDescriptorName=" SOCKET_NAME ": %s", strerror(-r));
+    journal_log(journal, LOG_ERR, "the service manager must pass one listening stream socket, that of berthd.socket, with "
+                                  "FileDescriptorName=control, and may pass that of berthd-look.socket, with FileDescriptorName=look: %s",
+                strerror(-r));
     return EX_CONFIG;
 }
 
-static int check_socket(struct journal *journal, int listen_fd, const char *path) {
-    if (listen_fd < 0 || activation_is_at(listen_fd, path))
-        return 0;
-    journal_log(journal, LOG_ERR, "the socket that the service manager passed is not %s, where `runtime-directory` has it: change "
-                            "ListenStream= of berthd.socket, too", path);
-    turn_away(listen_fd);
-    return EX_CONFIG;
+static void socket_path(const struct settings *s, size_t i, char path[static PATH_MAX]) {
+    snprintf(path, PATH_MAX, "%s/%s", s->runtime_directory, socket_files[i]);
+}
+
+static int check_sockets(struct journal *journal, const int fds[static N_SOCKETS], const struct settings *s) {
+    char path[PATH_MAX];
+
+    for (size_t i = 0; i < N_SOCKETS; i++) {
+        socket_path(s, i, path);
+        if (fds[i] < 0 || activation_is_at(fds[i], path))
+            continue;
+        journal_log(journal, LOG_ERR, "the socket that the service manager passed is not %s, where `runtime-directory` has it: change "
+                                      "ListenStream= of %s, too", path, socket_units[i]);
+        turn_away(fds);
+        return EX_CONFIG;
+    }
+    return 0;
+}
+
+/* A service manager that made control.sock makes look.sock, too, or there is none. */
+static int listen_for_clients(struct journal *journal, struct control **ret, sd_event *event, struct manager *m, int fds[static N_SOCKETS]) {
+    bool is_passed = fds[CONTROL] >= 0;
+    char path[PATH_MAX];
+    int r;
+
+    socket_path(manager_settings(m), CONTROL, path);
+    r = verbs_new_control(ret, event, m, path, steal_fd(&fds[CONTROL]));
+    if (r >= 0 && (!is_passed || fds[LOOK] >= 0)) {
+        socket_path(manager_settings(m), LOOK, path);
+        r = control_add_look(*ret, path, steal_fd(&fds[LOOK]));
+    }
+    if (r < 0)
+        journal_log(journal, LOG_ERR, "%s: %s", path, strerror(-r));
+    return r;
 }
 
 static void main_on_abuse(uid_t uid, pid_t pid, void *userdata) {
@@ -247,20 +278,18 @@ static int add_signals(sd_event *event, struct daemon *d) {
     return r;
 }
 
-/* Takes the settings and the descriptor in any case. */
-static int run(struct journal *journal, struct settings *passed, int passed_fd) {
-    _cleanup_close_ int listen_fd = passed_fd;
+/* Takes the settings in any case. */
+static int run(struct journal *journal, struct settings *passed, int fds[static N_SOCKETS]) {
     _cleanup_(settings_freep) struct settings *settings = passed;
     _cleanup_(sd_event_unrefp) sd_event *event = NULL;
     _cleanup_(manager_freep) struct manager *manager = NULL;
     _cleanup_(control_freep) struct control *control = NULL;
-    char runner[PATH_MAX], socket[RUNTIME_DIRECTORY_MAX + 16];
+    char runner[PATH_MAX];
     struct manager_options options = {.config = arg_config};
     struct daemon daemon;
     int r;
 
-    snprintf(socket, sizeof(socket), "%s/%s", settings->runtime_directory, PROTOCOL_CONTROL_SOCKET);
-    r = check_socket(journal, listen_fd, socket);
+    r = check_sockets(journal, fds, settings);
     if (r != 0)
         return r;
     if (arg_with_runner) {
@@ -278,11 +307,8 @@ static int run(struct journal *journal, struct settings *passed, int passed_fd) 
         r = sd_event_set_watchdog(event, true);
     if (r >= 0)
         r = manager_new(&manager, event, journal, steal_pointer(&settings), &options);
-    if (r >= 0) {
-        r = verbs_new_control(&control, event, manager, socket, steal_fd(&listen_fd));
-        if (r < 0)
-            journal_log(journal, LOG_ERR, "%s: %s", socket, strerror(-r));
-    }
+    if (r >= 0)
+        r = listen_for_clients(journal, &control, event, manager, fds);
     if (r >= 0)
         control_watch_abuse(control, main_on_abuse, journal);
     daemon = (struct daemon) {manager, control};
@@ -301,7 +327,7 @@ static int run(struct journal *journal, struct settings *passed, int passed_fd) 
 
 int main(int argc, char **argv) {
     _cleanup_(journal_freep) struct journal *journal = NULL;
-    _cleanup_close_ int listen_fd = -1;
+    int fds[N_SOCKETS] = {-1, -1};
     struct settings *settings = NULL;
     sigset_t blocked;
     int status, r;
@@ -312,12 +338,12 @@ int main(int argc, char **argv) {
         return status;
     if (journal_new(&journal, "berthd") < 0)
         return EX_SOFTWARE;
-    status = arg_check ? 0 : receive_socket(journal, &listen_fd);
+    status = arg_check ? 0 : receive_sockets(journal, fds);
     if (status != 0)
         return status;
     r = load(journal, &settings);
     if (r != 0 && r != -ENOMEM)
-        turn_away(listen_fd);
+        turn_away(fds);
     if (r != 0)
         return r == -ENOMEM ? EX_SOFTWARE : EX_CONFIG;
     warn(journal, settings);
@@ -334,5 +360,5 @@ int main(int argc, char **argv) {
     sigaddset(&blocked, SIGHUP);
     sigaddset(&blocked, SIGUSR1);
     (void) sigprocmask(SIG_BLOCK, &blocked, NULL);
-    return run(journal, settings, steal_fd(&listen_fd));
+    return run(journal, settings, fds);
 }

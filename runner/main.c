@@ -149,7 +149,8 @@ static int status_of(int error) {
 
 /* runner/runner.sock, if berth-runner.socket has made it. 0 or an exit status, of which the reason is logged. */
 static int receive_socket(struct journal *journal, int *ret_fd) {
-    int r = activation_receive(SOCKET_NAME, SOCK_SEQPACKET, ret_fd);
+    static const char *const names[] = {SOCKET_NAME};
+    int r = activation_receive(names, ELEMENTSOF(names), SOCK_SEQPACKET, ret_fd);
 
     if (r >= 0)
         return 0;

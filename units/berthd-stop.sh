@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # ExecStop= of berthd.service. A stop ends runs and gives their permits back; a restart leaves them running. Both send SIGTERM, so this
 # script announces a stop by SIGUSR1 before. If it cannot find out, it assumes a restart: then no run is stopped by mistake, and runs
-# that hold permits of the cluster end at their deadline. On a stop it also closes the socket, else the next client would start berthd.
+# that hold permits of the cluster end at their deadline. On a stop it also closes the sockets, else the next client would start berthd.
 set -u
 pid=${MAINPID:-}
 [ -n "$pid" ] || exit 0
@@ -14,7 +14,7 @@ case $(printf '%s\n' "$jobs" | awk -v unit="$unit" '{for (i = 1; i <= NF; i++) i
 *restart*) exit 0 ;;
 *stop*)
     kill -USR1 "$pid"
-    systemctl stop --no-block "${unit%.service}.socket" 2>/dev/null
+    systemctl stop --no-block "${unit%.service}.socket" "${unit%.service}-look.socket" 2>/dev/null
     ;;
 *)
     # At shutdown the job of this unit may not be listed any more.

@@ -3,7 +3,9 @@
 #include "base/client/client.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -64,6 +66,21 @@ static void buffer_drop(struct buffer *b, size_t n) {
     b->size -= n;
 }
 
+/* Connects to look.sock beside control.sock, for a user who may not use that one. -EACCES: --socket named a
+ * socket, or look.sock cannot be used either. */
+static int connect_to_look(void) {
+    static const char name[] = "control.sock";
+    size_t length = strlen(client_socket()), folder = length - strlen(name);
+    char path[PATH_MAX];
+    int fd;
+
+    if (arg_socket || length < sizeof(name) || length >= sizeof(path) || strcmp(client_socket() + folder, name) != 0)
+        return -EACCES;
+    snprintf(path, sizeof(path), "%.*slook.sock", (int) folder, client_socket());
+    fd = socket_connect(path, SOCK_STREAM);
+    return fd < 0 && fd != -EAGAIN ? -EACCES : fd;
+}
+
 int client_connect(struct client **ret) {
     _cleanup_(client_freep) struct client *c = calloc(1, sizeof(*c));
 
@@ -71,6 +88,8 @@ int client_connect(struct client **ret) {
         return -ENOMEM;
     c->received_fd = c->output_fd = -1;
     c->fd = socket_connect(client_socket(), SOCK_STREAM);
+    if (c->fd == -EACCES)
+        c->fd = connect_to_look();
     if (c->fd < 0)
         return c->fd;
     *ret = steal_pointer(&c);

@@ -42,7 +42,8 @@ enum client_flags {
     CLIENT_ONEWAY = 2, /* no reply follows */
 };
 
-/* Connects to client_socket() without blocking. Negative errno; -EAGAIN: the listen queue is full. */
+/* Connects to client_socket() without blocking; to look.sock beside control.sock if this user may not use that
+ * one and no --socket is given. Negative errno; -EAGAIN: the listen queue is full. */
 int client_connect(struct client **ret);
 /* Closes the connection. May be called in a handler of the same client. */
 struct client *client_free(struct client *c);

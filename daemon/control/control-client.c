@@ -329,7 +329,7 @@ void control_client_wake(struct control_client *c) {
     defer_set(&c->control->work_woken);
 }
 
-int control_client_new(struct control *control, int fd, const struct peer *peer, struct control_account *account) {
+int control_client_new(struct control *control, int fd, const struct peer *peer, struct control_account *account, bool looks_only) {
     struct control_client *c = calloc(1, sizeof(*c));
     struct epoll_event wanted = {.events = EPOLLIN, .data.ptr = c};
     int r = 0;
@@ -343,6 +343,7 @@ int control_client_new(struct control *control, int fd, const struct peer *peer,
     c->fd = fd;
     c->epoll_fd = account_is_trusted(peer->uid) ? control->trusted_epoll_fd : control->epoll_fd;
     c->peer = *peer;
+    c->looks_only = looks_only;
     c->deadline = USEC_INFINITY;
     c->events = EPOLLIN;
     list_init(&c->woken);

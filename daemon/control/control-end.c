@@ -39,13 +39,14 @@ void control_on_drain_due(void *userdata) {
 }
 
 int control_drain(struct control *c, usec_t within, void (*on_drained)(void *userdata), void *userdata) {
-    if (c->path)
+    if (c->sockets[0].path)
         return CONTROL_E_OURS;
-    if (!c->listener)
+    if (!c->sockets[0].listener)
         return -EALREADY;
     timer_set_in(&c->drain_limit, within);
     defer_set(&c->work_woken); /* checks whether all clients are drained already */
-    c->listener = listener_free(c->listener);
+    for (size_t i = 0; i < ELEMENTSOF(c->sockets); i++)
+        c->sockets[i].listener = listener_free(c->sockets[i].listener);
     c->on_drained = on_drained;
     c->drained_userdata = userdata;
     return 0;

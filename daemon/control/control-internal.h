@@ -2,7 +2,8 @@
 #pragma once
 
 /* Shared by the control server's own files; not included elsewhere.
- *     control.c          the listening socket, rights, calls
+ *     control.c          rights, calls
+ *     control-listen.c   the listening sockets
  *     control-client.c   one connection: framing, buffers, time limits, order of calls
  *     control-account.c  memory and connections of each user
  *     control-output.c   outgoing messages
@@ -17,10 +18,17 @@
  * guard. */
 #define CONTROL_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
 
+struct control_socket { /* a listening one */
+    struct control *control;
+    int fd;                           /* -1: there is none */
+    char *path;                       /* removed in the end; NULL: the socket was handed in */
+    struct listener *listener;        /* NULL: nobody is accepted */
+    bool looks_only;                  /* its clients have the right to look and no other, root too */
+};
+
 struct control {
     sd_event *event;
-    int listen_fd;
-    char *path;                       /* removed in the end; NULL: the listening socket was handed in */
+    struct control_socket sockets[2]; /* control.sock, look.sock */
     /* All clients' sockets are in one epoll, which is a single source of the loop and serves some of them in
      * each turn. With thousands of ready sources sd-event would collect all of them again for each one that
      * it dispatches. */
@@ -30,7 +38,6 @@ struct control {
     sd_event_source *trusted_source;
     struct defer work_woken;          /* set while `woken` is not empty */
     struct list woken;                /* struct control_client.woken: clients with work but no new input */
-    struct listener *listener;
     struct timer drain_limit;
     void (*on_drained)(void *userdata); /* NULL: not draining, or already called */
     void *drained_userdata;
@@ -76,6 +83,7 @@ struct control_client {
     struct list link;                 /* on control->clients */
     int fd, epoll_fd;                 /* epoll_fd: of the control; it has fd */
     struct peer peer;
+    bool looks_only;                  /* connected to a socket of that kind */
     struct list woken;                /* on control->woken, or on none */
     uint32_t events;                  /* in the epoll */
     struct timer timer;
@@ -108,7 +116,7 @@ struct control_call {
 
 /* --- control-client.c --- */
 /* fd: stolen, also on failure. */
-int control_client_new(struct control *control, int fd, const struct peer *peer, struct control_account *account);
+int control_client_new(struct control *control, int fd, const struct peer *peer, struct control_account *account, bool looks_only);
 struct control_client *control_client_free(struct control_client *c);
 /* Schedules the client for the next turn of the loop, because a call was answered. */
 void control_client_wake(struct control_client *c);
@@ -139,7 +147,14 @@ int control_client_send(struct control_client *c, json_t *document, int fd);
 void output_flush(struct control_client *c);   /* writes what the socket takes; a failed write means that the client hung up */
 void output_discard(struct control_client *c);
 
+/* --- control-listen.c --- */
+/* path, listen_fd: as of control_new(); listen_fd is stolen, also on failure. */
+int control_listen(struct control *c, struct control_socket *socket, const char *path, int listen_fd);
+void control_close(struct control *c); /* closes both sockets and removes those that are its own */
+
 /* --- control.c --- */
+/* Returns the right of the connected user, on control.sock. */
+enum right control_right(const struct control *c, int fd);
 /* Runs one call of a client. method, params: borrowed. */
 int control_call_run(struct control_client *client, const char *method, json_t *params, bool more, bool oneway);
 

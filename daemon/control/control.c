@@ -87,7 +87,7 @@ int control_call_error(struct control_call *call, const char *name, json_t *para
     return r;
 }
 
-static enum right client_right(const struct control *c, int fd) {
+enum right control_right(const struct control *c, int fd) {
     _cleanup_(caller_done) struct caller caller = {};
 
     return socket_caller(fd, &caller) < 0 ? RIGHT_LOOK : rights_get(c->service->get_settings(c->userdata), &caller);
@@ -142,13 +142,18 @@ size_t control_call_count_waiting(const struct control_call *call) {
 
 /* Whether this caller may not make the call, whatever its target. */
 static bool lacks_right(const struct control_call *call, enum right right) {
-    return (right == RIGHT_RUN || right == RIGHT_OPERATE) && client_right(call->client->control, call->client->fd) < right;
+    if (call->client->looks_only)
+        return right != RIGHT_LOOK;
+    return (right == RIGHT_RUN || right == RIGHT_OPERATE) && control_right(call->client->control, call->client->fd) < right;
 }
 
 static int refuse_all(struct control_call *call, enum right right) {
     const struct control *c = call->client->control;
     char holders[RIGHTS_TEXT_SIZE];
 
+    if (call->client->looks_only)
+        return control_call_refuse(call, right == RIGHT_BY_TARGET ? RIGHT_RUN : right,
+                                   "you may only look, because you are connected to look.sock; other calls need control.sock");
     return control_call_refuse(call, right, "you need the right to %s; %s", right_name(right),
                                rights_format_holders(c->service->get_settings(c->userdata), right, NULL, holders));
 }
@@ -195,39 +200,6 @@ int control_call_run(struct control_client *client, const char *method, json_t *
     return 0;
 }
 
-/* --- connections --- */
-
-/* Refuses a connection. The error may be lost; the server does not wait until it is read. */
-static void turn_away(struct control *c, int fd, const char *why) {
-    char text[ACCOUNT_TEXT_SIZE + 64];
-    int n = snprintf(text, sizeof(text), "{\"error\":\"io.berth.Away\",\"parameters\":{\"text\":\"%s\"}}", why);
-
-    (void) send(fd, text, (size_t) n + 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-    discard_connection(c->discard, fd);
-}
-
-static void control_on_connection(int fd, void *userdata) {
-    struct control *c = userdata;
-    struct control_account *account;
-    char text[ACCOUNT_TEXT_SIZE];
-    struct peer peer;
-    const char *why;
-
-    if (connection_prepare(fd) < 0 || socket_peer(fd, &peer) < 0 || !(account = account_get(c, peer.uid))) {
-        discard_connection(c->discard, fd);
-        return;
-    }
-    if (account_is_refused(account))
-        why = "your user passed a descriptor to berthd, which accepts none; berthd refuses its connections for "
-              "a minute";
-    else
-        why = account_connection(c, account, client_right(c, fd), text, sizeof(text));
-    if (why)
-        turn_away(c, fd, why);
-    else
-        (void) control_client_new(c, fd, &peer, account);
-}
-
 /* --- serving --- */
 
 static int control_on_io(_unused_ sd_event_source *source, int epoll_fd, _unused_ uint32_t revents, void *userdata) {
@@ -256,31 +228,6 @@ static void control_on_woken(void *userdata) {
 
 /* --- made and freed --- */
 
-static int control_listen(struct control *c, const char *path, int listen_fd) {
-    const struct account *group = &c->service->get_settings(c->userdata)->run_group;
-    int r;
-
-    c->listen_fd = listen_fd;
-    if (listen_fd >= 0) /* made by the service manager, who may have left it blocking */
-        return fcntl(listen_fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
-    /* berthd has the lock of its runtime directory. Who listens there can only be a child of a killed berthd that has not reached its
-     * exec yet. */
-    r = socket_remove(path);
-    c->listen_fd = r < 0 ? r : socket_listen(path, SOCK_STREAM, 0660);
-    if (c->listen_fd < 0)
-        return c->listen_fd;
-    c->path = strdup(path);
-    if (!c->path) {
-        (void) unlink(path);
-        return -ENOMEM;
-    }
-    /* A user other than root can give the socket only to a group of its own; otherwise it stays with the
-     * user's own group. */
-    if (group->is_known && chown(path, (uid_t) -1, group->id) < 0 && errno != EPERM)
-        return -errno;
-    return 0;
-}
-
 static int control_add_epoll(struct control *c, int64_t priority, int *ret_fd, sd_event_source **ret_source) {
     int r;
 
@@ -300,8 +247,6 @@ static int control_add_sources(struct control *c) {
         r = defer_init(&c->work_woken, c->event, CONTROL_PRIORITY, control_on_woken, c);
     if (r >= 0)
         r = timer_init(&c->drain_limit, c->event, SD_EVENT_PRIORITY_NORMAL, control_on_drain_due, c);
-    if (r >= 0)
-        r = listener_new(&c->listener, c->event, c->listen_fd, CONTROL_PRIORITY, control_on_connection, c);
     return r;
 }
 
@@ -324,33 +269,21 @@ int control_new(struct control **ret, sd_event *event, const char *path, int lis
     list_init(&c->clients);
     list_init(&c->accounts);
     list_init(&c->woken);
-    c->listen_fd = c->epoll_fd = c->trusted_epoll_fd = -1;
+    c->sockets[0].fd = c->sockets[1].fd = c->epoll_fd = c->trusted_epoll_fd = -1;
     c->event = sd_event_ref(event);
     c->service = service;
     c->userdata = userdata;
     c->limits = (struct control_limits) {CONTROL_MESSAGE_MAX, CONTROL_OUTPUT_MAX, SIZE_MAX, CONTROL_MESSAGE_TIME, CONTROL_CALLS_MAX};
-    r = control_listen(c, path, listen_fd);
-    if (r >= 0)
-        r = discard_new(&c->discard, event);
+    r = discard_new(&c->discard, event);
     if (r >= 0)
         r = control_add_sources(c);
+    if (r >= 0)
+        r = control_listen(c, &c->sockets[0], path, steal_fd(&listen_fd));
+    close_fd(listen_fd);
     if (r < 0)
         return r;
     *ret = steal_pointer(&c);
     return 0;
-}
-
-/* Clients not yet accepted may have sent something; a plain close would reset them. */
-static void control_close(struct control *c) {
-    int fd;
-
-    if (c->path) {
-        (void) unlink(c->path);
-        (void) shutdown(c->listen_fd, SHUT_RDWR);
-        while (c->discard && (fd = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
-            discard_connection(c->discard, fd);
-    }
-    close_fd(c->listen_fd);
 }
 
 struct control *control_free(struct control *c) {
@@ -358,7 +291,6 @@ struct control *control_free(struct control *c) {
         return NULL;
     while (!list_is_empty(&c->clients))
         control_client_free(list_first(&c->clients, struct control_client, link));
-    listener_free(c->listener);
     timer_done(&c->drain_limit);
     sd_event_source_disable_unref(c->epoll_source);
     sd_event_source_disable_unref(c->trusted_source);
@@ -368,7 +300,6 @@ struct control *control_free(struct control *c) {
     control_close(c);
     discard_free(c->discard);
     accounts_free(c);
-    free(c->path);
     sd_event_unref(c->event);
     free(c);
     return NULL;

@@ -44,6 +44,9 @@ struct control_service {
  * on listen_fd if that is >= 0. -EINVAL: a method has no right. */
 int control_new(struct control **ret, sd_event *event, const char *path, int listen_fd, const struct control_service *service,
                 void *userdata);
+/* Listens on a second socket, where every client may look and nothing else, root too. path: mode 0660, of
+ * berthd's own group. listen_fd: as of control_new(), stolen. To be called once, before the loop runs. */
+int control_add_look(struct control *c, const char *path, int listen_fd);
 struct control *control_free(struct control *c); /* on_gone is called for each pending call */
 DEFINE_CLEANUP(struct control, control_free)
 

@@ -83,6 +83,30 @@ static void test_clients_wait(void) {
     (void) unlink(ant->socket);
 }
 
+/* The manager passes both sockets in any order, and berthd removes neither. */
+static void test_look_socket(void) {
+    char path[128], fds[40], command[200];
+    _cleanup_close_ int fd = listen_at(ant->socket, SOCK_STREAM), look = -1;
+
+    snprintf(path, sizeof(path), "%s/look.sock", ant->runtime);
+    snprintf(command, sizeof(command), "--socket %s pools", path);
+    look = listen_at(path, SOCK_STREAM);
+    snprintf(fds, sizeof(fds), "%d,%d", look, fd);
+    launch(fds, "look:control");
+    host_await(ant, "ready", " ");
+    TEST_INT(berth(ant, "%s", command), 0);
+    TEST_INT(berth(ant, "--socket %s pause two", path), 77);
+    TEST_INT(berth(ant, "pause two"), 0);
+    host_stop(ant);
+    CU_ASSERT(access(path, F_OK) == 0 && access(ant->socket, F_OK) == 0);
+    TEST_INT(unlink(path), 0);
+    host_launch_on(ant, fd); /* control.sock alone: berthd makes no socket where the manager does */
+    host_await(ant, "ready", " ");
+    CU_ASSERT(access(path, F_OK) != 0);
+    host_stop(ant);
+    (void) unlink(ant->socket);
+}
+
 /* A run that is under way, and one that waits behind it. */
 static void begin_runs(int fd, struct child **ret_holder, struct child **ret_waiter) {
     host_launch_on(ant, fd);
@@ -151,10 +175,10 @@ static void test_bad_config_while_waiting(void) {
 }
 
 static void test_something_else(void) {
-    static const char not_ours[] = "that of berthd.socket";
+    static const char not_ours[] = "that of berthd.socket, with";
     _cleanup_close_ int fd = listen_at(ant->socket, SOCK_STREAM), packets = -1, elsewhere = -1;
-    char path[100], fds[40], others[4][40];
-    const char *names[] = {"contrl", "control", "control:control", "control"};
+    char path[100], fds[40], others[6][40];
+    const char *names[] = {"contrl", "control", "control:control", "control", "look", "control:lok"};
 
     snprintf(path, sizeof(path), "%s/other", cluster.folder);
     packets = listen_at(path, SOCK_SEQPACKET);
@@ -164,6 +188,8 @@ static void test_something_else(void) {
     snprintf(others[1], 40, "%d", packets);      /* another type */
     snprintf(others[2], 40, "%d,%d", fd, elsewhere); /* one too many */
     snprintf(others[3], 40, "0");                /* not a socket */
+    snprintf(others[4], 40, "%d", fd);           /* that of berthd-look.socket alone */
+    snprintf(others[5], 40, "%d,%d", fd, elsewhere);
     for (size_t i = 0; i < ELEMENTSOF(others); i++) {
         launch(others[i], names[i]);
         assert_refuses(not_ours);
@@ -171,6 +197,9 @@ static void test_something_else(void) {
     snprintf(fds, sizeof(fds), "%d", elsewhere);
     launch(fds, "control");
     assert_refuses("change ListenStream= of berthd.socket, too");
+    snprintf(fds, sizeof(fds), "%d,%d", fd, elsewhere);
+    launch(fds, "control:look");
+    assert_refuses("change ListenStream= of berthd-look.socket, too");
     (void) unlink(path);
     (void) unlink(ant->socket);
 }
@@ -268,6 +297,7 @@ static void test_runner_bad_config(void) {
 int main(int argc, char **argv) {
     static CU_TestInfo tests[] = {
         {"clients wait for berthd", test_clients_wait},
+    {"look.sock", test_look_socket},
         {"a restart loses nobody", test_restart},
         {"waiting clients get the error of a bad config", test_bad_config},
         {"a bad config while runs wait", test_bad_config_while_waiting},

@@ -73,7 +73,7 @@ static void up(void) {
 
 /* --- a connection of a caller, and one call on it --- */
 
-static int connect_as(enum who who) {
+static int connect_as_to(enum who who, const char *path) {
     gid_t before[256], groups[2];
     int n = getgroups(ELEMENTSOF(before), before), fd;
     size_t n_groups = 0;
@@ -83,12 +83,16 @@ static int connect_as(enum who who) {
     TEST_INT(setgroups(n_groups, groups), 0);
     TEST_INT(setegid(who == ROOT ? 0 : 65534), 0);
     TEST_INT(seteuid(callers[who].uid), 0);
-    fd = socket_connect(ant->socket, SOCK_STREAM);
+    fd = socket_connect(path, SOCK_STREAM);
     TEST_INT(seteuid(0), 0);
     TEST_INT(setegid(0), 0);
     TEST_INT(setgroups((size_t) n, before), 0);
     TEST_FATAL(fd >= 0, "no connection");
     return fd;
+}
+
+static int connect_as(enum who who) {
+    return connect_as_to(who, ant->socket);
 }
 
 /* The first answer. */
@@ -176,6 +180,41 @@ static void matrix(void) {
     }
 }
 
+/* --- look.sock --- */
+
+static const char *look_path(void) {
+    static char path[128];
+
+    snprintf(path, sizeof(path), "%s/look.sock", ant->runtime);
+    return path;
+}
+
+static enum right right_of(const char *method) {
+    for (const struct control_method *m = verbs_service.methods; m->name; m++)
+        if (strcmp(m->name + strlen("io.berth."), method) == 0)
+            return m->right;
+    return RIGHT_MISSING;
+}
+
+/* There nobody does more than look, whoever it is. */
+static void matrix_of_look(void) {
+    NEEDS_OTHERS;
+    TEST_INT(chmod(look_path(), 0666), 0);
+    host_mark(ant);
+    for (const struct row *row = rows; row < rows + ELEMENTSOF(rows); row++)
+        for (size_t who = 0; who < N_WHO; who++) {
+            bool is_look = right_of(row->method) == RIGHT_LOOK;
+            int fd = connect_as_to((enum who) who, look_path());
+            const char *text = call_on(fd, row->method, row->params, strcmp(row->method, "Hold") == 0);
+
+            TEST_STRING(strstr(text, "NotAllowed") ? "refused" : row->method, is_look ? row->method : "refused");
+            CU_ASSERT(is_look || strstr(text, "you may only look, because you are connected to look.sock"));
+            close(fd);
+        }
+    TEST_INT(berth(ant, "pools"), 0);
+    CU_ASSERT_PTR_NULL(strstr(host_log(ant), "job=db"));
+}
+
 /* A method that is new must get its rows above. */
 static void matrix_is_whole(void) {
     for (const struct control_method *m = verbs_service.methods; m->name; m++) {
@@ -250,6 +289,27 @@ static void person(void) {
 
     CU_ASSERT_PTR_NOT_NULL(strstr(call_on(fd, "Pools", "{\"on_behalf\":\"alice\"}", false), "InvalidParameter"));
     close(fd);
+}
+
+/* Whom control.sock keeps out looks by look.sock, if that lets them in. */
+static void look(void) {
+    char keeps_out[300];
+
+    NEEDS_OTHERS;
+    TEST_INT(chmod(ant->socket, 0660), 0);
+    TEST_INT(chmod(look_path(), 0660), 0);
+    snprintf(keeps_out, sizeof(keeps_out),
+             "berth: not allowed to use %s (root and the group \"berth\" are; the group \"berth-look\" may look)\n", ant->socket);
+    refused(OTHER, "pools", keeps_out);
+    TEST_INT(chmod(look_path(), 0666), 0);
+    TEST_INT(berth_end(start_as(OTHER, "pools")), 0);
+    TEST_INT(berth_end(start_as(OTHER, "runs --all")), 0);
+    refused(OTHER, "limit open 9",
+            "berth: limit: you may only look, because you are connected to look.sock; other calls need control.sock\n");
+    refused(OTHER, "run -p open -- true",
+            "berth: run: you may only look, because you are connected to look.sock; other calls need control.sock\n");
+    snprintf(keeps_out, sizeof(keeps_out), "--socket %s pools", ant->socket); /* which is taken as it is */
+    TEST_INT(berth_end(start_as(OTHER, keeps_out)), 77);
 }
 
 #define HAVE_OPERATE "root and members of group " OPERATORS " have it\n"
@@ -423,6 +483,8 @@ static CU_TestInfo tests[] = {
     {"matrix is whole", matrix_is_whole},
     {"recorded with who asked", recorded},
     {"a person's name", person},
+    {"matrix of look.sock", matrix_of_look},
+    {"look.sock instead", look},
     {"words", words},
     {"pools", pools},
     {"patterns", patterns},

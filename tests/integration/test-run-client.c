@@ -220,7 +220,7 @@ static void test_not_allowed(void) {
     fake_in_child = become_nobody;
     fake_run(&f, "-p db x", NULL);
     TEST_INT(fake_await_exit(&f), 77);
-    snprintf(error, sizeof(error), "berth: not allowed to use %s (root and the group \"berth\" are)\n", f.socket);
+    snprintf(error, sizeof(error), "berth: not allowed to use %s (root and the group \"berth\" are; the group \"berth-look\" may look)\n", f.socket);
     TEST_STRING(fake_errors(&f), error);
     fake_done(&f);
 }

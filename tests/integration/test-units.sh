@@ -78,9 +78,9 @@ owned() { # PATH MODE UID
     [ "$(stat -c '%a %u' "$root$1")" = "$2 $3" ] || { stat "$root$1" && false; }
 }
 preset() {
-    systemctl --root="$root" preset berthd.service berthd.socket berth-runner.service berth-runner.socket || return
+    systemctl --root="$root" preset berthd.service berthd.socket berthd-look.socket berth-runner.service berth-runner.socket || return
     wanted multi-user.target berthd.service && wanted multi-user.target berth-runner.service &&
-        wanted sockets.target berthd.socket && wanted sockets.target berth-runner.socket
+        wanted sockets.target berthd.socket && wanted sockets.target berthd-look.socket && wanted sockets.target berth-runner.socket
 }
 wanted() {
     [ -h "$root/etc/systemd/system/$1.wants/$2" ] || { echo "$1 does not want $2" && false; }
@@ -91,7 +91,10 @@ sockets() {
     grep -qx 'FileDescriptorName=control' "$units/berthd.socket" && grep -qx 'FileDescriptorName=runner' "$units/berth-runner.socket" &&
         grep -qx 'ListenStream=/run/berth/control.sock' "$units/berthd.socket" &&
         grep -qx 'ListenSequentialPacket=/run/berth/runner/runner.sock' "$units/berth-runner.socket" &&
-        grep -q '^#define SOCKET_NAME "control"' daemon/main.c &&
+        grep -qx 'FileDescriptorName=look' "$units/berthd-look.socket" &&
+        grep -qx 'ListenStream=/run/berth/look.sock' "$units/berthd-look.socket" &&
+        grep -qx 'Service=berthd.service' "$units/berthd-look.socket" &&
+        grep -q 'descriptor_names\[\] = {"control", "look"};' daemon/main.c &&
         grep -q '^#define SOCKET_NAME "runner"' runner/main.c
 }
 catalog() {
@@ -106,6 +109,7 @@ check "berth-runner.service: exposure above 6.1" score berth-runner.service 61
 check "berthd.service: lines without a reason" explained berthd.service
 check "berth-runner.service: lines without a reason" explained berth-runner.service
 check "berthd.socket: lines without a reason" explained berthd.socket
+check "berthd-look.socket: lines without a reason" explained berthd-look.socket
 check "berth-runner.socket: lines without a reason" explained berth-runner.socket
 check "sysusers" user_made
 check "tmpfiles" directories_made

@@ -347,7 +347,7 @@ static void test_stranger(void) {
     TEST_INT(berth_end(watch_as_stranger(ant)), 77);
     TEST_STRING(berth_out, "");
     (void) snprintf(expected, sizeof(expected),
-                    "berth: not allowed to use %s (root and the group \"berth\" are)\n", ant->socket);
+                    "berth: not allowed to use %s (root and the group \"berth\" are; the group \"berth-look\" may look)\n", ant->socket);
     TEST_STRING(berth_err, expected);
     TEST_INT(chmod(ant->socket, 0666), 0); /* whom the socket lets in may look */
     watch = watch_as_stranger(ant);

@@ -15,8 +15,8 @@ script_each <<'END'
     /shared/smoke || fail "the package's own test fails"
 
     set -x
-    systemctl is-active berthd.service berthd.socket berth-runner.service berth-runner.socket
-    systemctl is-enabled berthd.service berthd.socket berth-runner.service berth-runner.socket
+    systemctl is-active berthd.service berthd.socket berthd-look.socket berth-runner.service berth-runner.socket
+    systemctl is-enabled berthd.service berthd.socket berthd-look.socket berth-runner.service berth-runner.socket
     [ "$(systemctl show -P User berthd.service)" = berth ]
     [ "$(ps -o user= -C berthd)" = berth ]
 
@@ -120,7 +120,7 @@ CONF
     [ "$(berth run -p heavy -- echo done)" = done ]
 
     # systemd-analyze accepts the units
-    systemd-analyze verify berthd.service berthd.socket berth-runner.service berth-runner.socket berth.slice
+    systemd-analyze verify berthd.service berthd.socket berthd-look.socket berth-runner.service berth-runner.socket berth.slice
     systemd-analyze security --no-pager --threshold=15 berthd.service | tail -n 1
     systemd-analyze security --no-pager --threshold=61 berth-runner.service | tail -n 1
 
@@ -154,5 +154,5 @@ CONF
     [ -d /var/lib/berth ]
     apt-get -qq -y purge berth
     [ ! -e /usr/sbin/berthd ] && [ ! -e /etc/berth/berth.conf ] && [ ! -e /var/lib/berth ]
-    for unit in berthd.service berthd.socket berth-runner.service berth-runner.socket; do not active $unit; done
+    for unit in berthd.service berthd.socket berthd-look.socket berth-runner.service berth-runner.socket; do not active $unit; done
 END

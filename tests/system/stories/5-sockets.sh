@@ -139,6 +139,11 @@ script_each <<'END'
     chmod o+x /root
     exits 77 runuser -u nobody -- berth pools
     exits 77 runuser -u other -- berth run -p heavy -- true
+    useradd --groups berth-look watcher
+    [ "$(stat -c '%a %U:%G' /run/berth/look.sock)" = "660 root:berth-look" ] || fail "look.sock is $(stat -c '%a %U:%G' /run/berth/look.sock)"
+    for verb in pools jobs runs hosts; do exits 0 runuser -u watcher -- berth $verb; done
+    for verb in "run -p heavy -- true" "start true" "pause heavy"; do exits 77 runuser -u watcher -- berth $verb; done
+    says 'you may only look'
     exits 77 runuser -u outside -- berth pools
     exits 0 runuser -u ann -- berth run -p heavy -- true
     exits 0 runuser -u ops -- berth pools

@@ -20,7 +20,7 @@ script fred <<'END'
     not grep -v -e '^Creating ' -e '^Created symlink ' /run/said # a failed scriptlet prints an error
     getent passwd berth && getent group berth
     [ "$(stat -c '%a %U' /run/berth/state)" = "700 berth" ]
-    for unit in berthd.service berthd.socket berth-runner.service berth-runner.socket; do
+    for unit in berthd.service berthd.socket berthd-look.socket berth-runner.service berth-runner.socket; do
         [ "$(systemctl is-enabled $unit)" = enabled ] || fail "$unit is not enabled"
         not active $unit # rpm starts nothing: that is for the administrator
     done
@@ -59,7 +59,7 @@ script fred <<'END'
     rpm -e berth
     not pgrep -f '^/bin/sh -c read x </run/go'
     not pgrep -x berthd
-    for unit in berthd.service berthd.socket berth-runner.service berth-runner.socket; do not active $unit; done
+    for unit in berthd.service berthd.socket berthd-look.socket berth-runner.service berth-runner.socket; do not active $unit; done
     [ ! -e /usr/sbin/berthd ] && [ ! -e /usr/lib/systemd/system/berthd.service ] || fail "files are left"
     grep -q '^job "long"' /etc/berth/berth.conf.rpmsave || fail "the administrator's config is lost"
 END
