@@ -36,4 +36,4 @@ fi
     exit 1
 }
 rm -rf "$source"
-ls "$folder/berth_$version-$revision"_*.deb
+ls "$folder/berth_$version-$revision"_*.deb "$folder/berth-web_$version-$revision"_*.deb

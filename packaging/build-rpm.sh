@@ -36,4 +36,4 @@ rpmbuild -bb "$@" "$source/packaging/berth.spec" >"$folder/build.log" 2>&1 || {
 }
 mv "$top"/RPMS/*/*.rpm "$folder/"
 rm -rf "$top"
-ls "$folder/berth-$version-${RPM_RELEASE:-1}".*.rpm
+ls "$folder/berth-web-$version-${RPM_RELEASE:-1}".*.rpm "$folder/berth-$version-${RPM_RELEASE:-1}".*.rpm

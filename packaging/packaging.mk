@@ -16,13 +16,19 @@ INSTALL ?= install
 
 UNITS := $(patsubst units/%.in,$(BUILD)/units/%,$(wildcard units/*.in)) $(wildcard units/*.slice units/*.socket)
 MANPAGES := $(patsubst packaging/man/%.scd,$(BUILD)/man/%,$(wildcard packaging/man/*.scd))
+WEB_UNITS := $(patsubst web/%.in,$(BUILD)/web/%,$(wildcard web/units/*.in)) $(wildcard web/units/*.socket)
+WEB_DOCDIR ?= $(patsubst %/berth,%/berth-web,$(DOCDIR))
 # The date in man pages is that of the last change, however often they are built (reproducible-builds.org).
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y NEWS.md)
 
-.PHONY: man units install install-programs install-units install-man install-completions install-hooks install-monitoring install-config deb rpm check-system
+.PHONY: man units install install-web install-programs install-units install-man install-completions install-hooks install-monitoring install-config deb rpm check-system
 
-units: $(UNITS)
+units: $(UNITS) $(WEB_UNITS)
 $(BUILD)/units/%: units/%.in
+	@echo "  GEN     $@"
+	$(Q)mkdir -p $(@D)
+	$(Q)sed -e 's|@BINDIR@|$(BINDIR)|g' -e 's|@SBINDIR@|$(SBINDIR)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g' $< >$@
+$(BUILD)/web/units/%: web/units/%.in
 	@echo "  GEN     $@"
 	$(Q)mkdir -p $(@D)
 	$(Q)sed -e 's|@BINDIR@|$(BINDIR)|g' -e 's|@SBINDIR@|$(SBINDIR)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g' $< >$@
@@ -49,7 +55,17 @@ install-units: $(UNITS)
 	$(INSTALL) -D -m 0644 units/berth.tmpfiles $(DESTDIR)$(TMPFILESDIR)/berth.conf
 
 install-man: $(MANPAGES)
-	for m in $(MANPAGES); do $(INSTALL) -D -m 0644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/} || exit; done
+	for m in $(filter-out %/berth-web.8,$(MANPAGES)); do $(INSTALL) -D -m 0644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/} || exit; done
+
+# The live page, a package of its own.
+install-web: all $(WEB_UNITS) $(BUILD)/man/berth-web.8
+	$(INSTALL) -D -m 0755 $(BUILD)/berth-web $(DESTDIR)$(BINDIR)/berth-web
+	for u in $(WEB_UNITS); do $(INSTALL) -D -m 0644 $$u $(DESTDIR)$(UNITDIR)/$${u##*/} || exit; done
+	$(INSTALL) -D -m 0644 $(BUILD)/man/berth-web.8 $(DESTDIR)$(MANDIR)/man8/berth-web.8
+	$(INSTALL) -D -m 0644 packaging/completions/berth-web.bash $(DESTDIR)$(BASHDIR)/berth-web
+	$(INSTALL) -D -m 0644 packaging/completions/_berth-web $(DESTDIR)$(ZSHDIR)/_berth-web
+	$(INSTALL) -D -m 0644 packaging/completions/berth-web.fish $(DESTDIR)$(FISHDIR)/berth-web.fish
+	for f in web/proxy/*; do $(INSTALL) -D -m 0644 $$f $(DESTDIR)$(WEB_DOCDIR)/examples/$${f##*/} || exit; done
 
 install-completions:
 	$(INSTALL) -D -m 0644 packaging/completions/berth.bash $(DESTDIR)$(BASHDIR)/berth

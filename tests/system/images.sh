@@ -8,7 +8,7 @@
 
 mirror=${BERTH_SYSTEM_MIRROR:-http://deb.debian.org/debian}
 host_packages="systemd systemd-sysv iproute2 procps sudo man-db libcap2-bin"
-build_packages="build-essential debhelper libconfuse-dev libcunit1-dev libhiredis-dev libjansson-dev libsmartcols-dev libssl-dev
+build_packages="build-essential debhelper libconfuse-dev libcunit1-dev libhiredis-dev libjansson-dev libsmartcols-dev libmicrohttpd-dev libssl-dev
     libsystemd-dev openssl pkgconf redis-tools rpm scdoc"
 
 runtime_packages() { # SUITE: what apt is to find in its cache
