@@ -205,15 +205,15 @@ struct job_sharing {           /* on which of the hosts that define a job a due 
 
 struct job_triggers {          /* when a run begins, and what a run that is not over means then */
     bool at_start;
-    usec_t every_usec;         /* USEC_INFINITY: not by time */
+    usec_t every_usec;         /* USEC_INFINITY: not by time. With on = "any" also the period of the schedule */
     enum job_overlap overlap;
-    struct schedule schedule;  /* no entries: not by schedule */
+    struct schedule schedule;  /* empty: not by schedule */
     struct zone_setting zone;  /* the job's own, or else that of the top level */
     usec_t splay_usec;         /* less than a day */
     usec_t catch_up_usec;      /* 0: never */
     uint32_t backlog;
     struct job_sharing sharing;
-    uint64_t schedule_hash;    /* of schedule, except, zone, splay and on: jobs with equal ones have equal due times */
+    uint64_t schedule_hash;    /* of schedule or period, except, zone, splay and on: jobs with equal ones have equal due times */
 };
 
 struct job_settings {

@@ -17,11 +17,11 @@ struct coming {               /* points into the scheduler and its settings */
     const struct job *job;
     const struct job_settings *settings;
     usec_t begin_realtime;
-    enum run_trigger trigger; /* SCHEDULE, EVERY, RETRY, RESTART or HOOK: of a run between two attempts */
-    uint32_t attempt;         /* of the latter; 0: another trigger */
-    int64_t open_due;         /* of RETRY: the due time of a turn that no host has now; 0: none */
-    struct schedule_due due;  /* of SCHEDULE; so are the next two */
-    const struct zone *zone;
+    enum run_trigger trigger; /* SCHEDULE, EVERY; RETRY, RESTART or HOOK: of a run between two attempts */
+    uint32_t attempt;         /* of a run between two attempts, or of a turn that no host has now; else 0 */
+    int64_t open_due;         /* the due time of a turn that no host has now; 0: none */
+    struct schedule_due due;  /* of a due time; so are the next two */
+    const struct zone *zone;  /* NULL: it is none */
     usec_t splay_usec;
 };
 

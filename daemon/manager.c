@@ -310,7 +310,7 @@ int manager_start_job(struct manager *m, const char *job, char *const *set, stru
 }
 
 static void get_schedule(const struct job *job, struct manager_job *ret) {
-    if (!job->schedule.zone || job->settings->triggers.schedule.n_entries == 0)
+    if (!job->schedule.zone || schedule_is_empty(&job->settings->triggers.schedule))
         return;
     ret->zone = shared_zone_get(job->schedule.zone);
     ret->zone_error = ret->zone ? NULL : job->schedule.zone->error;
@@ -351,7 +351,8 @@ void manager_get_job(struct manager *m, const struct job_settings *settings, str
     list_foreach (run, &job->runs, struct run, job.of_job)
         if (!ret->run && run->state == RUN_STATE_RETRYING)
             ret->run = run;
-    if (settings->triggers.every_usec != USEC_INFINITY && !m->drained)
+    if (settings->triggers.every_usec != USEC_INFINITY && schedule_is_empty(&settings->triggers.schedule) &&
+        !m->drained)
         ret->next_realtime = job_next(job, settings->triggers.every_usec, clock_realtime());
 }
 

@@ -194,11 +194,21 @@ static int64_t skip_left_out(const struct schedule *schedule, const struct zone 
 
 /* ---- all entries ---- */
 
+/* Whatever the clock of the zone shows. */
+static bool next_multiple(int64_t period, int64_t after, struct schedule_due *ret) {
+    int64_t from = after < 0 ? -1 : after < SCHEDULE_END ? after : SCHEDULE_END;
+
+    *ret = (struct schedule_due){.at = from < 0 ? 0 : (from / period + 1) * period};
+    return ret->at < SCHEDULE_END;
+}
+
 bool schedule_next(const struct schedule *schedule, const struct zone *zone, int64_t after,
                    struct schedule_due *ret) {
     struct found next[SCHEDULE_ENTRIES_MAX];
     int64_t from = after;
 
+    if (schedule->period > 0)
+        return next_multiple(schedule->period, after, ret);
     if (schedule->n_entries == 0)
         return false;
     for (size_t i = 0; i < schedule->n_entries; i++)

@@ -28,6 +28,7 @@ struct schedule_except {
 struct schedule {                /* all zero: never due */
     struct schedule_entry *entries;
     size_t n_entries;
+    int64_t period;              /* s: due at its multiples since 1970, and there are no entries; 0: by entries */
     struct schedule_except *excepts;
     size_t n_excepts;
 };
@@ -36,13 +37,16 @@ struct schedule {                /* all zero: never due */
 int schedule_add(struct schedule *schedule, const char *text, char error[static CRON_ERROR_SIZE]);
 int schedule_add_except(struct schedule *schedule, const char *text, char error[static CRON_ERROR_SIZE]);
 void schedule_done(struct schedule *schedule);
+static inline bool schedule_is_empty(const struct schedule *schedule) {
+    return schedule->n_entries == 0 && schedule->period == 0;
+}
 
 /* FOLD: the first of two, for entries of a time of day only. */
 enum schedule_shift { SCHEDULE_SHIFT_NONE, SCHEDULE_SHIFT_GAP, SCHEDULE_SHIFT_FOLD };
 
 struct schedule_due {
     int64_t at;
-    size_t entry;                /* the first that has it: its NAME=VALUEs count */
+    size_t entry;                /* the first that has it: its NAME=VALUEs count; of a period: 0 */
     enum schedule_shift shift;
     int64_t wanted;              /* GAP: the first local time that the clock leaves out */
 };

@@ -12,7 +12,7 @@ static void check_restart(const struct job_settings *job, const struct value_rea
     if (job->retry.restart == JOB_RESTART_NO)
         return;
     if (job->triggers.every_usec != USEC_INFINITY || job->triggers.at_start || job->retry.retries > 0 ||
-        job->triggers.schedule.n_entries > 0)
+        !schedule_is_empty(&job->triggers.schedule))
         value_note(reader, &place,
                    "restart excludes schedule, every, at-start and retry: the job runs from the start of "
                    "the service on,"

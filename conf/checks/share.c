@@ -69,20 +69,20 @@ static void check_standing_by(const struct job_settings *job, const struct value
 static void check_triggers(const struct job_triggers *triggers, const struct value_reader *reader) {
     struct settings_place on = value_place(reader, "on"), overlap = value_place(reader, "overlap");
     struct settings_place zone = value_place(reader, "zone"), backlog = value_place(reader, "backlog");
+    struct settings_place every = value_place(reader, "every");
 
     if (triggers->at_start)
         value_note(reader, &on,
                    "on = \"any\" and at-start exclude one another; restart = \"always\" keeps one running "
                    "somewhere");
-    if (triggers->every_usec != USEC_INFINITY)
-        value_note(reader, &on,
-                   "on = \"any\" and every exclude one another; write a schedule, such as \"*/5 * * * *\"");
+    if (triggers->every_usec != USEC_INFINITY && triggers->every_usec % USEC_PER_SEC != 0)
+        value_note(reader, &every, "every with on = \"any\" must be whole seconds: hosts share due times");
     if (triggers->overlap == JOB_OVERLAP_REPLACE)
         value_note(reader, &overlap,
                    "on = \"any\" and overlap = \"replace\" exclude one another; write skip, queue or allow");
     if (triggers->backlog > 1)
         value_note(reader, &backlog, "on = \"any\" and backlog above 1 exclude one another; keep one");
-    if (triggers->schedule.n_entries > 0 && triggers->zone.name && strcmp(triggers->zone.name, "local") == 0)
+    if (!schedule_is_empty(&triggers->schedule) && triggers->zone.name && strcmp(triggers->zone.name, "local") == 0)
         value_note(reader, &zone,
                    "on = \"any\" needs a zone that is the same on all hosts: write zone = \"Europe/Berlin\" "
                    "or \"UTC\"");

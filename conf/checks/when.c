@@ -68,12 +68,20 @@ static void hash_schedule(uint64_t *hash, const struct schedule *schedule) {
     }
 }
 
+/* Hosts share due times, and so not a last start. */
+static void set_period(struct job_triggers *triggers) {
+    if (triggers->sharing.on == JOB_ON_ANY && triggers->every_usec != USEC_INFINITY)
+        triggers->schedule.period = (int64_t) (triggers->every_usec / USEC_PER_SEC);
+}
+
 static uint64_t hash_triggers(const struct job_triggers *triggers) {
     uint64_t hash = HASH_EMPTY;
 
     hash_schedule(&hash, &triggers->schedule);
     hash_add_text(&hash, "zone", triggers->zone.name);
     hash_add_number(&hash, "splay", triggers->splay_usec);
+    if (triggers->schedule.period > 0)
+        hash_add_number(&hash, "period", (uint64_t) triggers->schedule.period);
     if (triggers->sharing.on == JOB_ON_ANY)
         hash_add_number(&hash, "on", triggers->sharing.on);
     return hash;
@@ -83,6 +91,7 @@ void settings_read_triggers(const struct settings *s, struct job_settings *job,
                             const struct value_reader *reader) {
     inherit_zone(s, &job->triggers, reader);
     check_together(&job->triggers, reader);
+    set_period(&job->triggers);
     if (!reader->notes->out_of_memory)
         job->triggers.schedule_hash = hash_triggers(&job->triggers);
 }

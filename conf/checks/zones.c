@@ -69,7 +69,7 @@ static void check_job(struct checker *checker, const struct settings *s, const s
     char where[NAME_MAX_LENGTH + 16];
     struct schedule_due due;
 
-    if (triggers->schedule.n_entries == 0 && !triggers->zone.place.file)
+    if (schedule_is_empty(&triggers->schedule) && !triggers->zone.place.file)
         return;
     snprintf(where, sizeof(where), "job \"%s\": ", job->name);
     zone = get_zone(checker, triggers->zone.name);

@@ -174,7 +174,7 @@ static json_t *json_missed(const struct manager_job *job) {
 
 json_t *json_job(struct manager *m, const struct job_settings *settings) {
     const char *description = settings->description && settings->description[0] ? settings->description : NULL;
-    bool has_schedule = settings->triggers.schedule.n_entries > 0;
+    bool has_schedule = !schedule_is_empty(&settings->triggers.schedule);
     char template[NAME_MAX_LENGTH + 1];
     struct manager_job job;
     json_t *o = json_object();

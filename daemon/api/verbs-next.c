@@ -21,7 +21,7 @@ static json_t *json_coming(const struct coming *coming, usec_t now) {
         .begin_realtime = coming->begin_realtime,
         .is_shared = triggers->sharing.on == JOB_ON_ANY,
         .attempt = coming->attempt,
-        .due = coming->trigger == RUN_TRIGGER_SCHEDULE ? &coming->due : NULL,
+        .due = coming->zone ? &coming->due : NULL,
         .schedule = &triggers->schedule,
         .zone = coming->zone,
         .zone_name = triggers->zone.name,

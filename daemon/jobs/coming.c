@@ -44,9 +44,9 @@ static bool find_due(struct coming *item, usec_t begin) {
 
 /* Moves to the next begin of the same. False: there is none. */
 static bool advance(struct coming *item) {
-    switch (item->trigger) {
-    case RUN_TRIGGER_SCHEDULE:
+    if (item->zone)
         return find_due(item, item->begin_realtime);
+    switch (item->trigger) {
     case RUN_TRIGGER_EVERY:
         item->begin_realtime = usec_add(item->begin_realtime, item->job->settings->triggers.every_usec);
         return true;
@@ -57,9 +57,9 @@ static bool advance(struct coming *item) {
 
 static void add_trigger(struct cursors *cursors, const struct job *job, usec_t from, usec_t now) {
     usec_t every = job->settings->triggers.every_usec;
-    struct coming item = {.job = job, .settings = job->settings, .trigger = RUN_TRIGGER_SCHEDULE};
+    struct coming item = {.job = job, .settings = job->settings, .trigger = due_trigger(job)};
 
-    if (job->settings->triggers.schedule.n_entries > 0) {
+    if (!schedule_is_empty(&job->settings->triggers.schedule)) {
         usec_t mark = (usec_t) job->schedule.mark * USEC_PER_SEC;
         usec_t decided = usec_add(mark, job->schedule.splay_usec);
 
@@ -88,14 +88,14 @@ static void add_attempts(struct cursors *cursors, const struct job *job, usec_t 
             };
 }
 
-/* Further attempts that any host may make. */
+/* Attempts that any host may make: further ones, and the first of a due time that a host has given back or was lost with. */
 static void add_open_turns(struct cursors *cursors, const struct job *job, usec_t from) {
     list_foreach (entry, &job->schedule.entries, struct due_entry, link)
-        if (entry->is_open && entry->attempt > 1 && entry->not_before > from)
+        if (entry->is_open && entry->attempt > 0 && entry->not_before > from)
             cursors->items[cursors->n++] = (struct coming){
                 .job = job,
                 .settings = job->settings,
-                .trigger = RUN_TRIGGER_RETRY,
+                .trigger = entry->attempt > 1 ? RUN_TRIGGER_RETRY : due_trigger(job),
                 .begin_realtime = entry->not_before,
                 .attempt = entry->attempt,
                 .open_due = entry->due,

@@ -33,6 +33,10 @@ static enum job_decision decide(const struct job *job, const struct due_entry *e
     return job_decide(&job->settings->triggers, n, n_queued);
 }
 
+enum run_trigger due_trigger(const struct job *job) {
+    return job->settings->triggers.schedule.period > 0 ? RUN_TRIGGER_EVERY : RUN_TRIGGER_SCHEDULE;
+}
+
 /* What the entry of the schedule that has this due time sets. NULL: nothing. */
 static char *const *find_set(const struct job *job, int64_t due) {
     const struct schedule *schedule = &job->settings->triggers.schedule;
@@ -57,7 +61,7 @@ bool due_begin_make_run(struct scheduler *scheduler, struct job *job, const stru
         return false;
     }
     (*ret)->job.origin.set = set;
-    (*ret)->job.origin.trigger = RUN_TRIGGER_SCHEDULE;
+    (*ret)->job.origin.trigger = due_trigger(job);
     schedule_format(job->schedule.zone->zone, entry->due, (*ret)->job.origin.due);
     (*ret)->job.due_realtime = usec_add((usec_t) entry->due * USEC_PER_SEC, job->schedule.splay_usec);
     return true;

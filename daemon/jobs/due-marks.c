@@ -21,7 +21,7 @@
 bool due_marks_needs_memory(const struct job_settings *settings) {
     const struct job_triggers *triggers = &settings->triggers;
 
-    return triggers->schedule.n_entries > 0 ||
+    return !schedule_is_empty(&triggers->schedule) ||
            (triggers->every_usec != USEC_INFINITY && triggers->every_usec >= EVERY_MIN);
 }
 
@@ -48,7 +48,7 @@ void due_marks_save(struct scheduler *scheduler, const struct job *job) {
 }
 
 void due_runs_note_trigger(struct scheduler *scheduler, const struct job *job) {
-    if (job->settings->triggers.schedule.n_entries > 0 || !due_marks_needs_memory(job->settings))
+    if (!schedule_is_empty(&job->settings->triggers.schedule) || !due_marks_needs_memory(job->settings))
         return;
     due_marks_save(scheduler, job);
     (void) lasting_sync(scheduler->due_runs.lasting);

@@ -15,7 +15,7 @@
 #define LATER USEC_PER_SEC /* without memory */
 
 static bool has_schedule(const struct job *job) {
-    return job->settings->triggers.schedule.n_entries > 0;
+    return !schedule_is_empty(&job->settings->triggers.schedule);
 }
 
 static bool is_active(const struct scheduler *scheduler) {

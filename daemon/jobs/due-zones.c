@@ -67,7 +67,7 @@ static void wake_idle(struct scheduler *scheduler) {
     for (size_t i = 0; i < scheduler->n_jobs; i++) {
         struct job *job = scheduler->jobs[i];
 
-        if (job->settings->triggers.schedule.n_entries > 0 && job->schedule.next_begin == USEC_INFINITY)
+        if (!schedule_is_empty(&job->settings->triggers.schedule) && job->schedule.next_begin == USEC_INFINITY)
             due_runs_wake(scheduler, job);
     }
 }
@@ -117,7 +117,7 @@ void due_zones_use_settings(struct scheduler *scheduler, struct run_time now) {
         struct job *job = scheduler->jobs[i];
 
         job->schedule.next_begin = USEC_INFINITY;
-        if (job->settings->triggers.schedule.n_entries > 0) {
+        if (!schedule_is_empty(&job->settings->triggers.schedule)) {
             if (!timer_is_set(&scheduler->due_runs.hourly))
                 timer_set_in(&scheduler->due_runs.hourly, HOUR);
             use_schedule(scheduler, job, now);

@@ -154,6 +154,8 @@ void due_runs_set_drained(struct scheduler *scheduler); /* what waits to begin i
 bool due_begin_entries(struct scheduler *scheduler, struct job *job, struct run_time now);
 /* Removes and frees an entry that is decided. The record of a queued one stays. */
 void due_begin_take_entry(struct scheduler *scheduler, struct job *job, struct due_entry *entry, bool is_queued);
+/* SCHEDULE, or EVERY of a job that hosts share. */
+enum run_trigger due_trigger(const struct job *job);
 /* A pending run of a due time. False: no memory. */
 bool due_begin_make_run(struct scheduler *scheduler, struct job *job, const struct due_entry *entry,
                         struct run_time now, struct run **ret);

@@ -29,7 +29,7 @@ void scheduler_save(const struct scheduler *scheduler, const struct job *job) {
 }
 
 void scheduler_arm(struct scheduler *scheduler, struct job *job, struct run_time now) {
-    usec_t next = job->settings->triggers.schedule.n_entries > 0
+    usec_t next = !schedule_is_empty(&job->settings->triggers.schedule)
                       ? job->schedule.next_begin
                       : job_next(job, job->settings->triggers.every_usec, now.realtime);
 
@@ -60,7 +60,7 @@ static void scheduler_on_due(struct heap_timer *elapsed, void *userdata) {
 
     if (!scheduler->is_started)
         return;
-    if (job->settings->triggers.schedule.n_entries > 0)
+    if (!schedule_is_empty(&job->settings->triggers.schedule))
         due_runs_wake(scheduler, job);
     else
         triggers_by_every(scheduler, job, scheduler->handler.now());

@@ -42,11 +42,12 @@ void turns_attach_start(const struct job *job, struct run *run) {
 }
 
 void turns_attach(struct job *job, struct run *run, struct run_time now) {
+    enum run_trigger trigger = run->job.origin.trigger;
     struct claim_turn *turn;
     int64_t due;
 
     if (!turns_is_shared(job) || run->job.turn ||
-        (run->job.origin.trigger != RUN_TRIGGER_SCHEDULE && run->job.origin.trigger != RUN_TRIGGER_RETRY) ||
+        (trigger != RUN_TRIGGER_SCHEDULE && trigger != RUN_TRIGGER_EVERY && trigger != RUN_TRIGGER_RETRY) ||
         schedule_parse_time(run->job.origin.due, &due) < 0)
         return;
     turn = add_turn(job, run, due);

@@ -113,10 +113,42 @@ static void attempts(void) {
         TEST_INT(count_attempts(sharing_hosts[i]), 0); /* also on hosts that have not noticed */
 }
 
+/* The first attempt of a due time that a host gave back, while no host may take it. */
+static void given_back(void) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+    struct child *holder;
+    json_int_t attempt = 0;
+
+    sharing_up("pool \"db\" { limit = 1 }\njob \"j\" { command = {\"/bin/true\"} " SHARED "pools = {\"db\"} }\n");
+    holder = berth_at_gate(sharing_hosts[2], "-p db", "holder", "started");
+    for (size_t i = 1; i < SHARING_HOSTS; i++)
+        TEST_INT(berth(sharing_hosts[i], "drain"), 0);
+    sharing_clocks_at(SHARING_FIRST, -20);
+    host_await(sharing_hosts[0], "queued", "job=j");
+    TEST_INT(berth(sharing_hosts[0], "drain"), 0);
+    host_await(sharing_hosts[0], "withdrawn", "job=j reason=drained");
+    while (attempt == 0 && clock_boottime() < until) {
+        json_t *list = next_of(sharing_hosts[1], 1), *item = json_array_get(list, 0);
+
+        attempt = json_integer_value(json_object_get(item, "attempt"));
+        if (attempt > 0)
+            TEST_STRING(json_string_value(json_object_get(item, "trigger")), "schedule");
+        json_decref(list);
+    }
+    TEST_INT(attempt, 1);
+    gate_open(&cluster.gate);
+    TEST_INT(berth_end(holder), 0);
+    TEST_INT(berth(sharing_hosts[1], "undrain"), 0);
+    sharing_await_count("exited", "job=j", 1);
+    host_await_pool(sharing_hosts[0], "@j", "used", 0);
+    TEST_INT(count_attempts(sharing_hosts[0]), 0);
+}
+
 static CU_TestInfo tests[] = {
     {"hosts", hosts},
     {"redis-away", redis_away},
     {"attempts", attempts},
+    {"given-back", given_back},
     CU_TEST_INFO_NULL,
 };
 

@@ -50,6 +50,31 @@ static void once(void) {
         CU_ASSERT(host_count(sharing_hosts[i], "started", "job=j") < MINUTES);
 }
 
+/* `every`: hosts share its multiples. */
+static void by_period(void) {
+    const char *const first = "2025-01-01T01:00:00+00:00";
+    char config[1024], fields[96];
+    json_t *shown;
+
+    snprintf(config, sizeof(config), "job \"j\" { %s every = \"90s\" zone = \"UTC\" on = \"any\" }\n",
+             witness_command("--id j"));
+    sharing_up(config);
+    shown = berth_json(sharing_hosts[0], "next j --count 1");
+    AT_STRING(shown, "next.0.due", first);
+    AT_STRING(shown, "next.0.trigger", "every");
+    json_decref(shown);
+    shown = berth_json(sharing_hosts[0], "jobs");
+    AT_STRING(shown, "jobs.name=j.next_due", first);
+    json_decref(shown);
+    for (int64_t at = SHARING_FIRST; at <= SHARING_FIRST + 90; at += 90) {
+        sharing_clocks_at(at, -20);
+        await_decided(at);
+    }
+    TEST_INT(sharing_count("started", "job=j"), 2);
+    snprintf(fields, sizeof(fields), "job=j trigger=every due=%s", first);
+    TEST_INT(sharing_count("started", fields), 1);
+}
+
 /* --- a host that has the turn, and waits for a permit --- */
 
 static struct child *holder;
@@ -186,6 +211,7 @@ static void started_without_redis(void) {
 
 static CU_TestInfo tests[] = {
     {"once", once},
+    {"by-period", by_period},
     {"host-dies", host_dies},
     {"berthd-restarts", berthd_restarts},
     {"drained", host_is_drained},

@@ -58,8 +58,10 @@ static void test_shared(void) {
          "c:3: job \"j\": on = \"any\" needs a zone that is the same on all hosts: write zone = \"Europe/Berlin\" or \"UTC\""},
         {ANY JOB("on = any at-start = true"),
          "c:3: job \"j\": on = \"any\" and at-start exclude one another; restart = \"always\" keeps one running somewhere"},
-        {ANY JOB("on = any every = 5m"),
-         "c:3: job \"j\": on = \"any\" and every exclude one another; write a schedule, such as \"*/5 * * * *\""},
+        {ANY JOB("on = any every = 1500ms"),
+         "c:3: job \"j\": every with on = \"any\" must be whole seconds: hosts share due times"},
+        {"redis { }\n\n" JOB("on = any every = 5m"),
+         "c:3: job \"j\": on = \"any\" needs a zone that is the same on all hosts: write zone = \"Europe/Berlin\" or \"UTC\""},
         {ANY JOB("on = any overlap = replace"),
          "c:3: job \"j\": on = \"any\" and overlap = \"replace\" exclude one another; write skip, queue or allow"},
         {ANY JOB("on = any backlog = 2"), "c:3: job \"j\": on = \"any\" and backlog above 1 exclude one another; keep one"},
@@ -113,9 +115,20 @@ static void test_job_pools(void) {
     CU_ASSERT(settings_needs_cluster(s, &s->jobs[1].pools));
 }
 
+/* `every` gives due times that hosts share; another period makes other ones. */
+static void test_period(void) {
+    _cleanup_(settings_freep) struct settings *each = parse(ANY JOB("every = 5m")), *any = parse(ANY JOB("on = any every = 5m")),
+                                              *other = parse(ANY JOB("on = any every = 6m"));
+
+    TEST_INT(each->jobs[0].triggers.schedule.period, 0);
+    TEST_INT(any->jobs[0].triggers.schedule.period, 300);
+    CU_ASSERT(any->jobs[0].triggers.schedule_hash != other->jobs[0].triggers.schedule_hash);
+}
+
 static CU_TestInfo tests[] = {
     {"what a job that hosts share excludes", test_shared},
     {"the pools of jobs that hosts share", test_job_pools},
+    {"every, of a job that hosts share", test_period},
     CU_TEST_INFO_NULL,
 };
 

@@ -296,6 +296,32 @@ static void test_spread(void) {
         CU_ASSERT(minutes[i] >= 60 && minutes[i] <= 140);
 }
 
+/* The multiples of a period since 1970, in whichever zone. */
+static void test_period(void) {
+    static const struct {
+        int64_t period, after, due;
+    } of[] = {
+        {3600, INT64_C(1735693200), INT64_C(1735696800)}, {3600, INT64_C(1735693199), INT64_C(1735693200)},
+        {7, 13, 14},                                      {7, -5, 0},
+        {7, INT64_MIN, 0},                                {90000, 0, 90000},
+    };
+    struct zone *zone = NULL;
+    struct schedule_due due;
+
+    TEST_INT(zone_load(ZONE_DIRECTORY, "Australia/Lord_Howe", &zone), 0);
+    for (size_t i = 0; i < ELEMENTSOF(of); i++) {
+        const struct schedule schedule = {.period = of[i].period};
+
+        CU_ASSERT(schedule_next(&schedule, zone, of[i].after, &due));
+        TEST_INT(due.at, of[i].due);
+        TEST_INT(due.shift, SCHEDULE_SHIFT_NONE);
+    }
+    CU_ASSERT_FALSE(schedule_next(&(struct schedule){.period = 60}, zone, SCHEDULE_END - 60, &due));
+    CU_ASSERT_FALSE(schedule_next(&(struct schedule){.period = 60}, zone, INT64_MAX, &due));
+    CU_ASSERT(schedule_is_empty(&(struct schedule){}));
+    zone_free(zone);
+}
+
 static CU_TestInfo tests[] = {
     {"table", test_table},
     {"wanted", test_wanted},
@@ -305,6 +331,7 @@ static CU_TestInfo tests[] = {
     {"too-many", test_too_many},
     {"times", test_times},
     {"spread", test_spread},
+    {"period", test_period},
     CU_TEST_INFO_NULL,
 };
 
