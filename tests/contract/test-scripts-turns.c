@@ -293,7 +293,10 @@ static void test_epochs(void) {
     EXPECT(script_sayf("turned s2 2 $ marks @b %" PRIu64, due_in(-99)), "ok $ 0");
     EXPECT(script_sayf("turned s2 2 $ marks @b %" PRIu64, due_in(86400)), "ok $ 0"); /* a wrong clock decided that */
     script_tell("HDEL " META " grace grace_elapsed");
-    EXPECT(script_sayf("turn s2 2 $ c 0_7_r_b %" PRIu64 " skip @b 1 100", due_in(-9)), "taken $ 0 *");
+    EXPECT(script_sayf("turn s2 2 $ c 0_7_r_b %" PRIu64 " skip @b 1 100", due_in(-9)), "taken $ 0 * -");
+    freeReplyObject(redis_command(&script_server, "HSET berth:{t}:pool:@b:turns last %s", "1 x T old"));
+    EXPECT(script_sayf("turn s2 2 $ c 0_7_r_b %" PRIu64 " skip @b 1 100", due_in(-9)), "taken $ 0 * -"); /* not by that host */
+    EXPECT(script_sayf("turned s2 2 $ pass @b %" PRIu64 " m", due_in(-9)), "taken $ 0 * -");
     EXPECT(script_sayf("turn s2 2 $ c 0_7_r_b %" PRIu64 " skip @b 1 100", due_in(-8)), TAKEN "1 -");
     EXPECT(script_say("bye s2 2"), "ok *");
     EXPECT(script_hello("s3", 1, 1, "@b 1"), "ok *");

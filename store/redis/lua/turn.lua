@@ -55,7 +55,9 @@ if turn and tonumber(turn.not_before) > now() then
 end
 if not turn and not is_start and tonumber(due) <= mark then
     local decided_due, by, how, host = string.match(call('HGET', open_of(job), 'last') or '', '^(%d+) (%S+) (%a) (%S+)$')
-    if not (decided_due == due and by == c and how == 'S') then return line_of('taken', epoch, 0, fmt(mark), host or '-') end
+    if not (decided_due == due and by == c and how == 'S') then
+        return line_of('taken', epoch, 0, fmt(mark), decider(due, decided_due, host))
+    end
     mark = 0 -- the reply was lost: no other host can log that it was skipped
 end
 local host = string.match(call('HGET', at .. 'sessions', s) or '', '^%S+') or '-'

@@ -98,7 +98,7 @@ function verbs.pass()
         call('HDEL', open_of(job), due)
         decide(job, due, id, 'M', string.match(call('HGET', at .. 'sessions', s) or '', '^%S+') or '-')
     elseif not (decided_due == due and by == id and how == 'M') then
-        return line_of('taken', fmt(mark), host or '-')
+        return line_of('taken', fmt(mark), decider(due, decided_due, host))
     end
     return line_of('missed', fmt(mark))
 end

@@ -60,6 +60,12 @@ local function decide(job, due, c, how, host)
     call('HSET', open_of(job), 'last', table.concat({due, c, how, host}, ' '))
 end
 
+-- Returns the host that decided the latest due time, if that decided this one. In a new epoch Redis may not have that decision: then it
+-- knows the mark from the reports of hosts alone.
+local function decider(due, decided_due, host)
+    return tonumber(decided_due or 0) >= tonumber(due) and host or '-'
+end
+
 -- Returns the open turns of a job as {due = {attempt, not_before, chain, why}}; deletes those of earlier epochs.
 local function read_open(job)
     local list, fields = {}, call('HGETALL', open_of(job))
