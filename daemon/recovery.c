@@ -47,9 +47,9 @@ static int adopt_run(struct manager *m, struct run *r, enum run_state state) {
         run_free(r);
         return k;
     }
-    scheduler_adopt(m->scheduler, r);
+    k = scheduler_adopt(m->scheduler, r);
     /* Last, because the store keeps pointers into the run: the run table must own it by then. */
-    return adopt_claims(r);
+    return k < 0 ? k : adopt_claims(r);
 }
 
 /* Whether the error is transient: retrying, or restarting berthd, may help. */

@@ -70,7 +70,7 @@ static void resume(struct scheduler *scheduler, struct job *job, struct run *run
     }
     list_append(&job->runs, &run->job.of_job);
     if (!is_retrying) {
-        turns_attach(job, run, now);
+        (void) turns_attach(job, run, now); /* without one its next attempt is made here */
         scheduler->handler.lost(run, scheduler->handler.userdata);
         return;
     }

@@ -155,9 +155,7 @@ static void plan_job(struct scheduler *scheduler, struct job *job, struct run_ti
 /* --- the work of a wake-up --- */
 
 static void begin_job(struct scheduler *scheduler, struct job *job, struct run_time now) {
-    if (turns_is_shared(job)) {
-        turns_begin(scheduler, job, now);
-    } else if (!due_begin_entries(scheduler, job, now)) {
+    if (!(turns_is_shared(job) ? turns_begin(scheduler, job, now) : due_begin_entries(scheduler, job, now))) {
         retry_later(scheduler, job, now);
         scheduler_arm(scheduler, job, now);
     }

@@ -162,8 +162,8 @@ bool due_begin_make_run(struct scheduler *scheduler, struct job *job, const stru
 
 /* --- turns.c --- */
 bool turns_is_shared(const struct job *job);
-/* Begins what may be begun of the job's due times. */
-void turns_begin(struct scheduler *scheduler, struct job *job, struct run_time now);
+/* Begins what may be begun of the job's due times. False: no memory; the entries from there on stay. */
+bool turns_begin(struct scheduler *scheduler, struct job *job, struct run_time now);
 /* This due time is noted or asked for already. */
 bool turns_is_asked(const struct job *job, int64_t due);
 /* This host cannot ask now; reason: static. */
@@ -178,8 +178,9 @@ void turns_add_open(struct scheduler *scheduler, struct job *job, int64_t due, u
 void turns_drop_open(struct job *job, int64_t due); /* nobody can take it any more */
 
 /* --- turn-claim.c --- */
-/* Makes the claim of a run ask for the turn of its due time, if the job is shared. */
-void turns_attach(struct job *job, struct run *run, struct run_time now);
+/* Makes the claim of a run ask for the turn of its due time, if the job is shared. 0 or -ENOMEM: such a run must not claim, because it
+ * would begin whoever has its turn. */
+int turns_attach(struct job *job, struct run *run, struct run_time now);
 /* A run of `berth start`: its claim asks whether a run of the job is not over anywhere, by overlap. */
 void turns_attach_start(const struct job *job, struct run *run);
 /* The answer: it may not begin. Notes for the client which run is not over. */

@@ -166,13 +166,12 @@ static int make_job(struct scheduler *scheduler, const struct job_settings *sett
     return 0;
 }
 
-void scheduler_adopt(struct scheduler *scheduler, struct run *run) {
+int scheduler_adopt(struct scheduler *scheduler, struct run *run) {
     struct job *job = run->kind == RUN_KIND_JOB ? scheduler_find(scheduler, run->name) : NULL;
 
     if (job && !list_is_linked(&run->job.of_job))
         list_append(&job->runs, &run->job.of_job);
-    if (job)
-        turns_attach(job, run, scheduler->handler.now());
+    return job ? turns_attach(job, run, scheduler->handler.now()) : 0;
 }
 
 /* Jobs that are defined no more go; the others get their new settings. */
@@ -254,7 +253,8 @@ int scheduler_update(struct scheduler *scheduler, const struct settings *setting
     keep_jobs(scheduler, settings);
     r = add_jobs(scheduler, settings);
     run_table_foreach (run, scheduler->runs, RUN_STATE_RETRYING, RUN_STATE_STOPPING)
-        scheduler_adopt(scheduler, run);
+        if (scheduler_adopt(scheduler, run) < 0)
+            r = -ENOMEM;
     state_sweep_jobs(scheduler->state, is_defined, scheduler);
     due_marks_open(scheduler);
     due_runs_use_settings(scheduler, now);

@@ -68,8 +68,8 @@ void scheduler_forget_service(struct scheduler *scheduler);
  * or a negative errno. */
 int scheduler_trigger(struct scheduler *scheduler, const char *job, char *const *set, struct run_time now,
                       struct run **ret);
-/* Counts a run of the table that the scheduler did not make among those of its job. */
-void scheduler_adopt(struct scheduler *scheduler, struct run *run);
+/* Counts a run of the table that the scheduler did not make among those of its job. 0 or -ENOMEM. */
+int scheduler_adopt(struct scheduler *scheduler, struct run *run);
 /* Begins a run that was triggered before it was known what runs. Overlap is decided now. */
 void scheduler_begin_deferred(struct scheduler *scheduler, struct run *run);
 /* The run is about to be begun, and its own record is written: writes its job's. */

@@ -3,6 +3,7 @@
 /* What the claim of a run asks besides permits, if hosts share its job (R18): for the turn of a due time, or,
  * if `berth start` began the run, whether a run of the job is not over on any host. */
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,8 +16,8 @@ static const char *find_job_pool(const struct run *run) {
     return NULL; /* its record is of before the job was shared */
 }
 
-/* NULL: no memory, or no pool; it claims without a turn, and so waits for the job's pool alone. */
-static struct claim_turn *add_turn(const struct job *job, struct run *run, int64_t due) {
+/* 0 or -ENOMEM. Without the job's pool among its demands the run claims without a turn. */
+static int add_turn(const struct job *job, struct run *run, int64_t due) {
     static const enum turn_overlap overlaps[] = {
         [JOB_OVERLAP_SKIP] = TURN_OVERLAP_SKIP,
         [JOB_OVERLAP_QUEUE] = TURN_OVERLAP_QUEUE,
@@ -24,41 +25,47 @@ static struct claim_turn *add_turn(const struct job *job, struct run *run, int64
         [JOB_OVERLAP_REPLACE] = TURN_OVERLAP_SKIP, /* excluded */
     };
     const char *pool = find_job_pool(run);
-    struct claim_turn *turn = pool ? calloc(1, sizeof(*turn)) : NULL;
+    struct claim_turn *turn;
 
+    if (!pool)
+        return 0;
+    turn = calloc(1, sizeof(*turn));
     if (!turn)
-        return NULL;
+        return -ENOMEM;
     *turn = (struct claim_turn) {.pool = pool,
                                  .due = due,
                                  .overlap = overlaps[job->settings->triggers.overlap],
                                  .again_usec = USEC_INFINITY};
     run->job.turn = run->cluster_claim.turn = turn;
-    return turn;
+    return 0;
 }
 
 void turns_attach_start(const struct job *job, struct run *run) {
     if (turns_is_shared(job) && job->settings->triggers.overlap != JOB_OVERLAP_ALLOW)
-        (void) add_turn(job, run, 0);
+        (void) add_turn(job, run, 0); /* without one the run waits for the job's pool */
 }
 
-void turns_attach(struct job *job, struct run *run, struct run_time now) {
+int turns_attach(struct job *job, struct run *run, struct run_time now) {
     enum run_trigger trigger = run->job.origin.trigger;
     struct claim_turn *turn;
     int64_t due;
+    int r;
 
     if (!turns_is_shared(job) || run->job.turn ||
         (trigger != RUN_TRIGGER_SCHEDULE && trigger != RUN_TRIGGER_EVERY && trigger != RUN_TRIGGER_RETRY) ||
         schedule_parse_time(run->job.origin.due, &due) < 0)
-        return;
-    turn = add_turn(job, run, due);
+        return 0;
+    r = add_turn(job, run, due);
+    turn = run->job.turn;
     if (!turn)
-        return;
+        return r;
     turn->is_committed = run->granted; /* recovered: its command may have begun */
     run->job.is_turn_noted = run->granted || run->cluster_claim.token > 0 || run->cluster_claim.ticket > 0;
     if (turn->is_committed)
         turn->attempt = run->job.origin.attempt;
     if (run->job.is_turn_noted)
         turn_attempts_set_terms(job, run, now);
+    return 0;
 }
 
 /* --- answers to a run of `berth start` --- */

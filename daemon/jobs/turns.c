@@ -162,7 +162,13 @@ static bool ask(struct scheduler *scheduler, struct job *job, struct due_entry *
 
     if (!due_begin_make_run(scheduler, job, entry, now, &run))
         return false;
-    turns_attach(job, run, now);
+    if (turns_attach(job, run, now) < 0) {
+        list_unlink(&run->job.of_job);
+        run_release_timer(run);
+        run_enter(run, RUN_STATE_DONE);
+        run_table_drop(scheduler->runs, run);
+        return false;
+    }
     list_unlink(&entry->link); /* the record stays until the turn is decided */
     free(entry);
     scheduler_begin(scheduler, run);
@@ -194,7 +200,9 @@ void turns_hold_back(struct job *job, const char *reason) {
             entry->reason = reason;
 }
 
-void turns_begin(struct scheduler *scheduler, struct job *job, struct run_time now) {
+bool turns_begin(struct scheduler *scheduler, struct job *job, struct run_time now) {
+    bool is_asked = true;
+
     if (scheduler->handler.may_ask(scheduler->handler.userdata) == SCHEDULER_TURNS_WAIT)
         turns_hold_back(job, "redis-away");
     list_foreach_safe (entry, &job->schedule.entries, struct due_entry, link) {
@@ -212,10 +220,13 @@ void turns_begin(struct scheduler *scheduler, struct job *job, struct run_time n
             pass(scheduler, job, entry);
             break;
         }
-        if (ask_time(scheduler, job, entry) <= now.realtime && !ask(scheduler, job, entry, now))
+        if (ask_time(scheduler, job, entry) <= now.realtime && !ask(scheduler, job, entry, now)) {
+            is_asked = false;
             break;
+        }
     }
     scheduler_arm(scheduler, job, now);
+    return is_asked;
 }
 
 /* --- answers --- */

@@ -20,7 +20,9 @@ static void up(void) {
 
     cluster.lease = LEASE_TEXT;
     cluster.heartbeat = "500ms";
-    snprintf(config, sizeof(config), "job \"s\" { %s zone = \"UTC\" on = \"any\" restart = \"always\" retry-delay = \"100ms\" }\n",
+    snprintf(config, sizeof(config),
+             "job \"s\" { %s zone = \"UTC\" on = \"any\" restart = \"always\" retry-delay = \"100ms\" "
+             "retry-delay-max = \"200ms\" }\n",
              witness_command("--id s --for 3600000"));
     sharing_up(config);
 }

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/* wrap: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=strdup */
+
+/* Due times that hosts share, while each allocation of the scheduler fails once: from the wake-up to the question, in an answer, and for
+ * due times that are too old. Each is asked for once, or told as missed once. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/removals.h"
+#include "daemon/jobs/scheduler.h"
+#include "tests/harness/place.h"
+#include "tests/harness/test.h"
+#include "tests/harness/wrap.h"
+
+WRAP(FAULT_MEMORY, NULL, void *, malloc, (size_t size), (size))
+WRAP(FAULT_MEMORY, NULL, void *, calloc, (size_t n, size_t size), (n, size))
+WRAP(FAULT_MEMORY, NULL, void *, realloc, (void *old, size_t size), (old, size))
+WRAP(FAULT_MEMORY, NULL, void *, reallocarray, (void *old, size_t n, size_t size), (old, n, size))
+WRAP(FAULT_MEMORY, NULL, char *, strdup, (const char *text), (text))
+
+#define FIRST INT64_C(1735693200) /* 2025-01-01T01:00:00Z */
+#define HOUR INT64_C(3600)
+#define ROUNDS_MAX 300
+#define PATIENCE (10 * USEC_PER_SEC)
+
+static struct bed {
+    char directory[32];
+    sd_event *event;
+    struct journal *journal;
+    struct events *events;
+    struct removals *removals;
+    struct run_table runs;
+    struct state state;
+    struct settings *settings;
+    struct scheduler *scheduler;
+    int64_t ahead;     /* of the wall clock, us */
+    struct run *asked; /* the latest question */
+    unsigned n_asked, n_passed;
+    char id[ID_TEXT_SIZE]; /* of the latest that is passed */
+    int64_t passed;
+} bed;
+
+/* --- what the manager does --- */
+
+static struct run_time now(void) {
+    return (struct run_time){.boottime = clock_boottime(), .realtime = (usec_t) ((int64_t) clock_realtime() + bed.ahead)};
+}
+
+static void on_begin(struct run *run, _unused_ void *userdata) {
+    run_enter(run, RUN_STATE_WAITING);
+    bed.asked = run;
+    bed.n_asked++;
+}
+
+static enum scheduler_turns may_ask(_unused_ void *userdata) {
+    return SCHEDULER_TURNS_ASK;
+}
+
+static void on_pass(_unused_ const char *pool, int64_t due, const char *id, _unused_ void *userdata) {
+    bed.n_passed++;
+    bed.passed = due;
+    memcpy(bed.id, id, sizeof(bed.id));
+}
+
+static void on_decided(_unused_ const char *pool, _unused_ int64_t due, _unused_ void *userdata) {
+}
+
+static void on_change(_unused_ struct run_table *table) {
+}
+
+static void drop(struct run *run) {
+    run_release_timer(run);
+    state_remove_run(&bed.state, run);
+    run_enter(run, RUN_STATE_DONE);
+    run_table_drop(&bed.runs, run);
+}
+
+/* --- the bed --- */
+
+static void clock_at(int64_t seconds) {
+    bed.ahead = seconds * (int64_t) USEC_PER_SEC - (int64_t) clock_realtime();
+}
+
+static void parse_settings(void) {
+    struct settings_source source = {.file = "test.conf"};
+    struct settings_errors errors = {};
+    char text[512];
+
+    snprintf(text, sizeof(text),
+             "runtime-directory = \"%s\"\nstate-directory = \"%s/lasting\"\nhost = \"here\"\nzone = \"UTC\"\n"
+             "redis { url = \"unix:///nowhere\" }\n"
+             "job \"j\" { command = {\"/bin/true\"} schedule = {\"0 * * * *\"} on = \"any\" }\n",
+             bed.directory, bed.directory);
+    source.text = text;
+    source.size = strlen(text);
+    TEST_INT(settings_parse(&source, 1, "here", &bed.settings, &errors), 0);
+    settings_errors_done(&errors);
+}
+
+static void up(void) {
+    static const struct scheduler_handler handler = {
+        .begin = on_begin, .now = now, .may_ask = may_ask, .pass = on_pass, .decided = on_decided};
+
+    bed = (struct bed){.directory = "/tmp/berth-turns-XXXXXX", .state.lock_fd = -1};
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(bed.directory));
+    clock_at(FIRST - HOUR / 2);
+    parse_settings();
+    TEST_INT(sd_event_new(&bed.event), 0);
+    TEST_INT(journal_new(&bed.journal, "test"), 0);
+    TEST_INT(events_new(&bed.events, bed.journal, "here", "test"), 0);
+    TEST_INT(removals_new(&bed.removals, bed.event), 0);
+    TEST_INT(run_table_init(&bed.runs, bed.event, on_change), 0);
+    bed.runs.events = bed.events;
+    TEST_INT(state_open(&bed.state, bed.directory, bed.journal, bed.removals), 0);
+    TEST_INT(scheduler_new(&bed.scheduler, bed.event, &bed.runs, &bed.state, bed.journal, &handler), 0);
+    TEST_INT(scheduler_update(bed.scheduler, bed.settings, now()), 0);
+    scheduler_start(bed.scheduler, now());
+}
+
+static void down(void) {
+    scheduler_stop(bed.scheduler);
+    run_table_done(&bed.runs);
+    bed.scheduler = scheduler_free(bed.scheduler);
+    state_close(&bed.state);
+    bed.removals = removals_free(bed.removals);
+    bed.events = events_free(bed.events);
+    bed.journal = journal_free(bed.journal);
+    bed.settings = settings_free(bed.settings);
+    bed.event = sd_event_unref(bed.event);
+    place_remove(bed.directory);
+}
+
+/* Runs the loop, at most until there are so many questions and passed due times. The scheduler wakes by itself. */
+static void go_on(unsigned n) {
+    usec_t end = clock_boottime() + PATIENCE;
+
+    while (bed.n_asked + bed.n_passed < n && clock_boottime() < end)
+        TEST_INT(sd_event_run(bed.event, 5 * USEC_PER_MSEC) >= 0, 1);
+    TEST_INT(bed.n_asked + bed.n_passed, n);
+}
+
+/* While the allocation with this number fails, until it has failed or the next question or due time comes. Whether it has. */
+static bool fails(unsigned from) {
+    usec_t end = clock_boottime() + PATIENCE;
+    unsigned n = bed.n_asked + bed.n_passed;
+
+    fault_begin(FAULT_MEMORY, from, 1);
+    scheduler_start(bed.scheduler, now());
+    while (!fault_is_met() && bed.n_asked + bed.n_passed == n && clock_boottime() < end)
+        TEST_INT(sd_event_run(bed.event, 5 * USEC_PER_MSEC) >= 0, 1);
+    return fault_end();
+}
+
+/* --- tests --- */
+
+/* Each due time is asked for once. Its answer: another host has it. */
+static void test_asked(void) {
+    const struct store_turn_answer taken = {.turn = STORE_TURN_TAKEN, .host = "there"};
+    unsigned n = 0, from = 1;
+    bool is_met = true;
+
+    up();
+    for (; is_met && from < ROUNDS_MAX; from++) {
+        clock_at(FIRST + (from - 1) * HOUR + 2);
+        is_met = fails(from);
+        go_on(++n);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(bed.asked);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(bed.asked->job.turn);
+        TEST_INT(strncmp(bed.asked->job.origin.due, "2025-01-", 8), 0);
+        fault_begin(FAULT_MEMORY, 1 + from % 7, 1);
+        scheduler_turn_refused(bed.scheduler, bed.asked, &taken, now());
+        (void) fault_end();
+        drop(bed.asked);
+        bed.asked = NULL;
+    }
+    CU_ASSERT(from > 3 && from < ROUNDS_MAX);
+    TEST_INT(bed.n_passed, 0);
+    go_on(n); /* nothing more */
+    down();
+}
+
+/* Too old: passed once, by the newest of them, and told as missed. */
+static void test_passed(void) {
+    unsigned n = 0, from = 1;
+    bool is_met = true;
+
+    up();
+    for (; is_met && from < ROUNDS_MAX; from++) {
+        int64_t newest = FIRST + from * 24 * HOUR;
+
+        clock_at(newest + HOUR / 2);
+        is_met = fails(from);
+        go_on(++n);
+        TEST_INT(bed.passed, newest);
+        scheduler_turns_passed(bed.scheduler, "@j", bed.id, SCHEDULER_PASSED_HERE);
+        TEST_INT(events_count(bed.events, EVENT_MISSED), n);
+    }
+    CU_ASSERT(from > 3 && from < ROUNDS_MAX);
+    TEST_INT(bed.n_asked, 0);
+    down();
+}
+
+/* An open turn that could not be noted is asked for when Redis names it again. */
+static void test_opened(void) {
+    const struct store_open_turn open = {.pool = "@j", .due = FIRST - HOUR, .attempt = 2, .why = "retry"};
+    const struct store_turn_answer taken = {.turn = STORE_TURN_TAKEN};
+    unsigned n = 0, from = 1;
+    bool is_met = true;
+
+    up();
+    for (; is_met && from < ROUNDS_MAX; from++) {
+        fault_begin(FAULT_MEMORY, from, 1);
+        scheduler_turn_opened(bed.scheduler, &open, now());
+        is_met = fault_end();
+        scheduler_turn_opened(bed.scheduler, &open, now()); /* of the next look */
+        go_on(++n);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(bed.asked);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(bed.asked->job.turn);
+        scheduler_turn_refused(bed.scheduler, bed.asked, &taken, now());
+        drop(bed.asked);
+        bed.asked = NULL;
+    }
+    CU_ASSERT(from > 1 && from < ROUNDS_MAX);
+    down();
+}
+
+static CU_TestInfo tests[] = {
+    {"asked", test_asked},
+    {"passed", test_passed},
+    {"opened", test_opened},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "turns, without memory", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
