@@ -104,16 +104,29 @@ static void read_line(const char *line, _unused_ void *userdata) {
     told->lost_lease |= strcmp(all.event, "lease-lost") == 0;
 }
 
-/* Reads what hosts said since their marks. */
-static void read_logs(void) {
+static void read_since_mark(struct host *host) {
     static const char *const events[] = {"started", "skipped", "missed", "lease-lost"};
 
+    for (size_t e = 0; e < ELEMENTSOF(events); e++) {
+        all.event = events[e];
+        host_each(host, events[e], read_line, NULL);
+    }
+}
+
+/* Reads what hosts said since their marks. */
+static void read_logs(void) {
     memset(all.told, 0, all.n_minutes * sizeof(all.told[0]));
-    for (size_t e = 0; e < ELEMENTSOF(events); e++)
-        for (size_t i = 0; i < SHARING_HOSTS; i++) {
-            all.event = events[e];
-            host_each(sharing_hosts[i], events[e], read_line, NULL);
-        }
+    for (size_t i = 0; i < SHARING_HOSTS; i++)
+        read_since_mark(sharing_hosts[i]);
+}
+
+/* Calls fn for what all berthds of a host but the present one said, and then for that one, with the mark at its begin. */
+static void each_log(struct host *host, void (*fn)(struct host *host)) {
+    host->mark = 0;
+    if (host->log.size > 0)
+        fn(host);
+    host->mark = host->log.size;
+    fn(host);
 }
 
 static bool is_decided(const struct told *told) {
@@ -163,19 +176,23 @@ static void break_something(size_t minute, unsigned what) {
     }
 }
 
+static char shown_job[16], shown_due[64];
+
+static void show_log(struct host *host) {
+    for (const char *line = host_log(host), *end; line && *line; line = *end ? end + 1 : end) {
+        end = strchrnul(line, '\n');
+        if (memmem(line, (size_t) (end - line), shown_job, strlen(shown_job)) &&
+            memmem(line, (size_t) (end - line), shown_due, strlen(shown_due)))
+            printf("%s: %.*s\n", host->name, (int) (end - line), line);
+    }
+}
+
 /* Prints what hosts said of it. */
 static void show(size_t job, const char *due) {
-    char of_job[16], of_due[64];
-
-    snprintf(of_job, sizeof(of_job), "job=j%zu ", job);
-    snprintf(of_due, sizeof(of_due), "due=%s", due);
+    snprintf(shown_job, sizeof(shown_job), "job=j%zu ", job);
+    snprintf(shown_due, sizeof(shown_due), "due=%s", due);
     for (size_t i = 0; i < SHARING_HOSTS; i++)
-        for (const char *line = host_log(sharing_hosts[i]), *end; line && *line; line = *end ? end + 1 : end) {
-            end = strchrnul(line, '\n');
-            if (memmem(line, (size_t) (end - line), of_job, strlen(of_job)) &&
-                memmem(line, (size_t) (end - line), of_due, strlen(of_due)))
-                printf("%s: %.*s\n", sharing_hosts[i]->name, (int) (end - line), line);
-        }
+        each_log(sharing_hosts[i], show_log);
 }
 
 /* Each due time was begun once at most. What was lost, and neither skipped nor missed, has a reason that R18 names: Redis lost
@@ -183,9 +200,9 @@ static void show(size_t job, const char *due) {
 static void judge(void) {
     unsigned n_doubled = 0, n_skipped = 0, n_missed = 0, n_lost_data = 0, n_lost_lease = 0, n_unexplained = 0;
 
+    memset(all.told, 0, sizeof(all.told));
     for (size_t i = 0; i < SHARING_HOSTS; i++)
-        sharing_hosts[i]->mark = 0;
-    read_logs();
+        each_log(sharing_hosts[i], read_since_mark);
     for (size_t m = 0; m < all.n_minutes; m++)
         for (size_t j = 0; j < JOBS; j++) {
             const struct told *told = &all.told[m][j];
