@@ -326,8 +326,10 @@ void manager_run_end(struct run *r, enum run_result result) {
     scheduler_run_ends(m->scheduler, r, manager_now());
     if (r->job.next_attempt == 0) /* else until the turn is given back */
         state_remove_run(&m->state, r);
-    adhoc_release_hold(r);
+    adhoc_release_hold(r); /* first: with its record the next berthd would report the permits as held */
     release(m->cluster_store, &r->cluster_claim);
+    if (r->granted && m->cluster_store)
+        store_send(m->cluster_store); /* somebody may wait for them: before anything is told or written */
     release(m->host_store, &r->host_claim);
     FAILPOINT("run-ended");
     tally_finish(&m->tally, r);

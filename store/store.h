@@ -175,6 +175,7 @@ struct store_ops {
     int (*claim)(struct store *s, struct claim *c);
     int (*adopt)(struct store *s, struct claim *c);
     void (*release)(struct store *s, struct claim *c);
+    void (*send)(struct store *s); /* NULL: it sends nothing */
     /* NULL: store-memory, which has no turns. */
     void (*commit)(struct store *s, struct claim *c);
     void (*give_back)(struct store *s, struct claim *c, uint32_t attempt, usec_t delay_usec);
@@ -235,6 +236,12 @@ static inline int store_adopt(struct store *s, struct claim *c) {
  * never had the claim, else after Redis's reply or the next sync. */
 static inline void store_release(struct store *s, struct claim *c) {
     s->ops->release(s, c);
+}
+/* Sends at once what was to be sent at the end of this turn of the event loop: a release on which others wait. Calls
+ * no listener. */
+static inline void store_send(struct store *s) {
+    if (s->ops->send)
+        s->ops->send(s);
 }
 /* Commits the turn of a held claim before anything of it is started (R18). on_committed follows; while Redis is
  * away it waits. A turn that is committed already is committed again. */

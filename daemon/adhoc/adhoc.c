@@ -159,10 +159,10 @@ void adhoc_start(struct adhoc *adhoc, struct run *run) {
         return;
     }
     FAILPOINT("hold-made");
-    state_remove_run(adhoc->state, run); /* the hold's record has it now */
     if (run->adhoc.client_pid == 0)
         adhoc_arm_client_due(adhoc, run);
     run_enter(run, RUN_STATE_STARTING);
+    state_remove_run(adhoc->state, run); /* the hold's record has it now; the client did not wait for this */
 }
 
 void adhoc_stop(struct run *run) {

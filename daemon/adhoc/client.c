@@ -138,12 +138,16 @@ void adhoc_client_ended(struct adhoc *adhoc, struct run *run, const struct adhoc
     take_report(run, report);
     if (run->end.result == RUN_RESULT_LEASE_LOST)
         log_fenced(adhoc, run, sanitize_reported_deadline(adhoc, run, report->deadline));
-    run_log_exited(run, run->end.result);
+    run_log_exited(run, run->end.result); /* before the release: the exit status outlives this berthd here, or in the record */
     FAILPOINT("hold-ended-logged");
-    adhoc_write_record(adhoc, run); /* processes of the run may have the hold for longer than this berthd lives */
     run->adhoc.hold_fd = close_fd(run->adhoc.hold_fd);
     run->adhoc.client_pid = 0; /* it reports nothing more */
-    run_changed(run);
-    if (run->adhoc.hold_state == HOLD_STATE_RELEASED)
+    if (run->adhoc.hold && hold_is_released(run->adhoc.hold))
+        run->adhoc.hold_state = HOLD_STATE_RELEASED; /* as a rule: the client closed it right after its report */
+    if (run->adhoc.hold_state == HOLD_STATE_RELEASED) {
         adhoc_finish(adhoc, run);
+        return;
+    }
+    adhoc_write_record(adhoc, run); /* processes of the run may have the hold for longer than this berthd lives */
+    run_changed(run);
 }

@@ -86,6 +86,13 @@ int store_redis_check(const struct redis_settings *settings, char *why, size_t s
     return settings->tls.is_used ? tls_settings_check(&settings->tls, clock_realtime(), why, size) : 0;
 }
 
+static void store_redis_send(struct store *base) {
+    struct store_redis *store = (struct store_redis *) base;
+
+    if (store->link.commands)
+        redis_connection_send(store->link.commands);
+}
+
 static const struct store_ops ops = {
     .free = store_redis_free,
     .start = store_redis_start,
@@ -94,6 +101,7 @@ static const struct store_ops ops = {
     .claim = claims_request,
     .adopt = claims_adopt,
     .release = claims_release,
+    .send = store_redis_send,
     .commit = turns_commit,
     .give_back = turns_give_back,
     .pass = turns_pass,

@@ -273,6 +273,11 @@ void redis_connection_flush(struct redis_connection *c) {
         defer_set(&c->flush);
 }
 
+void redis_connection_send(struct redis_connection *c) {
+    if (c->socket.has_answered) /* before that, sending may read the reason of a refusal, and call an fn */
+        connection_on_flush(c);
+}
+
 /* deadline: 0: the timeout of an answer. */
 static int call(struct redis_connection *c, size_t argc, const char *const *argv, redis_reply_fn fn, void *userdata,
                 usec_t deadline, bool subscription) {

@@ -46,6 +46,8 @@ struct redis_connection *redis_connection_free(struct redis_connection *c);
 int redis_connection_call(struct redis_connection *c, size_t argc, const char *const *argv, redis_reply_fn fn, void *userdata);
 /* Requests on_writing in this turn of the event loop, or as soon as the socket is writable. */
 void redis_connection_flush(struct redis_connection *c);
+/* Sends at once what this turn would send at its end, on_writing included. Calls no reply's fn. */
+void redis_connection_send(struct redis_connection *c);
 /* Subscribes to a sharded channel. fn receives the acknowledgment (an array whose first element is "ssubscribe"), then each message
  * ("smessage", channel, text), and "sunsubscribe" if the slot of the channel leaves this server. One channel a connection, and no command after it. */
 int redis_connection_subscribe(struct redis_connection *c, const char *channel, redis_reply_fn fn, void *userdata);
