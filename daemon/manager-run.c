@@ -29,6 +29,7 @@ void manager_run_taken(struct run *r) {
     r->granted = true;
     r->started.granted_boottime = clock_boottime();
     e = run_event(r, EVENT_GRANTED, pools);
+    e.lead_usec = r->cluster_claim.lead_usec;
     e.continues = r->terms.on_lease_lost == ON_LEASE_LOST_CONTINUE;
     e.took.has_wait = true;
     e.took.wait_usec = usec_sub(clock_boottime(), r->queued.boottime);
@@ -181,6 +182,7 @@ static void run_renewed(struct run *r) {
 
     if (run_is_over(r))
         return;
+    e.lead_usec = r->cluster_claim.lead_usec;
     e.continues = true;
     run_log(r, &e, "%s went on without its permits, and holds them again", r->name);
 }

@@ -58,6 +58,7 @@ struct claim {
     enum claim_state state;
     uint32_t position;      /* the last in any of its queues when it was queued; 1: first; 0: not known */
     uint64_t ticket, token; /* 0: none yet */
+    usec_t lead_usec;       /* by which the token is ahead of the store's TIME (R7) */
     uint64_t released;      /* last number of the clock (R7) drawn while it was held; 0: not known */
     usec_t since_realtime;  /* by the store's clock, when it was queued, for people */
     struct list link;       /* on the store's list of its claims */

@@ -44,7 +44,7 @@ static const struct {
     {"BERTH_WAIT_MS", offsetof(struct entry, took.wait_ms)},     {"BERTH_RUN_MS", offsetof(struct entry, took.run_ms)},
     {"BERTH_EXIT_CODE", offsetof(struct entry, exit.code)}, {"BERTH_HEAD_START_MS", offsetof(struct entry, head_start_ms)},
     {"BERTH_SIGNAL", offsetof(struct entry, exit.signal)},       {"BERTH_ATTEMPT", offsetof(struct entry, origin.attempt)},
-    {"BERTH_COUNT", offsetof(struct entry, missed.count)},
+    {"BERTH_COUNT", offsetof(struct entry, missed.count)},  {"BERTH_LEAD_MS", offsetof(struct entry, lead_ms)},
 };
 
 struct filling { /* an entry being read */

@@ -28,6 +28,7 @@ struct entry { /* owned texts; NULL if the entry lacks them, but host and cursor
     char *boot;               /* of the machine: distinguishes a reboot from a restart of berthd */
     char *process;            /* machine, boot and pid of the berthd that wrote it; BERTH_SEQ counts within a process */
     uint64_t token, ticket, clock, seq;
+    int64_t lead_ms;          /* by which the token is ahead of Redis's TIME; 0: missing, or less than 1 */
     int64_t head_start_ms;    /* -1: missing */
     struct {
         int64_t wait_ms, run_ms; /* -1: missing */

@@ -78,6 +78,7 @@ static void fields_fill(struct fields *f, struct events *e, const struct event *
     fields_add_number(f, event->token > 0, "BERTH_TOKEN", event->token);
     fields_add_number(f, event->ticket > 0, "BERTH_TICKET", event->ticket);
     fields_add_number(f, event->clock > 0, "BERTH_CLOCK", event->clock);
+    fields_add_number(f, event->lead_usec >= USEC_PER_MSEC, "BERTH_LEAD_MS", event->lead_usec / USEC_PER_MSEC);
     fields_add(f, "BERTH_HOST", event->host ? event->host : e->host);
     fields_add(f, "BERTH_NAMESPACE", e->namespace);
     fields_add_number(f, event->head_start_usec > 0, "BERTH_HEAD_START_MS", event->head_start_usec / USEC_PER_MSEC);

@@ -39,6 +39,7 @@ struct event { /* a field that is NULL or 0 is left out, unless it has a has_...
     const char *other_run, *other_host;
     usec_t delay_usec, step_usec;
     uint64_t token, ticket;
+    usec_t lead_usec;              /* by which the token is ahead of Redis's TIME (R7) */
     uint64_t clock;                /* number that the namespace's clock (R7) had drawn last before this took effect */
     struct {
         bool has_wait, has_run;

@@ -7,7 +7,8 @@
  * Events are ordered by numbers of the namespace's clock, which Redis draws one after the other: tickets, tokens, versions of
  * overrides, and BERTH_CLOCK of what ends a grant or changes a limit. Where a reply of Redis was lost, the end of a grant is
  * known only by its host's clock (counted in n_by_clock); so is the end of the processes after a lost lease. The offset of a
- * host's clock follows from its own grants: a grant is logged after its token was drawn, and claimed before. `tolerance` is
+ * host's clock follows from its own grants: a grant is logged after its token was drawn, and claimed before. BERTH_LEAD_MS says
+ * how far the token was ahead of Redis's time then. `tolerance` is
  * added. If a clock was set meanwhile, the uncertainty is reported and counts in favour of the hosts.
  *
  * Limits are those in the journal: BERTH_LIMITS of redis-connected and limit-changed for the cluster; of ready, config-loaded

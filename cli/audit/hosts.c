@@ -274,12 +274,15 @@ usec_t audit_hosts_time(const struct audit *a, const struct entry *e) {
 }
 
 usec_t audit_hosts_time_latest(const struct audit *a, const struct entry *e) {
-    return usec_add(audit_hosts_time(a, e), usec_add(a->report->doubt, a->options->tolerance));
+    return usec_add(audit_hosts_time(a, e), usec_add(a->lead, usec_add(a->report->doubt, a->options->tolerance)));
 }
 
-/* A grant is logged after its token was drawn. A grant without a wait was claimed before that. */
+/* A grant is logged after its token was drawn. A grant without a wait was claimed before that. The token may be
+ * ahead of Redis's time then, by another lead than at other times. */
 static void learn_clock(struct audit_host *h, const struct entry *granted) {
-    int64_t after = (int64_t) granted->time - (int64_t) granted->token, before = after - (granted->took.wait_ms + 1) * 1000;
+    int64_t drawn = (int64_t) granted->token - granted->lead_ms * (int64_t) USEC_PER_MSEC;
+    int64_t after = (int64_t) granted->time - drawn;
+    int64_t before = after - (granted->took.wait_ms + 1) * (int64_t) USEC_PER_MSEC;
 
     if (after < h->highest)
         h->highest = after;
@@ -303,7 +306,11 @@ void audit_hosts_learn_clocks(struct audit *a) {
     for (size_t i = 0; i < a->n_holds; i++) {
         struct audit_host *h = audit_hosts_find(a, a->holds[i].entry->host);
 
-        if (h && !a->holds[i].renewed && strcmp(a->holds[i].entry->event, "granted") == 0)
+        if (!h || strcmp(a->holds[i].entry->event, "granted") != 0)
+            continue;
+        if ((usec_t) a->holds[i].entry->lead_ms * USEC_PER_MSEC > a->lead)
+            a->lead = (usec_t) a->holds[i].entry->lead_ms * USEC_PER_MSEC;
+        if (!a->holds[i].renewed)
             learn_clock(h, a->holds[i].entry);
     }
     for (size_t i = 0; i < a->n_hosts; i++)

@@ -134,6 +134,7 @@ struct audit {
     struct audit_end *run_ends;      /* what runs[].ends point into */
     struct audit_hold *holds;    /* of the cluster's pools, by token */
     size_t n_holds;
+    usec_t lead;                 /* largest known by which a number was ahead of Redis's time */
     usec_t last_wipe;            /* of the last loss of Redis's data, by the clock of the host that logged it */
 };
 
@@ -157,7 +158,7 @@ int audit_hosts_make(struct audit *a);
 void audit_hosts_done(struct audit *a);
 void audit_hosts_learn_clocks(struct audit *a); /* from the holds */
 struct audit_host *audit_hosts_find(const struct audit *a, const char *name); /* NULL: no entries */
-/* The earliest possible time by Redis's clock, and the latest. */
+/* The earliest possible time by Redis's clock, and the latest number that can have been drawn then. */
 usec_t audit_hosts_time(const struct audit *a, const struct entry *e);
 usec_t audit_hosts_time_latest(const struct audit *a, const struct entry *e);
 /* Returns the first event of a later boot of the host, which ends all its runs; 0: none. */

@@ -64,7 +64,8 @@ static int handle_claim(struct claim_entry *entry, const struct reply_line *line
     clock_observe_drawn(store, reply.token > reply.ticket ? reply.token : reply.ticket);
     if (reply.state == 'H') {
         push_observe_number(store, reply.previous, reply.token);
-        claims_handle_held(entry, reply.ticket, reply.token, reply.since_realtime);
+        claims_handle_held(entry, reply.ticket, reply.token, reply.since_realtime,
+                           usec_sub(reply.token, reply.since_realtime));
     } else {
         claims_handle_waiting(entry, reply.state == 'P', reply.ticket, reply.position, reply.since_realtime);
     }

@@ -36,7 +36,8 @@ void claims_deliver_grants(struct store_redis *store) {
             deliver_grant(entry);
 }
 
-void claims_handle_held(struct claim_entry *entry, uint64_t ticket, uint64_t token, usec_t queued) {
+void claims_handle_held(struct claim_entry *entry, uint64_t ticket, uint64_t token, usec_t queued,
+                        usec_t lead) {
     const struct store_listener *listener = &entry->store->base.listener;
     struct claim *claim = entry->claim;
     bool needs_token = entry->needs_token;
@@ -46,6 +47,7 @@ void claims_handle_held(struct claim_entry *entry, uint64_t ticket, uint64_t tok
     if (claim->since_realtime == 0)
         claim->since_realtime = queued;
     claim->token = token;
+    claim->lead_usec = lead;
     if (ticket > 0)
         claim->ticket = ticket;
     entry->needs_token = false;

@@ -49,7 +49,8 @@ bool claims_any_stopping(const struct store_redis *store);
 void claims_begin_call(struct claim_entry *entry);
 void claims_end_call(struct claim_entry *entry);
 void claims_mark_sent(struct claim_entry *entry);
-void claims_handle_held(struct claim_entry *entry, uint64_t ticket, uint64_t token, usec_t queued);
+/* lead: how far the token is ahead of Redis's TIME. */
+void claims_handle_held(struct claim_entry *entry, uint64_t ticket, uint64_t token, usec_t queued, usec_t lead);
 /* position, since: 0: not known. */
 void claims_handle_waiting(struct claim_entry *entry, bool parked, uint64_t ticket, uint32_t position,
                            usec_t since);

@@ -102,7 +102,8 @@ enum push_field {
     PUSH_CLAIM,
     PUSH_TICKET,
     PUSH_SINCE,
-    PUSH_DELAY,
+    PUSH_LEAD,
+    PUSH_DELAY = PUSH_LEAD,
     PUSH_WHY,
     PUSH_FIELDS
 };
@@ -112,6 +113,7 @@ struct push {
     uint64_t one, two;      /* before and number; or position and ticket */
     uint64_t ticket, since; /* 0: not known; of a turn: due, attempt */
     uint64_t delay;         /* of a turn, ms */
+    uint64_t lead;          /* of a grant: how far its token is ahead of Redis's TIME, µs */
     const char *why;        /* of a turn */
 };
 
@@ -133,6 +135,9 @@ static int push_parse(struct store_redis *store, char *text, struct push *ret) {
         return -EBADMSG;
     if (strcmp(ret->verb, "turn") == 0 && (!fields[PUSH_DELAY] || reply_number_parse(fields[PUSH_DELAY], &ret->delay) < 0))
         return -EBADMSG;
+    if (strcmp(ret->verb, "granted") == 0 &&
+        (!fields[PUSH_LEAD] || reply_number_parse(fields[PUSH_LEAD], &ret->lead) < 0))
+        return -EBADMSG;
     return reply_number_parse(fields[PUSH_SINCE], &ret->since);
 }
 
@@ -150,7 +155,7 @@ static void handle_numbered(struct store_redis *store, const struct push *push, 
     push_observe_number(store, push->one, push->two);
     clock_observe_drawn(store, push->two);
     if (entry && strcmp(push->verb, "granted") == 0)
-        claims_handle_held(entry, push->ticket, push->two, push->since);
+        claims_handle_held(entry, push->ticket, push->two, push->since, push->lead);
     else if (entry && strcmp(push->verb, "revoked") == 0)
         claims_handle_revoked(entry, push->two);
     else if (strcmp(push->verb, "turn") == 0)

@@ -95,7 +95,8 @@ static void apply_claim(struct store_redis *store, const struct synced_claim_rep
     }
     claim_table_confirm(entry, true);
     if (reply->state == 'H')
-        claims_handle_held(entry, reply->ticket, reply->token, reply->since_realtime);
+        claims_handle_held(entry, reply->ticket, reply->token, reply->since_realtime,
+                           usec_sub(reply->token, reply->since_realtime));
     else
         claims_handle_waiting(entry, reply->state == 'P', reply->ticket, reply->position,
                               reply->since_realtime);

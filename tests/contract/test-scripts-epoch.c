@@ -201,7 +201,7 @@ static void test_pushes(void) {
     script_begin();
     c = listen_to("s1");
     EXPECT(script_claim("s1", "a", "db 4 100"), "ok $ 0 H * * 0 *");
-    (void) snprintf(before, sizeof(before), "granted $ %" PRIu64 " * b * *", script_number(5));
+    (void) snprintf(before, sizeof(before), "granted $ %" PRIu64 " * b * * *", script_number(5));
     EXPECT(script_claim("s1", "b", "db 2 100"), "ok $ 0 W *");
     EXPECT(script_claim("s1", "c", "db 2 100"), "ok $ 0 W *");
     EXPECT(script_claim("s2", "o", "db 2 100"), "ok $ 0 W *");
@@ -209,7 +209,7 @@ static void test_pushes(void) {
     expect_push(__LINE__, c, before); /* each push names the token before it, also one from a reply */
     EXPECT(script_beat("s1", 0, 0), "ok *");
     uint64_t newest = script_number(5);
-    (void) snprintf(last, sizeof(last), "granted $ * %" PRIu64 " c * *", newest);
+    (void) snprintf(last, sizeof(last), "granted $ * %" PRIu64 " c * * *", newest);
     expect_push(__LINE__, c, last);
     TEST_INT(script_number(6), 2);
     EXPECT(script_say("override s2 1 $ db 0 id set 1 0 ~"), "ok *");

@@ -162,6 +162,32 @@ static void test_idle(void) {
     end();
 }
 
+static void check_told(const struct probe *p) {
+    long long told = (long long) p->claim.lead_usec, ahead = (long long) p->token - redis_time();
+
+    CU_ASSERT(ahead > DAY - MINUTE && told >= ahead && told < ahead + MINUTE);
+}
+
+/* A grant tells how far its token is ahead of TIME, whether a reply or a push names it. */
+static void test_told(void) {
+    struct probe *held[3];
+
+    if (!begin(DAY))
+        return;
+    probe_grant(held[0] = bed_probe(&b, 0, "one"));
+    CU_ASSERT(held[0]->claim.lead_usec == 0);
+    probe_wait(held[1] = bed_probe(&b, 0, "one"));
+    set_time(0);
+    probe_end(held[0]);
+    BED_UNTIL(&b, held[1]->n_granted > 0);
+    check_told(held[1]);
+    probe_end(held[1]);
+    probe_grant(held[2] = bed_probe(&b, 0, "one"));
+    check_told(held[2]);
+    probe_end(held[2]);
+    end();
+}
+
 /* No lead appears by itself, at any age of the number that a host remembers. */
 static void test_reloaded(void) {
     if (!begin(0))
@@ -213,7 +239,7 @@ static void test_order(void) {
     end();
 }
 
-static CU_TestInfo tests[] = {{"idle", test_idle}, {"reloaded", test_reloaded}, {"order", test_order}, CU_TEST_INFO_NULL};
+static CU_TestInfo tests[] = {{"idle", test_idle}, {"told", test_told}, {"reloaded", test_reloaded}, {"order", test_order}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {{.pName = "store-redis, lead", .pTests = tests}, CU_SUITE_INFO_NULL};

@@ -308,7 +308,7 @@ size_t redis_peer_push(unsigned verb, unsigned claim, char *buffer, size_t size)
     if (c && verb % 4 == 0)
         grant(c);
     if (verb % 4 < 2)
-        snprintf(text, sizeof(text), "%s %u %llu %llu %s %s 5", verbs[verb % 4], p.epoch, before,
+        snprintf(text, sizeof(text), "%s %u %llu %llu %s %s 5 0", verbs[verb % 4], p.epoch, before,
                  verb % 4 ? ++p.clock : p.last, c ? c->id : "?", verb % 4 ? "gone" : "7");
     else
         snprintf(text, sizeof(text), "%s %u 2 %llu %s 7 5", verbs[verb % 4], p.epoch, p.clock, c ? c->id : "?");

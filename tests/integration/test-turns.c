@@ -79,18 +79,6 @@ static void by_period(void) {
 
 static struct child *holder;
 
-/* After a grace the namespace's clock is ahead of TIME for a moment. The audit learns a host's clock from
- * its grants, and from one of that moment it learns a wrong one. */
-static void await_time(void) {
-    static const char *const behind =
-        "local t = redis.call('TIME') return redis.call('HGET', KEYS[1], 'clock') - t[1] * 1000000 - t[2]";
-    usec_t limit = clock_boottime() + HOST_PATIENCE;
-
-    while (redis_number(&cluster.redis, "EVAL %s 1 berth:{test}:meta", behind) >= 0 &&
-           clock_boottime() < limit)
-        child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
-}
-
 /* ant asks first, and waits for its permit. */
 static void ant_waits(void) {
     char config[1024];
@@ -99,7 +87,6 @@ static void ant_waits(void) {
              "pool \"db\" { limit = 1 }\njob \"j\" { %s " SHARED "pools = {\"db\"} prefer = {\"ant\"} }\n",
              witness_command("--id j"));
     sharing_up(config);
-    await_time();
     holder = berth_at_gate(sharing_hosts[2], "-p db", "holder", "started");
     sharing_clocks_at(SHARING_FIRST, -20);
     host_await(sharing_hosts[0], "queued", "job=j");

@@ -86,7 +86,7 @@ if #queues == 1 and queues[1] == pool then
                 call('HSET', claims, first, 'H ' .. token .. ' ' .. owner .. middle .. since .. rest)
                 call('HSET', meta, 'clock', token, session, connection .. token)
                 call('SPUBLISH', at .. 'to:' .. owner, 'granted ' .. m[1] .. ' ' .. last .. ' ' .. token .. ' ' .. first .. ticket .. ' '
-                    .. queued)
+                    .. queued .. (token == since and ' 0' or ' ' .. string.format('%d', token - since)))
                 if used == limit then return 'ok ' .. m[1] .. reply end
             end
         end

@@ -165,6 +165,27 @@ static void test_tokens(void) {
     audit_fixture_expect_violation(AUDIT_TOKEN_ORDER, "c", "of run b");
 }
 
+/* While the namespace's clock leads, x is granted with a token that is ahead of the time of Redis. Later it does not
+ * lead: ant's grant follows that of bee, whose clock is right. */
+static void test_tokens_ahead(void) {
+    struct entry *x;
+
+    audit_fixture_begin();
+    audit_fixture_up(&ant, 0, "db:9/declared");
+    audit_fixture_up(&bee, 0, "db:9/declared");
+    audit_fixture_grant(&bee, 1000, 1000, "x", "db:1");
+    x = &record.items[record.n - 1];
+    x->token = x->ticket += 150 * USEC_PER_MSEC;
+    x->lead_ms = 150;
+    audit_fixture_grant(&bee, 4990, 5000, "b", "db:1");
+    audit_fixture_grant(&ant, 5002, 5002, "a", "db:1");
+    audit_fixture_expect_proof();
+    TEST_INT(report.doubt / USEC_PER_MSEC, 2);
+    x = &record.items[record.n - 2]; /* a lower token than that of a, though claimed later */
+    x->time += 100 * USEC_PER_MSEC;
+    audit_fixture_expect_violation(AUDIT_TOKEN_ORDER, "b", "of run a");
+}
+
 /* Its lease was lost, and others have its permits: intended with `continue`, otherwise a violation. */
 static void test_continue(void) {
     for (int i = 0; i < 3; i++) {
@@ -225,7 +246,7 @@ static void test_set_back(void) {
 
 static CU_TestInfo tests[] = {{"order", test_order},         {"claimed again", test_claimed_again},
                               {"absent", test_absent},       {"granted unseen", test_granted_unseen},
-                              {"tokens", test_tokens},
+                              {"tokens", test_tokens},       {"tokens ahead", test_tokens_ahead},
                               {"continue", test_continue},   {"set back", test_set_back},
                               CU_TEST_INFO_NULL};
 
