@@ -202,6 +202,18 @@ static void test_meta(void) {
     heal();
 }
 
+/* A record without its pools counts as missing: its permits are unknown. */
+static void test_malformed_at_release(void) {
+    static const char *const records[] = {"?", "H 11 s1 ", "H 11 s1 db"};
+
+    for (size_t i = 0; i < ELEMENTSOF(records); i++) {
+        fill();
+        TEST_INT(redis_number(&script_server, "HSET berth:{t}:claims a %s", records[i]), 0);
+        EXPECT(script_say("release s1 1 $ a"), "epoch *");
+        heal();
+    }
+}
+
 /* An unsettled pool is settled by verify of the first claim that waits there. */
 static void test_debt(void) {
     fill();
@@ -246,6 +258,7 @@ static CU_TestInfo tests[] = {
     {"heartbeats", test_beats},
     {"claims", test_claims},
     {"claims, at release", test_claims_at_release},
+    {"claims, malformed, at release", test_malformed_at_release},
     {"claims of the dead", test_claims_of_the_dead},
     {"limits, sessions", test_declared},
     {"sessions, of a dead one", test_record_of_a_dead_session},

@@ -28,11 +28,14 @@ local s, own_connection, own_epoch, expired_count, own_count, override_version, 
 local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'unsettled', 'override_version', 'override_expiry', 'clock')
 if m[1] ~= own_epoch then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
-local connection, last = string.match(m[2], '^(%d+) (%d+)$')
-if connection ~= own_connection then return {'stale'} end
-if last ~= highest_token and tonumber(last) < tonumber(highest_token) then -- the same Redis has older data
-    call('HDEL', meta, 'epoch')
-    return {'epoch', ''}
+local connection, last = own_connection, highest_token
+if m[2] ~= connection .. ' ' .. last then
+    connection, last = string.match(m[2], '^(%d+) (%d+)$')
+    if connection ~= own_connection then return {'stale'} end
+    if tonumber(last) < tonumber(highest_token) then -- the same Redis has older data
+        call('HDEL', meta, 'epoch')
+        return {'epoch', ''}
+    end
 end
 
 local heartbeats, count = at .. 'heartbeats', string.format('%d', call('HINCRBY', meta, 'heartbeat_count', '1'))

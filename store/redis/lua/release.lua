@@ -16,22 +16,19 @@ if not m[2] then return {'gone'} end
 if string.match(m[2], '^%d+') ~= own_connection then return {'stale'} end
 local claims = at .. 'claims'
 local record = call('HGET', claims, c)
-if not record then
+local state, given, session, pool, n, stop = string.match(record or '', '^(%a) (%d+) (%S+) ([^:,]+):(%d+)()')
+if not session then
     if call('SISMEMBER', at .. 'session:' .. s .. ':claims', c) == 0 then return 'ok ' .. m[1] .. ' 0' end
     call('HDEL', meta, 'epoch') -- its permits are unknown: see hello.lua
     call('HSET', meta, 'broken', '1')
     return {'epoch', ''}
 end
-local state, given, session, i = string.match(record, '^(%a) (%d+) (%S+) ()')
 if session ~= s then return 'ok ' .. m[1] .. ' 0' end
 
 call('SREM', at .. 'session:' .. s .. ':claims', c)
 call('HDEL', claims, c)
-local pool, held, queue, first, queues -- queues: pools with waiting claims; first: the first claim of the last one
-repeat
-    local n, stop
-    pool, n, stop = string.match(record, '^([^:,]+):(%d+)()', i)
-    i = stop + 1
+local held, queue, first, queues -- queues: pools with waiting claims; first: the first claim of the last one
+while true do
     held, queue = at .. 'pool:' .. pool .. ':held', at .. 'pool:' .. pool .. ':queue'
     if state == 'H' then
         if n == '1' then
@@ -55,7 +52,9 @@ repeat
         call('SREM', at .. 'pool:' .. string.match(pool, '^[^/]+/') .. '*:keys', pool)
         call('SREM', at .. 'waiting', pool)
     end
-until string.byte(record, stop) ~= 44 -- a comma
+    if string.byte(record, stop) ~= 44 then break end -- a comma
+    pool, n, stop = string.match(record, '^([^:,]+):(%d+)()', stop + 1)
+end
 local reply = ' 0 ' .. (m[3] or '0') .. ' ' .. (state == 'H' and given or '0')
 if not queues then return 'ok ' .. m[1] .. reply end
 
