@@ -650,8 +650,9 @@ function askUser() {
 function setTheme(theme) {
   if (theme) document.documentElement.dataset.theme = theme;
   else delete document.documentElement.dataset.theme;
-  set($("theme"), theme === "dark" ? "Dark" : theme === "light" ? "Light" : "Auto");
-  $("theme").setAttribute("aria-label", "Colours: " + (theme || "as the system"));
+  const word = theme === "dark" ? "Dark" : theme === "light" ? "Light" : "Auto";
+  set($("theme"), word);
+  $("theme").setAttribute("aria-label", word + " colours");
 }
 function nextTheme() {
   const themes = ["", "dark", "light"], theme = themes[(themes.indexOf(document.documentElement.dataset.theme || "") + 1) % 3];

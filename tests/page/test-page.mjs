@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+// The page of berth-web in Chromium, with a real cluster. Argument "full": more grants are measured. PICTURES=FOLDER keeps pictures.
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+import { join, resolve } from 'node:path';
+import { readFileSync, mkdirSync } from 'node:fs';
+import * as c from './cluster.mjs';
+
+const require = createRequire(resolve(process.env.PAGE_MODULES, 'package.json'));
+const puppeteer = (await import(pathToFileURL(require.resolve('puppeteer-core')).href)).default;
+const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+const full = process.argv.includes('full');
+const sizes = [[1280, 800], [390, 844], [320, 568]];
+let passed = 0, failed = 0;
+
+async function test(name, body) {
+  try {
+    await body();
+    passed++;
+  } catch (error) {
+    failed++;
+    console.log('FAIL: page / ' + name + ': ' + error.message);
+  }
+}
+function check(condition, text) {
+  if (!condition) throw new Error(text);
+}
+const text = (page, selector) => page.$eval(selector, (element) => element.textContent);
+const has = (page, selector, word) => c.await_(selector + ' with ' + word, async () => (await text(page, selector)).includes(word));
+const isLive = (page) => page.evaluate(() => !document.body.classList.contains('old') && document.getElementById('age').textContent === 'live');
+
+async function open(browser, width, height, hash = '') {
+  const page = await browser.newPage();
+  page.errors = [];
+  page.on('pageerror', (error) => page.errors.push(error.message));
+  page.on('console', (message) => { if (message.type() === 'error' && !/Failed to load|ERR_/.test(message.text())) page.errors.push(message.text()); });
+  await page.setViewport({ width, height });
+  await page.goto(c.url + hash);
+  return page;
+}
+
+// One page of each size stays open through all situations: nothing is loaded again. Its colours change by media features.
+const pages = [];
+async function situation(name, ready) {
+  await test(name, async () => {
+    for (const [page, width, height] of pages) {
+      await page.bringToFront();
+      await ready(page);
+      for (const scheme of ['light', 'dark']) {
+        await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }, { name: 'prefers-reduced-motion', value: 'reduce' }]);
+        const found = await page.evaluate(async () => (await window.axe.run(document)).violations.map((v) => v.id + ' at ' + v.nodes.map((n) => n.target).slice(0, 3)));
+        check(found.length === 0, `${width}x${height} ${scheme}: ${found.join('; ')}`);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+        check(wide <= width, `${width}x${height}: the page is ${wide} wide`);
+        if (process.env.PICTURES) await page.screenshot({ path: join(process.env.PICTURES, `${name.replaceAll(' ', '-')}-${width}-${scheme}.png`) });
+      }
+      check(page.errors.length === 0, page.errors.join('; '));
+    }
+  });
+}
+
+async function grants(page) {
+  const times = [];
+  await page.bringToFront(); // a page behind another has no stream
+  for (let i = 0; i < (full ? 100 : 12); i++) {
+    const name = 'quick-' + i, begun = Date.now();
+    c.hold(name, i % 2 ? 'ant' : 'bee', ['reports'], name, '3');
+    await page.waitForFunction((n) => [...document.querySelectorAll('#hold-rows th')].some((th) => th.textContent.includes(n)), { polling: 20, timeout: 5000 }, name);
+    times.push(Date.now() - begun);
+  }
+  times.sort((a, b) => a - b);
+  const p95 = times[Math.ceil(times.length * 0.95) - 1];
+  console.log(`a grant is on the page after ${times[times.length >> 1]} ms (median), ${p95} ms (95 %), ${times.length} grants`);
+  check(p95 <= 1500, `95 % are on the page within ${p95} ms, not 1500`);
+}
+// The same document all the time: a page that loads again loses its mark.
+async function comesBack(page, what, down, upAgain) {
+  await page.bringToFront();
+  await page.evaluate(() => { window.mark = 1; });
+  await down();
+  await page.waitForFunction(() => !document.getElementById('banner').hidden || document.body.classList.contains('old'), { timeout: 15000 });
+  await upAgain();
+  const begun = Date.now();
+  await c.await_('live again after ' + what, async () => await isLive(page) && await page.evaluate(() => document.getElementById('banner').hidden), 15000);
+  const took = Date.now() - begun;
+  console.log(`live again ${took} ms after ${what} is back`);
+  check(took <= 5000, `live again ${took} ms after ${what} is back`);
+  check(await page.evaluate(() => window.mark) === 1, 'the page was loaded again');
+}
+
+async function acts(browser) {
+  await c.end('web');
+  await c.webUp('--actions');
+  const page = await open(browser, 1280, 800, '#pool=net');
+  await page.waitForSelector('#pool-actions:not([hidden])');
+  await page.click('#act-pause');
+  check(await page.evaluate(() => document.activeElement.id) === 'd-no', 'the default is not No');
+  await page.keyboard.press('Enter');
+  check(!await page.$eval('#dialog', (d) => d.open), 'Enter does not close the dialog');
+  check(!(await c.berth('ant', 'pools', '--json')).includes('"override": {'), 'No has done something');
+  await page.click('#act-pause');
+  await page.click('#d-yes');
+  await has(page, '#d-error', 'nobody is logged in');
+  await page.click('#d-no');
+  await page.click('#user');
+  await page.type('#d-token', c.token);
+  await page.click('#d-yes');
+  await has(page, '#user', 'Log out');
+  await page.click('#act-pause');
+  await page.type('#d-reason', '<b>repair</b>');
+  await page.click('#d-yes');
+  await has(page, '#pool-rows', 'paused, <b>repair</b>');
+  const pool = JSON.parse(await c.berth('bee', 'pools', '--json')).pools.find((p) => p.name === 'net');
+  check(pool.limit === 0 && pool.override.reason === '<b>repair</b>', 'the pool is not paused');
+  await page.click('#act-pause');
+  await page.click('#d-yes');
+  await c.await_('the end of the pause', async () => !(await c.berth('bee', 'pools', '--json')).includes('"override": {'));
+  check(page.errors.length === 0, page.errors.join('; '));
+  await page.close();
+}
+
+async function plain(browser) {
+  const page = await browser.newPage();
+  await page.setJavaScriptEnabled(false);
+  await page.goto(c.url);
+  await page.waitForSelector('body.plain', { timeout: 5000 });
+  const rows = await page.$$eval('table:first-of-type tr', (list) => list.map((tr) => [...tr.children].slice(0, 4).map((cell) => cell.textContent)));
+  for (const pool of JSON.parse(await c.berth('ant', 'pools', '--json')).pools) {
+    const row = rows.find((cells) => cells[0] === pool.name);
+    check(row && row[1] === String(pool.used) && row[2] === String(pool.limit) && row[3] === String(pool.waiting), `${pool.name}: ${row}`);
+  }
+  await page.close();
+}
+
+async function keyboard(page) {
+  await page.bringToFront();
+  await page.evaluate(() => { document.activeElement.blur(); window.scrollTo(0, 0); });
+  for (let i = 0; i < 30; i++) {
+    await page.keyboard.press('Tab');
+    if (await page.evaluate(() => document.activeElement.textContent === 'reports')) break;
+  }
+  const outline = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
+  check(outline !== 'none', 'the focus is not visible');
+  await page.keyboard.press('Enter');
+  await has(page, '#h-detail', 'reports');
+}
+
+const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] });
+try {
+  if (process.env.PICTURES) mkdirSync(process.env.PICTURES, { recursive: true });
+  await c.up();
+  await c.webUp();
+  for (const [width, height] of sizes) {
+    const page = await open(browser, width, height);
+    await page.evaluate(axe);
+    pages.push([page, width, height]);
+  }
+  const page = pages[0][0];
+  await situation('idle', (p) => has(p, '#s-hold', '0'));
+  for (const [i, host, pool, name] of [[1, 'ant', 'db:2', 'pg-dump'], [2, 'bee', 'db:2', 'import'], [3, 'bee', 'db:3', 'reindex'], [4, 'ant', 'net:2', 'upload'], [5, 'bee', 'reports:5', 'render']]) {
+    c.hold(i, host, [pool], name);
+    await has(page, '#pool-rows', 'db');
+  }
+  await situation('busy', (p) => has(p, '#s-hold', '11'));
+  await c.berth('ant', 'limit', 'db', '2', '--reason', '<img src=x onerror=alert(1)>');
+  await situation('over limit', (p) => has(p, '#pool-rows', '2 over its limit'));
+  await test('what berth says is text', async () => {
+    check((await text(page, '#pool-rows')).includes('<img src=x onerror=alert(1)>'), 'the reason is not shown');
+    await page.evaluate(() => { location.hash = '#pool=db'; });
+    await has(page, '#detail-text', "<img src=x onerror=document.title='broken'>");
+    check(await page.$$eval('main img', (list) => list.length) === 0, 'a text has become an element');
+    await page.evaluate(() => { location.hash = ''; });
+  });
+  await c.berth('ant', 'limit', 'db', '--clear').catch(() => c.berth('ant', 'resume', 'db'));
+  await c.berth('ant', 'pause', 'reports', '--reason', 'repair');
+  await situation('paused', async (p) => { await has(p, '#pool-rows', 'paused'); await has(p, '#pool-rows', 'limits'); });
+  await c.berth('ant', 'resume', 'reports');
+  await test('keyboard', () => keyboard(page));
+  await test('without a script', () => plain(browser));
+  await test('grants', async () => { await page.evaluate(() => { location.hash = '#pool=reports'; }); await grants(page); });
+  await page.evaluate(() => { location.hash = ''; });
+  await test('berth-web is restarted', () => comesBack(page, 'berth-web', () => c.end('web'), () => c.webUp()));
+  await test('berthd is restarted', () => comesBack(page, 'berthd', () => c.end('ant', 'SIGKILL'), () => c.hostUp('ant')));
+  await test('Redis is restarted', () => comesBack(page, 'Redis', () => c.end('redis', 'SIGKILL'), () => c.redisUp()));
+  await c.end('redis', 'SIGKILL');
+  await situation('Redis away', (p) => has(p, '#banner', 'Redis is away'));
+  await c.redisUp();
+  await test('actions', () => acts(browser));
+  await c.end('ant', 'SIGKILL');
+  await situation('berthd away', (p) => has(p, '#banner', 'berthd does not answer'));
+} catch (error) {
+  failed++;
+  console.log('FAIL: page / the scene: ' + error.message);
+} finally {
+  await browser.close();
+  await c.endAll();
+}
+console.log(`${passed} passed, ${failed} failed, 0 skipped`);
+process.exit(failed > 0 ? 1 : 0);
