@@ -87,7 +87,7 @@ function row(cells) {
 function poolNote(pool) {
   const notes = [];
   if (pool.override) {
-    if (pool.limit === 0) notes.push("⏸ paused");
+    if (pool.limit === 0) notes.push("‖ paused");
     else notes.push("limit set" + (pool.configured ? " (config " + pool.configured + ")" : ""));
     if (pool.override.until) notes.push("until " + clock(Date.parse(pool.override.until)));
     if (pool.override.reason) notes.push(pool.override.reason);
@@ -97,9 +97,9 @@ function poolNote(pool) {
   return notes.join(", ");
 }
 function drawBar(bar, pool) {
-  const limit = Math.max(pool.limit, 0), full = Math.max(limit, pool.used, 1);
+  const paused = pool.limit === 0, limit = paused ? pool.configured || 0 : pool.limit, full = Math.max(limit, pool.used, 1);
   bar.className = "bar" + (limit > 1 && limit <= CELLS_MAX && pool.used <= limit ? " cells" : "") +
-    (pool.used > limit ? " over" : "") + (limit === 0 ? " paused" : "");
+    (pool.used > limit ? " over" : "") + (paused ? " paused" : "");
   bar.style.setProperty("--n", String(full));
   bar.firstChild.style.width = (100 * pool.used / full) + "%";
 }
@@ -167,6 +167,7 @@ function drawSummary() {
   set($("s-redis"), o.redis ? o.redis.state : "-");
   $("s-redis").className = o.redis && o.redis.state === "connected" ? "" : "bad";
   set($("s-hosts"), String(o.hosts_n));
+  set($("t-hosts"), o.hosts_n === 1 ? "host" : "hosts");
   set($("s-hold"), String(used));
   set($("s-wait"), String(waiting));
   set($("s-oldest"), oldest === Infinity ? "none" : short(now() - oldest));
@@ -446,7 +447,7 @@ function drawAge() {
   let text = "";
   if (state.gone) text = "berthd does not answer: " + state.gone.why + ".";
   else if (old && !state.hold && state.opened > 0 && Date.now() - state.opened > OLD_MS) text = "No connection to berth-web.";
-  else if (state.overview && state.overview.stale) text = "Redis is away: this is what was seen last.";
+  else if (state.overview && state.overview.stale) text = "Redis is away: this is what host " + state.overview.host + " knows without it.";
   if (text && state.drawnAt && old) text += " This is what was seen " + short(age) + " ago.";
   show($("banner"), text !== "");
   set($("banner"), text);
@@ -508,7 +509,7 @@ function open() {
   });
   listen("pool", (d) => {
     state.detail = d;
-    if (d.name === state.pool && !d.unknown) sampleHour(d);
+    if (d.name === state.pool && !d.unknown && !state.overview.stale) sampleHour(d);
     drawDetail();
     drawHour();
   });
