@@ -86,19 +86,19 @@ static int call_pass_big(struct control_call *call, _unused_ json_t *params, _un
 }
 
 static const struct control_method methods[] = {
-    {"io.test.Echo", call_echo, RIGHT_LOOK, "echo"},
-    {"io.test.Note", call_note, RIGHT_RUN, "note"},
-    {"io.test.Keep", call_keep, RIGHT_RUN, "keep"},
-    {"io.test.Fail", call_fail, RIGHT_LOOK, "fail"},
-    {"io.test.Forget", call_forget, RIGHT_LOOK, "forget"},
-    {"io.test.Big", call_big, RIGHT_LOOK, "big"},
-    {"io.test.Look", call_note, RIGHT_LOOK, "look"},
-    {"io.test.Await", call_keep, RIGHT_LOOK, "await"},
-    {"io.test.Pass", call_pass, RIGHT_LOOK, "pass"},
-    {"io.test.PassBig", call_pass_big, RIGHT_LOOK, "pass"},
-    {"io.test.Run", call_echo, RIGHT_RUN, "run"},
-    {"io.test.Secret", call_echo, RIGHT_OPERATE, "secret"},
-    {NULL, NULL, RIGHT_MISSING, NULL},
+    {"io.test.Echo", call_echo, RIGHT_LOOK, "echo", false},
+    {"io.test.Note", call_note, RIGHT_RUN, "note", false},
+    {"io.test.Keep", call_keep, RIGHT_RUN, "keep", false},
+    {"io.test.Fail", call_fail, RIGHT_LOOK, "fail", false},
+    {"io.test.Forget", call_forget, RIGHT_LOOK, "forget", false},
+    {"io.test.Big", call_big, RIGHT_LOOK, "big", false},
+    {"io.test.Look", call_note, RIGHT_LOOK, "look", false},
+    {"io.test.Await", call_keep, RIGHT_LOOK, "await", false},
+    {"io.test.Pass", call_pass, RIGHT_LOOK, "pass", false},
+    {"io.test.PassBig", call_pass_big, RIGHT_LOOK, "pass", false},
+    {"io.test.Run", call_echo, RIGHT_RUN, "run", false},
+    {"io.test.Secret", call_echo, RIGHT_OPERATE, "secret", false},
+    {NULL, NULL, RIGHT_MISSING, NULL, false},
 };
 
 static const struct settings *get_settings(_unused_ void *userdata) {
