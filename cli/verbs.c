@@ -126,6 +126,22 @@ static const struct verb verbs[] = {
      "berth resume POOL...\n"
      "\n"
      "Ends a pause. An override that the pause replaced is in force again.\n"},
+    {"move", verb_move, 1, 1, "move a waiting run to another place in its queues",
+     "berth move RUN --first [--reason TEXT] [--json]\n"
+     "berth move RUN --before RUN [--reason TEXT] [--json]\n"
+     "berth move RUN --by DURATION [--reason TEXT] [--json]\n"
+     "\n"
+     "Gives a waiting run of any host a head start, so that it is first in all its\n"
+     "queues, or right before another run in the queues that both stand in. --by gives\n"
+     "DURATION more; -DURATION takes moves back. It holds for this run alone and is in\n"
+     "the log of events: `berth audit` lists who moved what.\n"
+     "RUN is a name, an id, or at least four leading digits of an id.\n"},
+    {"steal", verb_steal, 1, 1, "stop a run so that another one gets its permits",
+     "berth steal RUN --for RUN [--reason TEXT] [--yes]\n"
+     "\n"
+     "Moves the second run to the front of its queues, then stops the first one, on\n"
+     "any host. Asks before that on a terminal; --yes answers. Without --yes it refuses\n"
+     "if the permits of the first run do not suffice (exit status 75).\n"},
     {"revoke", verb_revoke, 1, 1, "take a run's permits away, on any host",
      "berth revoke RUN [--reason TEXT]\n"
      "\n"

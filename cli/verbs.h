@@ -11,6 +11,7 @@
  *     history/   history                 logs.c     logs
  *     audit/     audit                   run/       run
  *     import/    import-crontab          next.c     next
+ *     move.c     move, steal
  *     metrics.c  metrics               watch.c    watch
  *     explain/   explain               doctor/    doctor */
 
@@ -103,6 +104,8 @@ int verb_limit(int argc, char **argv);
 int verb_pause(int argc, char **argv);
 int verb_resume(int argc, char **argv);
 int verb_revoke(int argc, char **argv);
+int verb_move(int argc, char **argv);
+int verb_steal(int argc, char **argv);
 int verb_grace(int argc, char **argv);
 int verb_reload(int argc, char **argv);
 int verb_drain(int argc, char **argv);

@@ -8,6 +8,7 @@
  *     manager-stores.c    the stores of this host
  *     manager-run.c       the life of a run: begin, grant, end, release
  *     manager-turn.c      turns of jobs that hosts share: asked, committed, given back
+ *     manager-move.c      moves of claims, of any host
  *     manager-handlers.c  what executor and adhoc report of runs
  *     recovery.c          what runs already, at start
  *     requeue.c           granted runs that could not begin
@@ -58,6 +59,7 @@ struct manager {
     sd_event_source *status_timer;
     sd_event_source *exit_timer; /* while stopping */
     struct list idle_watches;    /* struct manager_idle_watch */
+    struct list moves;           /* manager-move.c */
     size_t n_stores_stopping;
     char text[ADHOC_TEXT_SIZE]; /* explanations for clients, until the next call */
 };
@@ -131,6 +133,11 @@ int manager_recover_job_run(const struct message *state, const char *id, struct 
 int manager_recover_adhoc_run(struct run *run, void *manager);
 bool manager_recover_run_failed(const char *id, int error, void *manager);
 void manager_recover_hold_failed(const char *what, int error, void *manager);
+
+/* --- manager-move.c --- */
+
+/* A claim of this host was moved, by whichever host: of the store's listener. */
+void manager_run_moved(struct claim *c, void *userdata);
 
 /* --- service.c --- */
 void manager_service_ready(struct manager *m);

@@ -407,4 +407,5 @@ const struct store_listener manager_listener = {
     .on_committed = manager_turn_committed,
     .on_turn_open = manager_turn_open,
     .on_turn_superseded = manager_turn_superseded,
+    .on_moved = manager_run_moved,
 };

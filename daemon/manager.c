@@ -110,6 +110,7 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
     m->state.lock_fd = -1;
     m->event = sd_event_ref(event);
     list_init(&m->idle_watches);
+    list_init(&m->moves);
     tally_start(&m->tally, clock_realtime());
     m->has_service_manager = getenv("NOTIFY_SOCKET") != NULL;
     m->config = strdup(options->config);

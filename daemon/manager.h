@@ -118,6 +118,15 @@ int manager_take_hold_fd(struct run *r);
 void manager_client_started(struct run *r, pid_t pid, usec_t started);
 void manager_client_ended(struct run *r, const struct adhoc_report *report);
 
+/* The caller of a change. Texts may be NULL; copied. */
+struct manager_asker {
+    uid_t uid;
+    const char *on_behalf, *reason;
+};
+/* Moves a claim, of this host or another, and logs that. move: filled as for store_move(), the caller's until fn is called. 0: fn
+ * follows, with an answer of store_move(); MANAGER_E_UNKNOWN: no store has the claim; MANAGER_E_RECOVERING; -ENOMEM. */
+int manager_move(struct manager *m, struct store_move *move, const struct manager_asker *asker, store_reply_fn fn, void *userdata);
+
 /* Stops a run, waiting or running; idempotent. */
 void manager_stop_run(struct run *r, const char *reason);
 /* Stops by job name (all its runs) or run id. 0, MANAGER_E_UNKNOWN, or _RECOVERING: what is known already was stopped, and there may be

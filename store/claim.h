@@ -59,8 +59,14 @@ struct claim {
     uint32_t position;      /* the last in any of its queues when it was queued; 1: first; 0: not known */
     uint64_t ticket, token; /* 0: none yet */
     usec_t lead_usec;       /* by which the token is ahead of the store's TIME (R7) */
+    usec_t given_usec;      /* head start that moves gave it besides; the store's, but for a recovered claim, as is the next */
+    uint64_t moved;         /* number of the last move (R2); 0: none */
     uint64_t released;      /* last number of the clock (R7) drawn while it was held; 0: not known */
     usec_t since_realtime;  /* by the store's clock, when it was queued, for people */
     struct list link;       /* on the store's list of its claims */
     void *store_data;
 };
+
+static inline usec_t claim_head_start(const struct claim *c) {
+    return c->head_start_usec + c->given_usec;
+}

@@ -93,6 +93,8 @@ struct store_listener {
     /* The turn of this claim, which is this host's, takes the place of one that was in its delay. Once: if Redis's answer is
      * lost, nobody knows of it. */
     void (*on_turn_superseded)(struct claim *c, const struct store_ended_turn *turn, void *userdata);
+    /* A claim has another head start since claim->moved (R2). Never with store-memory: store_move() answers that. */
+    void (*on_moved)(struct claim *c, void *userdata);
     void *userdata;
 };
 
@@ -159,6 +161,43 @@ struct store_override {
     const char *reason; /* or NULL */
 };
 
+/* A move of a claim to another place in all its queues, and what became of it (R2). */
+enum store_move_kind {
+    STORE_MOVE_FIRST,  /* before all others */
+    STORE_MOVE_BEFORE, /* right before another one, in the queues that both stand in */
+    STORE_MOVE_BY,     /* by_usec more head start; a negative one takes moves back */
+};
+#define STORE_PASSED_MAX 4
+struct store_move { /* the caller's until its handler is called; the store copies nothing */
+    enum store_move_kind kind;
+    char claim[ID_TEXT_SIZE], before[ID_TEXT_SIZE];
+    int64_t by_usec;
+
+    /* the store's; valid if the handler gets 0, but for `about` */
+    char about[ID_TEXT_SIZE]; /* of a named answer: the claim that it is about */
+    uint64_t number;          /* that the namespace's clock drew for it; 0: it was at that place already */
+    uint64_t ticket;
+    usec_t head_start_usec; /* from now on, its own included */
+    bool is_parked, is_held; /* is_held: it was granted at once */
+    char host[NAME_MAX_LENGTH + 1], name[NAME_MAX_LENGTH + 1];
+    char pools[DEMANDS_TEXT_SIZE]; /* "db:2,net:1" */
+    size_t n_places; /* none if it is parked */
+    struct store_place {
+        char pool[POOL_NAME_SIZE];
+        uint32_t place, passed; /* before anything was granted; passed: claims that stood before it there */
+    } places[DEMAND_POOLS_MAX];
+    size_t n_passed; /* some of those, in the queue with most of them */
+    struct store_passed {
+        char host[NAME_MAX_LENGTH + 1], name[NAME_MAX_LENGTH + 1];
+    } passed[STORE_PASSED_MAX];
+};
+/* Named answers besides STORE_E_UNKNOWN (`about` does not wait, and holds nothing). -EAGAIN: Redis is in grace. -EREMOTEIO: Redis did
+ * not answer, and may have moved the claim; the call is sent once. */
+enum {
+    STORE_E_HELD = 4, /* `about` holds its permits */
+    STORE_E_APART,    /* the two stand in no queue together */
+};
+
 /* What a snapshot has besides the pools that configs name. Keys of this host's claims are always in it. Of
  * pools that are named here, and of those keys, it lists SNAPSHOT_LIST_MAX claims; of others a tenth. */
 struct store_question {
@@ -185,6 +224,7 @@ struct store_ops {
     int (*ask_shared)(struct store *s, const char *pool, store_shared_fn fn, void *userdata);
     int (*override)(struct store *s, const struct store_override *o, store_reply_fn fn, void *userdata);
     int (*revoke)(struct store *s, const char *claim, const char *reason, store_reply_fn fn, void *userdata);
+    int (*move)(struct store *s, struct store_move *move, store_reply_fn fn, void *userdata);
     int (*end_grace)(struct store *s, store_reply_fn fn, void *userdata);
     int (*inspect)(struct store *s, const struct store_question *question, store_inspect_fn fn,
                    void *userdata);
@@ -276,6 +316,9 @@ static inline int store_override(struct store *s, const struct store_override *o
 static inline int store_revoke(struct store *s, const char *claim, const char *reason, store_reply_fn fn,
                                void *userdata) {
     return s->ops->revoke(s, claim, reason, fn, userdata);
+}
+static inline int store_move(struct store *s, struct store_move *move, store_reply_fn fn, void *userdata) {
+    return s->ops->move(s, move, fn, userdata);
 }
 static inline int store_end_grace(struct store *s, store_reply_fn fn, void *userdata) {
     return s->ops->end_grace(s, fn, userdata);

@@ -20,6 +20,7 @@ static const struct {
     {"BERTH_TRIGGER", offsetof(struct entry, origin.trigger)},
     {"BERTH_FIRST_RUN", offsetof(struct entry, origin.first_run)},
     {"_BOOT_ID", offsetof(struct entry, boot)},       {"BERTH_NAMESPACE", offsetof(struct entry, namespace)},
+    {"BERTH_ON_BEHALF", offsetof(struct entry, on_behalf)},
 };
 
 static char **text_at(struct entry *e, size_t i) {
@@ -195,5 +196,6 @@ void entries_done(struct entries *e) {
 }
 
 bool entry_is_of_another(const struct entry *e) {
-    return strcmp(e->event, "reclaimed") == 0 || strcmp(e->event, "host-expired") == 0;
+    return strcmp(e->event, "reclaimed") == 0 || strcmp(e->event, "host-expired") == 0 ||
+           (strcmp(e->event, "moved") == 0 && e->uid >= 0);
 }

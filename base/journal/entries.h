@@ -14,7 +14,7 @@
 #define ENTRIES_UNIT_DEFAULT "berthd.service"
 
 struct entry { /* owned texts; NULL if the entry lacks them, but host and cursor are "" */
-    char *event, *host, *job, *run, *pools, *result, *reason, *limits, *namespace;
+    char *event, *host, *job, *run, *pools, *result, *reason, *limits, *namespace, *on_behalf;
     struct {
         char *trigger, *first_run; /* first_run: of a later attempt */
         char *due;                 /* by the clock of its zone; of missed due times the first */
@@ -52,5 +52,5 @@ int entries_read(struct entries *e, struct journal_reader *r, const char *unit);
 /* Appends a deep copy; NULL texts stay NULL. -ENOMEM. */
 int entries_add(struct entries *e, const struct entry *entry);
 void entries_done(struct entries *e);
-/* Whether the event names another host than its writer. */
+/* Whether the event may name another host than its writer. */
 bool entry_is_of_another(const struct entry *e);

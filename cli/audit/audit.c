@@ -24,7 +24,7 @@ struct limits {
 struct totals { /* of all namespaces */
     struct audit_report sum;
     size_t n_findings;
-    json_t *findings, *doubts, *missed; /* NULL: printed as they come */
+    json_t *findings, *doubts, *missed, *moves; /* NULL: printed as they come */
 };
 
 /* --- limits --- */
@@ -140,10 +140,48 @@ static void show_missed(json_t *list, const struct audit_report *r) {
             missed_print(r->missed[i]);
 }
 
+/* A line for each user who moved something. */
+static void print_moves(const struct audit_report *r) {
+    for (size_t i = 0; i < r->n_moves; i++) {
+        int64_t uid = r->moves[i]->uid;
+        size_t n = 0, n_passed = 0;
+
+        for (size_t k = 0; k < r->n_moves; k++) {
+            if (r->moves[k]->uid != uid)
+                continue;
+            if (k < i)
+                break; /* counted */
+            n++;
+            n_passed += (size_t) r->moves[k]->missed.count;
+        }
+        if (n > 0 && uid >= 0)
+            printf("%zu move%s by uid %" PRId64 ", %zu claim%s passed\n", n, n == 1 ? "" : "s", uid, n_passed, n_passed == 1 ? "" : "s");
+        else if (n > 0)
+            printf("%zu move%s of which no journal says who asked\n", n, n == 1 ? "" : "s");
+    }
+}
+
+static json_t *move_json(const struct entry *e) {
+    char time[CLOCK_TEXT_SIZE];
+
+    return json_pack("{s:s, s:s, s:s, s:s?, s:o, s:s?, s:s?, s:I, s:s}", "time", clock_format(e->time, time), "run", e->run, "host", e->host,
+                     "job", e->job, "uid", e->uid >= 0 ? json_integer(e->uid) : json_null(), "on_behalf", e->on_behalf, "reason", e->reason,
+                     "passed", (json_int_t) e->missed.count, "cursor", e->cursor);
+}
+
+/* list: NULL: print. */
+static void show_moves(json_t *list, const struct audit_report *r) {
+    for (size_t i = 0; i < r->n_moves && list; i++)
+        (void) json_array_append_new(list, move_json(r->moves[i]));
+    if (!list)
+        print_moves(r);
+}
+
 static void totals_add(struct totals *t, const struct audit_report *r) {
     show_findings(t->findings, r->findings, r->n_findings, "");
     show_findings(t->doubts, r->doubts, r->n_doubts, "unproved ");
     show_missed(t->missed, r);
+    show_moves(t->moves, r);
     if (!t->doubts && r->n_unproved > r->n_doubts)
         printf("unproved: %zu more\n", r->n_unproved - r->n_doubts);
     t->n_findings += r->n_findings;
@@ -166,8 +204,8 @@ static void totals_add(struct totals *t, const struct audit_report *r) {
 static int show_json(const struct totals *t, const struct audit_options *o) {
     const struct audit_report *s = &t->sum;
     _cleanup_json_ json_t *document =
-        json_pack("{s:i, s:b, s:O, s:O, s:O, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "schema", 1, "proved",
-                  t->n_findings == 0 && s->n_unproved == 0, "findings", t->findings, "doubts", t->doubts, "missed", t->missed,
+        json_pack("{s:i, s:b, s:O, s:O, s:O, s:O, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "schema", 1, "proved",
+                  t->n_findings == 0 && s->n_unproved == 0, "findings", t->findings, "doubts", t->doubts, "missed", t->missed, "moves", t->moves,
                   "events", (json_int_t) s->n_events, "hosts", (json_int_t) s->n_hosts, "starts", (json_int_t) s->n_starts, "grants",
                   (json_int_t) s->n_granted, "running", (json_int_t) s->n_running, "explained", (json_int_t) s->n_explained, "by_clock",
                   (json_int_t) s->n_by_clock, "continued", (json_int_t) s->n_continued, "unproved",
@@ -259,6 +297,7 @@ static int audit(const struct sources *sources, struct audit_options *options, c
     totals.findings = json ? json_array() : NULL;
     totals.doubts = json ? json_array() : NULL;
     totals.missed = json ? json_array() : NULL;
+    totals.moves = json ? json_array() : NULL;
     status = check_all(&entries, options, &totals);
     if (status == 0 && json)
         status = show_json(&totals, options);
@@ -267,6 +306,7 @@ static int audit(const struct sources *sources, struct audit_options *options, c
     json_decref(totals.findings);
     json_decref(totals.doubts);
     json_decref(totals.missed);
+    json_decref(totals.moves);
     return status != 0 ? status : totals.n_findings > 0 ? EXIT_VIOLATION : 0;
 }
 
@@ -282,6 +322,7 @@ int verb_audit(int argc, char **argv) {
                                         OPTION_LIST("--limit", &given),
                                         OPTION_VALUE("-c", &config),
                                         OPTION_VALUE("--tolerance", &tolerance),
+                                        OPTION_FLAG("--no-moves", &options.no_moves),
                                         SOURCES_OPTIONS(&sources)};
     int status;
 

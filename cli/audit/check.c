@@ -30,6 +30,8 @@ const char *audit_kind_name(enum audit_kind kind) {
         return "not-granted";
     case AUDIT_DIFFERS:
         return "differs";
+    case AUDIT_MOVED:
+        return "moved";
     case AUDIT_DUE_TWICE:
         return "due-twice";
     case AUDIT_DUE_OVERLAP:
@@ -283,5 +285,6 @@ void audit_report_done(struct audit_report *report) {
     free(report->findings);
     free(report->doubts);
     free(report->missed);
+    free(report->moves);
     *report = (struct audit_report) {};
 }

@@ -39,6 +39,7 @@ enum audit_kind {
     AUDIT_NOT_ENDED,    /* a grant whose end is missing */
     AUDIT_NOT_GRANTED,  /* a run that started without a grant */
     AUDIT_DIFFERS,      /* entries contradict each other about one run or one berthd, or are in an impossible order */
+    AUDIT_MOVED,        /* a move, and there must be none */
     AUDIT_DUE_TWICE,    /* two runs were begun for one due time */
     AUDIT_DUE_OVERLAP,  /* a grant beside another run of the same job, which has on = "any" */
     AUDIT_NO_JOURNAL,   /* a host is named and wrote nothing: unproved, not a violation */
@@ -59,6 +60,7 @@ struct audit_options {
     usec_t since; /* entries before it are replayed, but their findings are left out */
     const struct audit_limit *limits;
     size_t n_limits;
+    bool no_moves; /* each move is a finding */
 };
 
 struct audit_finding {
@@ -78,6 +80,8 @@ struct audit_report {
     size_t n_unproved;  /* grants that are within the limit only if earlier ones had ended without a log entry (lost-answers.c); and runs without a logged end on a lost host */
     size_t n_no_journal; /* of n_unproved: signs of a host whose journal is missing (missing-hosts.c) */
     size_t n_continued; /* grants above the limit because of on-lease-lost = "continue" */
+    const struct entry **moves; /* one for each move: of the host that was asked, if its journal has it */
+    size_t n_moves;
     const struct entry **missed; /* events of due times that were not begun, by host */
     size_t n_missed;
     usec_t doubt;       /* largest uncertainty of a host's clock */

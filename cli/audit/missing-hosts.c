@@ -159,9 +159,9 @@ struct queues {
     struct places waiting;    /* of the claims */
 };
 
-/* Claimed again with another ticket, or without a logged place: it may have been ahead of any claim. */
+/* Claimed again with another ticket, moved, or without a logged place: it may have been ahead of any claim. */
 static bool is_vague(const struct audit_run *r) {
-    if (!r->has_place)
+    if (!r->has_place || r->stands.n > 1)
         return true;
     for (size_t i = 1; i < r->n_events; i++)
         if (strcmp(r->events[i]->process, r->events[0]->process) != 0)
@@ -221,7 +221,7 @@ static int make_queues(const struct audit *a, struct queues *q) {
         const struct audit_run *r = &a->runs[i];
 
         if (r->n_cluster > 0)
-            q->claims[q->n_claims++] = (struct claim) {.run = r, .score = r->score, .gone = gone_after(a, r), .vague = is_vague(r)};
+            q->claims[q->n_claims++] = (struct claim) {.run = r, .score = audit_run_score(r), .gone = gone_after(a, r), .vague = is_vague(r)};
     }
     qsort(q->claims, q->n_claims, sizeof(*q->claims), compare_claims);
     k = make_groups(a, q);
@@ -250,7 +250,7 @@ static void check_place(struct audit *a, struct queues *q, const struct troubles
         for (size_t k = q->users.first[pool]; k < q->users.first[pool + 1] && ahead < logged_at; k++) {
             struct group *g = &q->groups[q->users.items[k]];
 
-            ahead += g->counted == r ? 0 : count_ahead(q, g, r->score);
+            ahead += g->counted == r ? 0 : count_ahead(q, g, audit_run_score(r));
             g->counted = r;
         }
     }

@@ -123,7 +123,6 @@ static void run_set_place(struct audit *a, struct audit_run *r) {
         return; /* the logged ticket may be the host's, while the run waits for cluster pools, too */
     r->has_place = true;
     r->ticket = e->ticket;
-    r->score = usec_sub(r->ticket, e->head_start_ms > 0 ? (usec_t) e->head_start_ms * USEC_PER_MSEC : 0);
 }
 
 static int make_runs(struct audit *a) {
@@ -136,7 +135,7 @@ static int make_runs(struct audit *a) {
     if (!sorted || !a->runs || !a->run_events)
         return -ENOMEM;
     for (size_t i = 0; i < a->n_events; i++)
-        if (a->events[i]->run)
+        if (a->events[i]->run && !audit_event_is_move(a->events[i]))
             sorted[n++] = &a->events[i];
     qsort(sorted, n, sizeof(*sorted), compare_by_run);
     for (size_t i = 0; i < n; i++) {
@@ -317,6 +316,7 @@ int audit_model_make(struct audit *a) {
 
     k = k < 0 ? k : audit_pools_read_names(a);
     k = k < 0 ? k : make_runs(a);
+    k = k < 0 ? k : audit_moves_make(a);
     k = k < 0 ? k : make_holds(a);
     k = k < 0 ? k : audit_limits_make(a);
     return k < 0 ? k : queue_presence_make(a);
@@ -331,6 +331,7 @@ void audit_model_done(struct audit *a) {
     free(a->runs);
     free(a->run_events);
     free(a->run_ends);
+    free(a->stands);
     free(a->holds);
     free(a->events);
 }

@@ -81,6 +81,18 @@ struct audit_end { /* of a grant: released or reclaimed */
     const struct entry *entry;
 };
 
+struct audit_stand { /* of a claim in its queues, from its ticket or a move to the next move */
+    const struct audit_run *run;
+    uint64_t from;  /* number of the ticket, or of the move */
+    uint64_t score; /* ticket minus head start */
+    bool is_unsure; /* Redis may have lost the move before the host of the run received it */
+};
+
+struct audit_stands {
+    struct audit_stand *items; /* by `from` */
+    size_t n;
+};
+
 struct audit_run {
     const char *id;
     const struct entry **events; /* all; those of its host in log order */
@@ -95,7 +107,8 @@ struct audit_run {
     bool has_place;          /* ticket is a number of that clock */
     struct audit_use *uses;  /* the cluster's pools first, then by pool */
     size_t n_uses, n_cluster;
-    uint64_t ticket, score;  /* score: ticket minus head start */
+    uint64_t ticket;
+    struct audit_stands stands; /* none without a place */
     uint64_t until;          /* it waited for certain from its ticket up to this number; 0: not known */
 };
 
@@ -132,6 +145,8 @@ struct audit {
     size_t n_runs;
     const struct entry **run_events; /* what runs[].events point into */
     struct audit_end *run_ends;      /* what runs[].ends point into */
+    struct audit_stand *stands;      /* what runs[].stands point into */
+    size_t n_stands;
     struct audit_hold *holds;    /* of the cluster's pools, by token */
     size_t n_holds;
     usec_t lead;                 /* largest known by which a number was ahead of Redis's time */
@@ -152,6 +167,13 @@ bool audit_run_gave_back(const struct audit_run *r, uint64_t token); /* whether 
 bool audit_run_waits_again(const struct audit_run *r);               /* whether its last grant was so released */
 /* 0 if both need the same cluster pools; else an order. */
 int audit_compare_cluster_pools(const struct audit_run *x, const struct audit_run *y);
+
+/* moves.c. -ENOMEM. After the runs are made. */
+int audit_moves_make(struct audit *a);
+bool audit_event_is_move(const struct entry *e);
+static inline uint64_t audit_run_score(const struct audit_run *r) { /* when it was queued; 0: not known */
+    return r->stands.n > 0 ? r->stands.items[0].score : 0;
+}
 
 /* hosts.c. -ENOMEM. */
 int audit_hosts_make(struct audit *a);

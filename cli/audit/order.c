@@ -48,18 +48,19 @@ static void check_growth(struct audit *a) {
 
 struct grant {
     const struct audit_run *run;
+    const struct audit_stand *stand; /* when it was granted */
     const struct entry *entry;
     uint64_t token;
 };
 
 struct queues { /* of claims whose waiting time is known */
-    const struct audit_run **by_score; /* a claim's place is its index */
+    const struct audit_stand **by_score; /* a stand's place is its index */
     size_t n;
     struct audit_pool_users
         users; /* for each pool the places of its claims: its queue, if all waited at once */
     struct maxima
         until; /* for each of users, until when it waits; 0: not yet, or not in a queue of that pool */
-    const struct audit_run **found; /* see find_overtaken() */
+    const struct audit_stand **found; /* see find_overtaken() */
 };
 
 /* A claim that needs more than a limit is in no queue meanwhile. */
@@ -76,8 +77,24 @@ static bool is_parked(const struct audit *a, const struct audit_run *r, const st
     return false;
 }
 
-static bool is_before(const struct audit_run *waiting, const struct audit_run *granted) {
-    return waiting->score < granted->score || (waiting->score == granted->score && waiting->ticket < granted->ticket);
+static bool is_before(const struct audit_stand *waiting, const struct audit_stand *granted) {
+    return waiting->score < granted->score || (waiting->score == granted->score && waiting->run->ticket < granted->run->ticket);
+}
+
+/* The last number up to which the run waits there; 0: not known. */
+static uint64_t until_of(const struct audit_stand *s) {
+    const struct audit_stand *next = s + 1 < s->run->stands.items + s->run->stands.n ? s + 1 : NULL;
+    uint64_t until = next && next->from < s->run->until ? next->from : s->run->until;
+
+    return until > s->from ? until : 0;
+}
+
+static const struct audit_stand *stand_at(const struct audit_run *r, uint64_t number) {
+    size_t i = r->stands.n - 1;
+
+    while (i > 0 && r->stands.items[i].from >= number)
+        i--;
+    return &r->stands.items[i];
 }
 
 /* Whether the run's numbers are of this pool's clock. */
@@ -86,21 +103,24 @@ static bool has_place_in(const struct audit *a, const struct audit_run *r, size_
 }
 
 static int compare_scores(const void *a, const void *b) {
-    const struct audit_run *x = *(const struct audit_run *const *) a, *y = *(const struct audit_run *const *) b;
+    const struct audit_stand *x = *(const struct audit_stand *const *) a, *y = *(const struct audit_stand *const *) b;
 
     return is_before(x, y) ? -1 : is_before(y, x) ? 1 : x < y ? -1 : x > y;
 }
 
-static int queues_make(const struct audit *a, struct queues *q, const struct audit_run *const *queued, size_t n) {
+static int queues_make(const struct audit *a, struct queues *q, const struct audit_stand *const *queued, size_t n) {
+    _cleanup_free_ const struct audit_run **runs = calloc(n + 1, sizeof(*runs));
     int k;
 
     q->by_score = calloc(n + 1, sizeof(*q->by_score));
-    if (!q->by_score)
+    if (!q->by_score || !runs)
         return -ENOMEM;
     q->n = n;
     memcpy(q->by_score, queued, n * sizeof(*queued));
     qsort(q->by_score, n, sizeof(*q->by_score), compare_scores);
-    k = audit_pools_make_users(a, q->by_score, n, &q->users);
+    for (size_t i = 0; i < n; i++)
+        runs[i] = q->by_score[i]->run;
+    k = audit_pools_make_users(a, runs, n, &q->users);
     k = k < 0 ? k : maxima_make(&q->until, q->users.n);
     q->found = calloc(q->users.n + 1, sizeof(*q->found));
     return k < 0 || !q->found ? -ENOMEM : 0;
@@ -113,8 +133,8 @@ static void queues_done(struct queues *q) {
     maxima_done(&q->until);
 }
 
-/* Returns how many claims stand before this run. */
-static size_t count_before(const struct queues *q, const struct audit_run *r) {
+/* Returns how many stand before this one. */
+static size_t count_before(const struct queues *q, const struct audit_stand *r) {
     size_t low = 0, high = q->n;
 
     while (low < high) {
@@ -135,24 +155,25 @@ static size_t find_user(const struct queues *q, size_t pool, size_t place) {
     return first + index_count_below(&q->users.items[first], sizeof(*q->users.items), q->users.first[pool + 1] - first, place);
 }
 
-static void queues_add(const struct audit *a, struct queues *q, const struct audit_run *r) {
-    const struct audit_run **at = bsearch(&r, q->by_score, q->n, sizeof(*q->by_score), compare_scores);
+static void queues_add(const struct audit *a, struct queues *q, const struct audit_stand *s) {
+    const struct audit_run *r = s->run;
+    const struct audit_stand **at = bsearch(&s, q->by_score, q->n, sizeof(*q->by_score), compare_scores);
     size_t place = (size_t) (at - q->by_score);
 
     for (size_t i = 0; i < r->n_uses; i++)
         if (has_place_in(a, r, r->uses[i].pool))
-            maxima_set(&q->until, find_user(q, r->uses[i].pool, place), r->until);
+            maxima_set(&q->until, find_user(q, r->uses[i].pool, place), until_of(s));
 }
 
-static int compare_tickets(const void *a, const void *b) {
-    const struct audit_run *x = *(const struct audit_run *const *) a, *y = *(const struct audit_run *const *) b;
+static int compare_begins(const void *a, const void *b) {
+    const struct audit_stand *x = *(const struct audit_stand *const *) a, *y = *(const struct audit_stand *const *) b;
 
-    return x->ticket != y->ticket ? (x->ticket < y->ticket ? -1 : 1) : x < y ? -1 : x > y;
+    return x->from != y->from ? (x->from < y->from ? -1 : 1) : x < y ? -1 : x > y;
 }
 
 /* Finds the claims that stand before it in a common queue and still wait, by ticket, in `found`. */
 static size_t find_overtaken(const struct audit *a, struct queues *q, const struct grant *g) {
-    size_t place = count_before(q, g->run), n = 0, n_once = 0;
+    size_t place = count_before(q, g->stand), n = 0, n_once = 0;
 
     for (size_t i = 0; i < g->run->n_uses; i++) {
         size_t pool = g->run->uses[i].pool, end = find_user(q, pool, place);
@@ -163,7 +184,7 @@ static size_t find_overtaken(const struct audit *a, struct queues *q, const stru
             q->found[n++] = q->by_score[q->users.items[at]];
     }
     if (n > 1)
-        qsort(q->found, n, sizeof(*q->found), compare_tickets);
+        qsort(q->found, n, sizeof(*q->found), compare_begins);
     for (size_t i = 0; i < n; i++)
         if (n_once == 0 || q->found[i] != q->found[n_once - 1]) /* otherwise they share another queue, too */
             q->found[n_once++] = q->found[i];
@@ -175,11 +196,17 @@ static void check_grant(struct audit *a, struct queues *q, const struct grant *g
     size_t n = find_overtaken(a, q, g);
 
     for (size_t i = 0; i < n; i++) {
-        const struct audit_run *w = q->found[i];
+        const struct audit_run *w = q->found[i]->run;
 
         if (is_parked(a, w, g) || queue_presence_is_absent(a, w, g->token)) {
             a->report->n_explained++;
             continue;
+        }
+        if (q->found[i]->is_unsure || g->stand->is_unsure) {
+            audit_report_unproved(a, AUDIT_OVERTAKEN, g->entry,
+                                  "granted before run %s on %s, unless Redis had lost a move of one of them when it lost its data", w->id,
+                                  audit_run_host(w));
+            return;
         }
         audit_report_violation(a, AUDIT_OVERTAKEN, g->entry,
                                "granted before run %s on %s, which has the earlier ticket %" PRIu64
@@ -203,16 +230,17 @@ static size_t list_grants(const struct audit *a, struct grant *grants) {
 
     for (size_t i = 0; i < a->n_holds; i++)
         if (!a->holds[i].renewed && !a->holds[i].again && a->holds[i].run->has_place && a->holds[i].token >= a->holds[i].run->ticket)
-            grants[n++] = (struct grant) {a->holds[i].run, a->holds[i].entry, a->holds[i].token};
+            grants[n++] = (struct grant) {a->holds[i].run, stand_at(a->holds[i].run, a->holds[i].token), a->holds[i].entry, a->holds[i].token};
     for (size_t i = 0; i < a->n_runs; i++)
         if (a->runs[i].of_host && a->runs[i].granted && a->runs[i].has_place)
-            grants[n++] = (struct grant) {&a->runs[i], a->runs[i].granted, a->runs[i].granted->token};
+            grants[n++] =
+                (struct grant) {&a->runs[i], stand_at(&a->runs[i], a->runs[i].granted->token), a->runs[i].granted, a->runs[i].granted->token};
     qsort(grants, n, sizeof(*grants), compare_grants);
     return n;
 }
 
 static int check_tickets(struct audit *a) {
-    _cleanup_free_ const struct audit_run **queued = calloc(a->n_runs + 1, sizeof(*queued));
+    _cleanup_free_ const struct audit_stand **queued = calloc(a->n_stands + 1, sizeof(*queued));
     _cleanup_free_ struct grant *grants = calloc(a->n_runs + a->n_holds + 1, sizeof(*grants));
     _cleanup_(queues_done) struct queues queues = {.n = 0};
     size_t n = 0, next = 0, n_grants;
@@ -220,16 +248,16 @@ static int check_tickets(struct audit *a) {
 
     if (!queued || !grants)
         return -ENOMEM;
-    for (size_t i = 0; i < a->n_runs; i++)
-        if (a->runs[i].until > 0)
-            queued[n++] = &a->runs[i];
-    qsort(queued, n, sizeof(*queued), compare_tickets);
+    for (size_t i = 0; i < a->n_stands; i++)
+        if (until_of(&a->stands[i]) > 0)
+            queued[n++] = &a->stands[i];
+    qsort(queued, n, sizeof(*queued), compare_begins);
     k = queues_make(a, &queues, queued, n);
     if (k < 0)
         return k;
     n_grants = list_grants(a, grants);
     for (size_t i = 0; i < n_grants; i++) {
-        while (next < n && queued[next]->ticket < grants[i].token)
+        while (next < n && queued[next]->from < grants[i].token)
             queues_add(a, &queues, queued[next++]);
         check_grant(a, &queues, &grants[i]);
     }

@@ -16,6 +16,7 @@
  *     verbs-find.c    Find: names that people type
  *     verbs-act.c     SetLimit and others: answered when a store has changed
  *     verbs-change.c  who asked for a change
+ *     verbs-move.c    Move: a claim to another place in its queues
  *     verbs-start.c   Start, Await: the end of a run
  *     verbs-drain.c   Drain, Undrain
  *     verbs-hold.c    Hold, Started, Ended: one `berth run` */
@@ -150,6 +151,7 @@ int verbs_clear_limit(struct control_call *call, json_t *params, void *userdata)
 int verbs_pause(struct control_call *call, json_t *params, void *userdata);
 int verbs_resume(struct control_call *call, json_t *params, void *userdata);
 int verbs_revoke(struct control_call *call, json_t *params, void *userdata);
+int verbs_move(struct control_call *call, json_t *params, void *userdata);
 int verbs_end_grace(struct control_call *call, json_t *params, void *userdata);
 int verbs_drain(struct control_call *call, json_t *params, void *userdata);
 int verbs_undrain(struct control_call *call, json_t *params, void *userdata);

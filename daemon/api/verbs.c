@@ -134,6 +134,7 @@ static const struct control_method methods[] = {
     {"io.berth.Pause", verbs_pause, RIGHT_OPERATE, "pause", true},
     {"io.berth.Resume", verbs_resume, RIGHT_OPERATE, "resume", true},
     {"io.berth.Revoke", verbs_revoke, RIGHT_OPERATE, "revoke", true},
+    {"io.berth.Move", verbs_move, RIGHT_OPERATE, "move", true},
     {"io.berth.EndGrace", verbs_end_grace, RIGHT_OPERATE, "grace", true},
     /* A user may lose the right to run while their run goes on. The run keeps its lease, and its end is
      * recorded. */

@@ -107,6 +107,17 @@ static void put_claim(struct message_writer *w, const char *prefix, const struct
     message_put_u64(w, key, token);
 }
 
+static void put_moved(struct message_writer *w, const char *prefix, const struct claim *c) {
+    char key[32];
+
+    if (c->n_demands == 0 || c->moved == 0)
+        return;
+    snprintf(key, sizeof(key), "%smoved", prefix);
+    message_put_u64(w, key, c->moved);
+    snprintf(key, sizeof(key), "%sgiven", prefix);
+    message_put_u64(w, key, c->given_usec);
+}
+
 void state_put_run(struct message_writer *w, const struct run *run) {
     char pools[DEMANDS_TEXT_SIZE];
 
@@ -123,6 +134,8 @@ void state_put_run(struct message_writer *w, const struct run *run) {
                   ? 0
                   : run->cluster_claim.token);
     put_claim(w, "host-", &run->host_claim, run->host_claim.token);
+    put_moved(w, "", &run->cluster_claim);
+    put_moved(w, "host-", &run->host_claim);
     message_put(w, "on-lease-lost", run->terms.on_lease_lost == ON_LEASE_LOST_STOP ? "stop" : "continue");
     message_put_u64(w, "stop-timeout", run->terms.stop_timeout_usec);
     message_put_u64(w, "head-start", run->terms.head_start_usec);
@@ -154,6 +167,10 @@ static void read_claim(const struct message *record, const char *prefix, struct 
     (void) message_get_u64(record, key, &c->ticket);
     snprintf(key, sizeof(key), "%stoken", prefix);
     (void) message_get_u64(record, key, &c->token);
+    snprintf(key, sizeof(key), "%smoved", prefix);
+    (void) message_get_u64(record, key, &c->moved);
+    snprintf(key, sizeof(key), "%sgiven", prefix);
+    (void) message_get_u64(record, key, &c->given_usec);
 }
 
 static void read_times(const struct message *record, struct run *run) {

@@ -56,7 +56,7 @@ _berth_run() {
 
 _berth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run start stop jobs next runs explain pools hosts redis metrics watch limit pause resume revoke grace drain undrain reload logs history audit doctor import-crontab check-config version help"
+    local verbs="run start stop jobs next runs explain pools hosts redis metrics watch limit pause resume move steal revoke grace drain undrain reload logs history audit doctor import-crontab check-config version help"
     local verb='' verb_at i
 
     COMPREPLY=()
@@ -125,6 +125,14 @@ _berth() {
         esac
         ;;
     resume) _berth_words "$(_berth_live name pools) --help" ;;
+    move)
+        case $previous in
+        --by) _berth_words "1m 10m 1h -10m" ;;
+        --reason) ;;
+        *) _berth_words "$(_berth_live claim pools) --first --before --by --reason --json --help" ;;
+        esac
+        ;;
+    steal) [[ $previous == --reason ]] || _berth_words "$(_berth_live claim pools) --for --reason --yes --help" ;;
     revoke) [[ $previous == --reason ]] || _berth_words "$(_berth_live claim pools) --reason --help" ;;
     grace) _berth_words "--end --help" ;;
     drain) _berth_words "--wait --help" ;;
@@ -154,7 +162,7 @@ _berth() {
         -c) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
         --limit) mapfile -t COMPREPLY < <(compgen -S = -W "$(_berth_live name pools)" -- "$current") ;;
         --unit | --tolerance) ;;
-        *) _berth_words "--since --directory -m --limit -c --tolerance --unit --json --help" ;;
+        *) _berth_words "--since --directory -m --limit -c --tolerance --no-moves --unit --json --help" ;;
         esac
         ;;
     doctor)

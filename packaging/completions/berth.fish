@@ -61,7 +61,7 @@ complete -c berth -n 'not __berth_in_command' -l help -d 'print help'
 set -l verbs run 'run a command while it holds permits' start 'trigger jobs' stop 'stop runs' jobs 'jobs that this host defines' \
     next 'when jobs begin' runs 'runs of this host' explain 'why a run waits' pools 'pools, their holders and queues' hosts 'live hosts of the namespace' redis 'which Redis, and what is risky about it' metrics 'what berthd has counted, for Prometheus' \
     watch 'events of this host as they happen' limit 'show or set a limit' \
-    pause 'set a limit of 0' resume 'end a pause' revoke 'take the permits of a run away' grace 'end the grace of a new namespace' \
+    pause 'set a limit of 0' resume 'end a pause' move 'move a waiting run in its queues' steal 'stop a run so that another one gets its permits' revoke 'take the permits of a run away' grace 'end the grace of a new namespace' \
     drain 'take nothing new on this host' undrain 'take work on this host again' \
     reload 'bring a changed config into force' logs 'what a job or a run wrote' history 'runs, as the journal has them' \
     audit 'prove from journals that the limits were kept' doctor 'check this host and the cluster' import-crontab 'print crontabs as a config' check-config 'print all errors of a config' version 'print versions' \
@@ -100,9 +100,14 @@ complete -c berth -n '__berth_is jobs next runs explain history' -a '(__berth_li
 complete -c berth -n '__berth_is stop jobs runs history' -a '(__berth_live instance_of jobs)' -d template
 complete -c berth -n '__berth_is pools limit pause resume' -a '(__berth_live name pools)' -d pool
 complete -c berth -n '__berth_is limit pause' -l for -x -a '10m 1h 1d' -d 'end it after'
-complete -c berth -n '__berth_is limit pause revoke' -l reason -x -d why
+complete -c berth -n '__berth_is limit pause move steal revoke' -l reason -x -d why
 complete -c berth -n '__berth_is limit' -l clear -d 'back to the configs'
-complete -c berth -n '__berth_is revoke' -a '(__berth_live claim pools)' -d claim
+complete -c berth -n '__berth_is move' -l first -d 'before all others'
+complete -c berth -n '__berth_is move' -l before -x -a '(__berth_live claim pools)' -d 'right before'
+complete -c berth -n '__berth_is move' -l by -x -a '1m 10m 1h -10m' -d 'so much more'
+complete -c berth -n '__berth_is steal' -l for -x -a '(__berth_live claim pools)' -d 'who gets the permits'
+complete -c berth -n '__berth_is steal' -l yes -d 'do not ask'
+complete -c berth -n '__berth_is move steal revoke' -a '(__berth_live claim pools)' -d claim
 complete -c berth -n '__berth_is grace' -l end -d 'grant at once'
 complete -c berth -n '__berth_is drain' -l wait -d 'until the last run is over'
 complete -c berth -n '__berth_is check-config import-crontab' -F
@@ -118,9 +123,10 @@ complete -c berth -n '__berth_is history' -l until -x -a 'today now -1h' -d 'up 
 complete -c berth -n '__berth_is logs history audit' -l directory -x -a '(__fish_complete_directories)' -d 'journal files below it'
 complete -c berth -n '__berth_is logs history audit' -s m -d 'all collected journals'
 complete -c berth -n '__berth_is logs history audit' -l unit -x -d 'unit of berthd'
-complete -c berth -n '__berth_is history audit' -l json -d 'one JSON document'
+complete -c berth -n '__berth_is move history audit' -l json -d 'one JSON document'
 complete -c berth -n '__berth_is audit' -l limit -x -d 'POOL=N instead of what journals tell'
 complete -c berth -n '__berth_is audit' -s c -r -F -d 'where they tell nothing'
+complete -c berth -n '__berth_is audit' -l no-moves -d 'a move is a violation'
 complete -c berth -n '__berth_is audit' -l tolerance -x -d 'for clocks of hosts'
 complete -c berth -n '__berth_is logs' -a '(__berth_live name jobs)' -d job
 complete -c berth -n '__berth_is logs' -a '(__berth_live run runs)' -d run

@@ -236,7 +236,10 @@ static void claim_draw_ticket(struct pools *pools, struct pool_claim *c, usec_t 
     pools_remember(pools, c->claim->ticket);
     c->ticket = c->claim->ticket > 0 ? c->claim->ticket : pools_tick(pools, now_realtime);
     c->queued_realtime = c->claim->ticket > 0 ? c->ticket : now_realtime;
-    c->queue_key = usec_sub(c->ticket, c->claim->head_start_usec);
+    c->given_usec = c->claim->given_usec;
+    c->moved = c->claim->moved;
+    pools_remember(pools, c->moved);
+    c->queue_key = usec_sub(c->ticket, claim_head_start(c->claim));
 }
 
 /* Queues the claim, or parks it if a limit is too low. */
@@ -344,6 +347,17 @@ int pools_adopt(struct pools *pools, struct claim *claim, usec_t now_realtime, s
     }
     *ret = c;
     return 0;
+}
+
+void pools_place(struct pools *pools, struct pool_claim *c, usec_t given_usec, usec_t now_realtime) {
+    c->moved = pools_tick(pools, now_realtime);
+    c->given_usec = given_usec;
+    c->queue_key = usec_sub(c->ticket, c->claim->head_start_usec + given_usec);
+    claim_set_state(pools, c, c->state);
+}
+
+void pools_settle(struct pools *pools, usec_t now_realtime) {
+    pools_serve(pools, now_realtime);
 }
 
 void pools_leave(struct pools *pools, struct pool_claim *c, usec_t now_realtime) {

@@ -78,6 +78,8 @@ struct pool_claim {
     size_t refused_demand;   /* index of the demand that was refused */
     uint64_t ticket, token;  /* token 0: not held yet */
     uint64_t queue_key;      /* order in every queue: ticket minus head start */
+    usec_t given_usec;       /* of the head start: by moves */
+    uint64_t moved;          /* number of the last move; 0: none */
     uint32_t position; /* the last in any of its queues when it was queued; 1: first; 0: never queued */
     usec_t queued_realtime, granted_realtime;
     size_t n_parts;
@@ -152,5 +154,10 @@ int pools_claim(struct pools *p, struct claim *claim, usec_t now_realtime, struc
 int pools_adopt(struct pools *p, struct claim *claim, usec_t now_realtime, struct pool_claim **ret);
 /* Removes a claim in any state from its pools, and grants what has become possible; idempotent. */
 void pools_leave(struct pools *p, struct pool_claim *c, usec_t now_realtime);
+/* Gives a waiting or parked claim this head start besides its own: it goes to its new place in all its queues. Draws the number of
+ * the move. pools_settle() follows. */
+void pools_place(struct pools *p, struct pool_claim *c, usec_t given_usec, usec_t now_realtime);
+/* Grants what has become possible. */
+void pools_settle(struct pools *p, usec_t now_realtime);
 /* Of a claim in state NONE. */
 struct pool_claim *pool_claim_free(struct pool_claim *c);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "store/memory/delivery.h"
-#include "store/memory/pool.h"
+#include "store/memory/pool-move.h"
 #include "store/store.h"
 
 struct memory {
@@ -191,6 +191,50 @@ static int memory_revoke(struct store *s, const char *claim, const char *reason 
     return 0;
 }
 
+/* An answer, or what a move asks of a claim. NULL: `about` and *ret say why it cannot be moved. */
+static struct pool_claim *memory_find_waiting(struct memory *m, const char *id, struct store_move *move, int *ret) {
+    struct pool_claim *entry = memory_find_live(m, id);
+
+    (void) snprintf(move->about, sizeof(move->about), "%s", id);
+    if (!entry || entry->notice != POOL_NOTICE_STATE || entry->state == POOL_CLAIM_STATE_NONE)
+        *ret = STORE_E_UNKNOWN;
+    else if (entry->state == POOL_CLAIM_STATE_HELD)
+        *ret = STORE_E_HELD;
+    else
+        return entry;
+    return NULL;
+}
+
+static int memory_move_now(struct memory *m, struct store_move *move) {
+    struct pool_claim *before = NULL, *entry;
+    int r = 0;
+
+    entry = memory_find_waiting(m, move->claim, move, &r);
+    if (entry && move->kind == STORE_MOVE_BEFORE)
+        before = memory_find_waiting(m, move->before, move, &r);
+    if (r == 0)
+        r = pools_move(&m->pools, entry, before, move, clock_realtime());
+    if (r != 0)
+        return r;
+    (void) snprintf(move->host, sizeof(move->host), "%s", m->delivery.host);
+    for (size_t i = 0; i < move->n_passed; i++)
+        (void) snprintf(move->passed[i].host, sizeof(move->passed[i].host), "%s", m->delivery.host);
+    entry->claim->given_usec = entry->given_usec; /* a new claim of the same run keeps them */
+    entry->claim->moved = entry->moved;
+    delivery_collect(&m->delivery);
+    return 0;
+}
+
+static int memory_move(struct store *s, struct store_move *move, store_reply_fn fn, void *userdata) {
+    struct memory *m = memory_of(s);
+    struct delivery_reply *reply = delivery_add_reply(&m->delivery, fn, NULL, userdata);
+
+    if (!reply)
+        return -ENOMEM;
+    reply->result = memory_move_now(m, move);
+    return 0;
+}
+
 /* --- the rest --- */
 
 static int memory_end_grace(struct store *s, store_reply_fn fn, void *userdata) {
@@ -265,6 +309,7 @@ static const struct store_ops memory_ops = {
     .release = memory_release,
     .override = memory_override,
     .revoke = memory_revoke,
+    .move = memory_move,
     .end_grace = memory_end_grace,
     .inspect = memory_inspect,
 };

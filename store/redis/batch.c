@@ -149,9 +149,9 @@ static void add_claims(struct redis_command *command, const struct batch *batch)
     }
     for (size_t i = 0; i < batch->n; i++) {
         const struct claim *claim = batch->entries[i]->claim;
-        char details[48 + ID_TEXT_SIZE + NAME_MAX_LENGTH]; /* two numbers, the run, and its name */
+        char head[CLAIM_HEAD_SIZE], details[CLAIM_HEAD_SIZE + 24 + ID_TEXT_SIZE + NAME_MAX_LENGTH]; /* head start, pid, the run, and its name */
 
-        (void) snprintf(details, sizeof(details), "%" PRIu64 " %" PRIu64 " %s %s", claim->head_start_usec,
+        (void) snprintf(details, sizeof(details), "%s %" PRIu64 " %s %s", claims_format_head(claim, head),
                         (uint64_t) claim->pid, claim->run, claim->name);
         if (claim->turn) {
             turns_add_request(batch->store, command, claim, details);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "store/redis/store-redis.h"
 
 /* --- replies and pushes --- */
@@ -96,6 +99,25 @@ void claims_handle_revoked(struct claim_entry *entry, uint64_t number) {
     listener->on_lost(claim, STORE_LOSS_REVOKED, listener->userdata);
 }
 
+const char *claims_format_head(const struct claim *claim, char buffer[static CLAIM_HEAD_SIZE]) {
+    int n = snprintf(buffer, CLAIM_HEAD_SIZE, "%" PRIu64, claim->head_start_usec);
+
+    if (claim->moved > 0)
+        (void) snprintf(buffer + n, CLAIM_HEAD_SIZE - (size_t) n, "+%" PRIu64 "@%" PRIu64, claim->given_usec, claim->moved);
+    return buffer;
+}
+
+void claims_handle_moved(struct claim_entry *entry, usec_t given, uint64_t number) {
+    const struct store_listener *listener = &entry->store->base.listener;
+    struct claim *claim = entry->claim;
+
+    if (number <= claim->moved || claim_entry_is_finished(entry))
+        return;
+    claim->given_usec = given;
+    claim->moved = number;
+    listener->on_moved(claim, listener->userdata);
+}
+
 void claims_handle_refused(struct claim_entry *entry, enum store_refusal refusal, const char *pool) {
     const struct store_listener *listener = &entry->store->base.listener;
     struct claim *claim = entry->claim;
@@ -185,6 +207,7 @@ int claims_adopt(struct store *base, struct claim *claim) {
 
     if (!entry)
         return -ENOMEM;
+    clock_observe_drawn(store, claim->moved);
     clock_observe_drawn(
         store, claim->token); /* its run may end before Redis is back, perhaps without this token (R7) */
     entry->sent = true;

@@ -46,6 +46,10 @@ bool claims_any_stopping(const struct store_redis *store);
 
 /* --- calls and replies for one claim --- */
 
+#define CLAIM_HEAD_SIZE 72 /* of three numbers */
+/* The head start as it stands in a record in Redis; returns buffer. */
+const char *claims_format_head(const struct claim *claim, char buffer[static CLAIM_HEAD_SIZE]);
+
 void claims_begin_call(struct claim_entry *entry);
 void claims_end_call(struct claim_entry *entry);
 void claims_mark_sent(struct claim_entry *entry);
@@ -56,6 +60,8 @@ void claims_handle_waiting(struct claim_entry *entry, bool parked, uint64_t tick
                            usec_t since);
 /* number: the clock's number of the revocation; 0: not known. */
 void claims_handle_revoked(struct claim_entry *entry, uint64_t number);
+/* The claim was moved, and has this head start besides its own. An earlier move than the last one is ignored. */
+void claims_handle_moved(struct claim_entry *entry, usec_t given, uint64_t number);
 /* The claim was refused: it is its owner's again. */
 void claims_handle_refused(struct claim_entry *entry, enum store_refusal refusal, const char *pool);
 /* The claim was released; -EBADMSG if the reply contradicts its token. */

@@ -92,7 +92,7 @@ static char *next_word(char **text) {
     return word;
 }
 
-/* granted|revoked EPOCH BEFORE NUMBER CLAIM ..., parked|queued EPOCH POSITION TICKET CLAIM ...,
+/* granted|revoked EPOCH BEFORE NUMBER CLAIM ..., moved EPOCH BEFORE NUMBER CLAIM GIVEN-µs, parked|queued EPOCH POSITION TICKET CLAIM ...,
  * turn EPOCH BEFORE NUMBER POOL DUE ATTEMPT DELAY-MS WHY */
 enum push_field {
     PUSH_VERB,
@@ -111,7 +111,7 @@ enum push_field {
 struct push {
     const char *verb, *id;
     uint64_t one, two;      /* before and number; or position and ticket */
-    uint64_t ticket, since; /* 0: not known; of a turn: due, attempt */
+    uint64_t ticket, since; /* 0: not known; of a move: the head start that it gave; of a turn: due, attempt */
     uint64_t delay;         /* of a turn, ms */
     uint64_t lead;          /* of a grant: how far its token is ahead of Redis's TIME, µs */
     const char *why;        /* of a turn */
@@ -131,6 +131,8 @@ static int push_parse(struct store_redis *store, char *text, struct push *ret) {
         return -EBADMSG;
     if (strcmp(ret->verb, "revoked") == 0) /* followed by a reason for people */
         return 0;
+    if (strcmp(ret->verb, "moved") == 0)
+        return fields[PUSH_TICKET] ? reply_number_parse(fields[PUSH_TICKET], &ret->ticket) : -EBADMSG;
     if (!fields[PUSH_SINCE] || reply_number_parse(fields[PUSH_TICKET], &ret->ticket) < 0)
         return -EBADMSG;
     if (strcmp(ret->verb, "turn") == 0 && (!fields[PUSH_DELAY] || reply_number_parse(fields[PUSH_DELAY], &ret->delay) < 0))
@@ -158,6 +160,8 @@ static void handle_numbered(struct store_redis *store, const struct push *push, 
         claims_handle_held(entry, push->ticket, push->two, push->since, push->lead);
     else if (entry && strcmp(push->verb, "revoked") == 0)
         claims_handle_revoked(entry, push->two);
+    else if (entry && strcmp(push->verb, "moved") == 0)
+        claims_handle_moved(entry, push->ticket, push->two);
     else if (strcmp(push->verb, "turn") == 0)
         turns_handle_open(store, push->id, push->ticket, push->since, push->delay, push->why);
     if (store->pushes.n_gaps > 0) /* the next reply shows whether one is missing */

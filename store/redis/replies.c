@@ -217,8 +217,23 @@ int stale_reply_parse(const struct redisReply *reply, uint64_t *ret_connection) 
 
 /* --- sync --- */
 
+/* "OWN+GIVEN@NUMBER", or "". */
+static int moved_parse(const char *text, struct synced_claim_reply *ret) {
+    char copy[72], *given, *number;
+
+    if (!text || !*text)
+        return 0;
+    if (snprintf(copy, sizeof(copy), "%s", text) >= (int) sizeof(copy) || !(given = strchr(copy, '+')) ||
+        !(number = strchr(given, '@')))
+        return -EBADMSG;
+    *given++ = *number++ = '\0';
+    if (reply_number_parse(given, &ret->given_usec) < 0)
+        return -EBADMSG;
+    return reply_number_parse(number, &ret->moved);
+}
+
 int synced_claim_reply_at(const struct redisReply *list, size_t i, struct synced_claim_reply *ret) {
-    enum { ID, STATE, TICKET, TOKEN, POSITION, SINCE, REASON };
+    enum { ID, STATE, TICKET, TOKEN, POSITION, SINCE, REASON, HEAD_START };
     const struct redisReply *item = reply_at(list, i);
     const char *state = reply_text(reply_at(item, STATE)), *reason = reply_text(reply_at(item, REASON));
 
@@ -232,7 +247,7 @@ int synced_claim_reply_at(const struct redisReply *list, size_t i, struct synced
         return -EBADMSG;
     ret->state = strlen(state) == 1 ? *state : 'W';
     ret->is_revoked = *reason != '\0';
-    return 0;
+    return moved_parse(reply_text(reply_at(item, HEAD_START)), ret);
 }
 
 int overcommitted_reply_at(const struct redisReply *list, size_t i, struct overcommitted_reply *ret) {

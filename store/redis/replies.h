@@ -126,6 +126,8 @@ struct synced_claim_reply {
     uint64_t ticket, token;
     uint32_t position;
     usec_t since_realtime;
+    uint64_t moved;    /* number of a move that this host has not reported; 0: none */
+    usec_t given_usec; /* by that move */
 };
 int synced_claim_reply_at(const struct redisReply *list, size_t i, struct synced_claim_reply *ret);
 

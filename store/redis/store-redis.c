@@ -110,6 +110,7 @@ static const struct store_ops ops = {
     .ask_shared = turn_questions_ask,
     .override = admin_override,
     .revoke = admin_revoke,
+    .move = admin_move,
     .end_grace = admin_end_grace,
     .inspect = inspect_start,
 };

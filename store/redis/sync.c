@@ -69,14 +69,14 @@ static void add_claim(struct redis_command *command, const struct claim_entry *e
                        : claim->ticket > 0  ? "W"
                                             : "A";
     struct demands demands = {.n = claim->n_demands};
-    char text[DEMANDS_TEXT_SIZE];
+    char text[DEMANDS_TEXT_SIZE], head[CLAIM_HEAD_SIZE];
 
     memcpy(demands.items, claim->demands, claim->n_demands * sizeof(*claim->demands));
     command_add(command, claim->id);
     command_add(command, kind);
     command_add_u64(command, is_held(entry) ? claim->token : 0);
     command_add_u64(command, claim->ticket);
-    command_add_u64(command, claim->head_start_usec);
+    command_add(command, claims_format_head(claim, head));
     command_add_u64(command, claim->since_realtime);
     command_add_u64(command, claim->pid);
     command_add(command, claim->run);
@@ -94,6 +94,8 @@ static void apply_claim(struct store_redis *store, const struct synced_claim_rep
         return;
     }
     claim_table_confirm(entry, true);
+    if (reply->moved > 0)
+        claims_handle_moved(entry, reply->given_usec, reply->moved);
     if (reply->state == 'H')
         claims_handle_held(entry, reply->ticket, reply->token, reply->since_realtime,
                            usec_sub(reply->token, reply->since_realtime));

@@ -40,7 +40,7 @@ static const struct settings *get_settings(void *userdata) {
 
 static void set_up(void) {
     static const struct control_method methods[] = {
-        {"io.berth.Runs", answer, RIGHT_LOOK, "runs"}, {"io.berth.Hold", notify, RIGHT_RUN, "run"}, {0}};
+        {"io.berth.Runs", answer, RIGHT_LOOK, "runs", false}, {"io.berth.Hold", notify, RIGHT_RUN, "run", false}, {0}};
     static const struct control_service service = {methods, "interface io.berth\n", get_settings};
 
     (void) signal(SIGPIPE, SIG_IGN);

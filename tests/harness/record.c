@@ -64,6 +64,7 @@ static const struct {
     {"limits-differ", "pools"},
     {"limit-changed", "pools limits"},
     {"parked", "job run pools ticket"},
+    {"moved", "job run pools ticket clock"},
     {"revoked", "job run pools"},
     {"config-loaded", "limits"},
     {"config-refused", "reason"},

@@ -70,6 +70,15 @@ static void on_released(struct claim *c, void *userdata _unused_) {
     p->n_released++;
 }
 
+static void on_moved(struct claim *c, void *userdata _unused_) {
+    struct probe *p = list_entry(c, struct probe, claim);
+
+    CU_ASSERT_FALSE(p->bed->in_call);
+    CU_ASSERT_FALSE(p->bed->fixture->host_scope);
+    CU_ASSERT(c->moved > 0);
+    p->n_moved++;
+}
+
 static void on_deadline(struct store *s, usec_t deadline, void *userdata) {
     struct bed *b = userdata;
 
@@ -189,7 +198,7 @@ static void bed_free(struct bed *b) {
 bool bed_init(struct bed *b, const struct store_fixture *fixture, const struct store_pool *pools, size_t n) {
     *b = (struct bed) {.fixture = fixture, .pools = pools, .n_pools = n,
                        .listener = {on_waiting, on_granted, on_refused, on_lost, on_released, on_deadline, on_state, on_turn_refused, on_committed,
-                                    on_turn_open, on_turn_superseded, b}};
+                                    on_turn_open, on_turn_superseded, on_moved, b}};
     list_init(&b->probes);
     b->n_failures = CU_get_number_of_failures();
     capture_begin(&b->capture);
@@ -306,6 +315,13 @@ int bed_revoke(struct bed *b, unsigned host, const char *claim) {
 
     b->in_call = true;
     return await_reply(b, store_revoke(b->stores[host % b->n_hosts], claim, "a test", on_reply, &reply), &reply);
+}
+
+int bed_move(struct bed *b, unsigned host, struct store_move *move) {
+    int reply = NO_REPLY;
+
+    b->in_call = true;
+    return await_reply(b, store_move(b->stores[host % b->n_hosts], move, on_reply, &reply), &reply);
 }
 
 struct inspection {

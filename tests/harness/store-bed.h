@@ -41,7 +41,7 @@ struct probe { /* a claim, and the callbacks that its listener got */
     struct bed *bed;
     unsigned host;
     struct demands demands;
-    unsigned n_waiting, n_granted, n_refused, n_lost, n_released; /* calls of the listener */
+    unsigned n_waiting, n_granted, n_refused, n_lost, n_released, n_moved; /* calls of the listener */
     bool was_parked;
     enum store_refusal refusal;
     char refused_pool[POOL_NAME_SIZE];
@@ -112,6 +112,7 @@ void probe_end(struct probe *p);
 /* These wait for the answer. */
 int bed_declare(struct bed *b, unsigned host, const struct store_pool *pools, size_t n);
 int bed_override(struct bed *b, unsigned host, const struct store_override *o);
+int bed_move(struct bed *b, unsigned host, struct store_move *move); /* the answer */
 int bed_revoke(struct bed *b, unsigned host, const char *claim);
 /* To be freed; the next one waits until every store has answered, so that all asked before is known there. */
 struct snapshot *bed_inspect(struct bed *b, unsigned host);

@@ -41,3 +41,15 @@ void store_suite_test_withdraw_head(void);
 void store_suite_test_withdraw_asked(void);
 void store_suite_test_release_is_idempotent(void);
 void store_suite_test_revoke(void);
+
+/* --- tests of store-suite-move.c --- */
+
+void store_suite_test_move_first(void);
+void store_suite_test_move_before(void);
+void store_suite_test_move_by(void);
+void store_suite_test_move_in_all_queues(void);
+void store_suite_test_move_refused(void);
+void store_suite_test_move_parked(void);
+void store_suite_test_move_grants(void);
+void store_suite_test_move_adopted(void);
+void store_suite_test_move_key(void);

@@ -155,6 +155,7 @@ static const struct row {
     {"Pause", "{\"pool\":\"open\"}", "nnynny"},
     {"Resume", "{\"pool\":\"open\"}", "nnynny"},
     {"Revoke", "{\"claim\":\"00000000000000000000000000000000\"}", "nnynny"},
+    {"Move", "{\"claim\":\"00000000000000000000000000000000\",\"kind\":\"first\"}", "nnynny"},
     {"AcceptNamespace", "{}", "nnynny"},
     {"EndGrace", "{}", "nnynny"},
     {"Hold", "{\"name\":\"a\",\"nowait\":true,\"pools\":[\"open\"]}", "nyynyy"},

@@ -10,9 +10,9 @@
 /* --- calls --- */
 
 static void put_details(struct redis_command *words, const struct run *r) {
-    char details[48];
+    char head[HEAD_SIZE], details[HEAD_SIZE + 48];
 
-    (void) snprintf(details, sizeof(details), "%" PRIu64 " 1 run name", r->head);
+    (void) snprintf(details, sizeof(details), "%s 1 run name", head_format(r->head, r->given, r->moved, head));
     command_add(words, details);
 }
 

@@ -30,7 +30,7 @@ void bridge_close(struct bridge *b);
  * Redis is gone. */
 redisReply *bridge_call(struct bridge *b, enum redis_script script, bool tight, usec_t redis_time, unsigned replid,
                         const struct redis_command *arguments);
-/* Returns {complaints, keys besides those at rest, claim, state, token, session, ticket, ...}, to be freed: whether the
+/* Returns {complaints, keys besides those at rest, claim, state, token, session, ticket, head start, ...}, to be freed: whether the
  * data is consistent, and what is in it. */
 redisReply *bridge_inspect(struct bridge *b);
 redisReply *bridge_keys(struct bridge *b); /* all keys; to be freed */

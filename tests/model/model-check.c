@@ -161,17 +161,18 @@ void check_data(struct world *w, bool at_rest) {
         model_fail(w, "R5: %s", reply_word(reply_at(look, 0)));
     if (at_rest && *reply_word(reply_at(look, 1)))
         model_fail(w, "R16: left behind: %s", reply_word(reply_at(look, 1)));
-    for (size_t i = 2; reply_at(look, i + 4); i += 5) {
+    for (size_t i = 2; reply_at(look, i + 5); i += 6) {
         unsigned c = id_number(reply_word(reply_at(look, i)));
         const struct m_claim *claim = &w->redis.now.claims[c];
-        char state = *reply_word(reply_at(look, i + 1));
+        char state = *reply_word(reply_at(look, i + 1)), head[HEAD_SIZE];
 
         found[c] = true;
         if (claim->state == 0)
             model_fail(w, "R16: c%u is there as %c, must be gone", c, state);
         else if (claim->state != state || id_number(reply_word(reply_at(look, i + 3))) != claim->session ||
                  reply_number(reply_at(look, i + 4)) != claim->ticket ||
-                 (state == 'H' && reply_number(reply_at(look, i + 2)) != claim->token))
+                 (state == 'H' && reply_number(reply_at(look, i + 2)) != claim->token) ||
+                 strcmp(reply_word(reply_at(look, i + 5)), head_format(claim->head, claim->given, claim->moved, head)) != 0)
             model_fail(w, "c%u is there as %c of %s, must be %c of s%u", c, state, reply_word(reply_at(look, i + 3)), claim->state,
                        claim->session);
     }

@@ -129,6 +129,13 @@ static void apply_revoked(struct world *w, struct run *r) {
     vclaim_release(w, r);
 }
 
+static void apply_moved(struct run *r, uint64_t given, uint64_t number) {
+    if (number <= r->moved || r->state == RUN_DONE)
+        return;
+    r->given = given;
+    r->moved = number;
+}
+
 void vclaim_apply_number(struct host *h, uint64_t before, uint64_t number) {
     if (number > h->clock.given)
         h->clock.given = number;
@@ -172,7 +179,7 @@ void vclaim_on_push(struct world *w, struct host *h, const char *text) {
         return;
     }
     r = &w->runs[id_number(id)];
-    if (strcmp(verb, "granted") != 0 && strcmp(verb, "revoked") != 0) {
+    if (strcmp(verb, "granted") != 0 && strcmp(verb, "revoked") != 0 && strcmp(verb, "moved") != 0) {
         vclaim_apply_waiting(r, ticket);
         return;
     }
@@ -180,6 +187,8 @@ void vclaim_on_push(struct world *w, struct host *h, const char *text) {
     vheartbeat_observe_drawn(w, h, two);
     if (strcmp(verb, "granted") == 0)
         vclaim_apply_held(w, h, r, ticket, two);
+    else if (strcmp(verb, "moved") == 0)
+        apply_moved(r, ticket, two);
     else
         apply_revoked(w, r);
     if (h->pushes.n_early > 0)
@@ -299,14 +308,14 @@ void vclaim_collect(struct world *w, struct host *h) {
 
 void vclaim_put(const struct world *w, struct redis_command *words, const struct run *r) {
     bool held = r->state == RUN_HELD;
-    char text[64] = "", id[16];
+    char text[64] = "", id[16], head[HEAD_SIZE];
     size_t size = 0;
 
     command_add(words, vclaim_id(r, id));
     command_add(words, held ? r->renew ? "K" : "H" : r->ticket > 0 ? "W" : "A");
     command_add_u64(words, held ? r->token : 0);
     command_add_u64(words, r->ticket);
-    command_add_u64(words, r->head);
+    command_add(words, head_format(r->head, r->given, r->moved, head));
     command_add(words, "1");
     command_add(words, "1");
     command_add(words, "run");
@@ -320,7 +329,7 @@ void vclaim_put(const struct world *w, struct redis_command *words, const struct
 void vclaim_apply_item(struct world *w, struct host *h, const redisReply *item) {
     struct run *r = &w->runs[id_number(reply_word(reply_at(item, 0)))];
     const char *state = reply_word(reply_at(item, 1));
-    uint64_t ticket = reply_number(reply_at(item, 2)), token = reply_number(reply_at(item, 3));
+    uint64_t ticket = reply_number(reply_at(item, 2)), token = reply_number(reply_at(item, 3)), own, given, number;
 
     if (r->state == RUN_DONE)
         return;
@@ -331,6 +340,10 @@ void vclaim_apply_item(struct world *w, struct host *h, const redisReply *item) 
         return;
     }
     r->named = true;
+    if (*reply_word(reply_at(item, 7))) {
+        head_parse(reply_word(reply_at(item, 7)), &own, &given, &number);
+        apply_moved(r, given, number);
+    }
     if (strcmp(state, "H") == 0)
         vclaim_apply_held(w, h, r, ticket, token);
     else

@@ -19,6 +19,10 @@ bool model_is_key(const struct world *w, unsigned pool);
 uint64_t model_mix(uint64_t a, uint64_t b);
 uint64_t reply_number(const struct redisReply *r); /* 0 if it is no number */
 const char *reply_word(const struct redisReply *r); /* "" if it is no word */
+/* A head start as it stands in a record: its own, what moves gave, number of the last move. */
+#define HEAD_SIZE 72
+const char *head_format(uint64_t own, uint64_t given, uint64_t number, char buffer[static HEAD_SIZE]);
+void head_parse(const char *text, uint64_t *own, uint64_t *given, uint64_t *number);
 unsigned id_number(const char *id);                 /* of "c12" or "s3" */
 
 /* --- model-rules.c (its parts: model-rules.h) --- */
@@ -144,4 +148,5 @@ void world_disaster(struct world *w); /* the host that began a process last, and
 /* --- model-operator.c --- */
 void operator_override(struct world *w, struct host *h, const struct step *s); /* also clears, pauses, resumes */
 void operator_revoke(struct world *w, struct host *h, const struct step *s);
+void operator_move(struct world *w, struct host *h, const struct step *s);
 void operator_end_grace(struct world *w, struct host *h);

@@ -20,7 +20,7 @@ static uint64_t from_environment(const char *name, uint64_t otherwise) {
 }
 
 static void test_sequences(void) {
-    uint64_t kind = default_seed & (MODEL_KEYS | MODEL_TURNS);
+    uint64_t kind = default_seed & (MODEL_KEYS | MODEL_TURNS | MODEL_MOVES);
     uint64_t seed = from_environment("SEED", default_seed) | kind;
     uint64_t n = from_environment("SEQUENCES", default_sequences), done = 0;
     bool failed = false;

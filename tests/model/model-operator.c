@@ -46,6 +46,38 @@ void operator_revoke(struct world *w, struct host *h, const struct step *s) {
     world_send(w, h, REDIS_SCRIPT_REVOKE, &words, HOST_LIVE, NULL);
 }
 
+/* A claim that waits, if there is one. */
+static unsigned some_claim(const struct world *w, uint64_t which) {
+    unsigned waiting[RUNS_MAX], n = 0;
+
+    for (unsigned i = 0; i < w->n_runs; i++)
+        if (w->redis.now.claims[i].state == 'W' || w->redis.now.claims[i].state == 'P')
+            waiting[n++] = i;
+    return n > 0 && which % 8 > 0 ? waiting[which % n] : (unsigned) (which % w->n_runs);
+}
+
+void operator_move(struct world *w, struct host *h, const struct step *s) {
+    static const char *const kinds[] = {"first", "before", "before", "by", "by"};
+    struct redis_command words = {0};
+    char id[24], other[24];
+
+    if (!h->up || h->phase != HOST_LIVE || w->n_runs == 0 || h->frozen_until > w->now)
+        return;
+    (void) snprintf(id, sizeof(id), "c%u", some_claim(w, s->a));
+    vhost_begin(h, &words);
+    command_add(&words, h->clock.epoch);
+    command_add(&words, id);
+    command_add(&words, kinds[s->b]);
+    if (s->b == 0)
+        (void) snprintf(other, sizeof(other), "-");
+    else if (s->b < 3)
+        (void) snprintf(other, sizeof(other), "c%u", some_claim(w, s->c));
+    else
+        (void) snprintf(other, sizeof(other), "%s%" PRIu64, s->b == 4 ? "-" : "", s->d);
+    command_add(&words, other);
+    world_send(w, h, REDIS_SCRIPT_MOVE, &words, HOST_LIVE, NULL);
+}
+
 /* Whoever ends grace by hand knows that nothing runs that Redis does not know, and nothing may still begin. */
 static bool may_end_grace(const struct world *w) {
     if (w->redis.now.empty || !*w->redis.now.epoch || w->redis.now.replid != w->redis.replid)

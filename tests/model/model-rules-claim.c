@@ -82,8 +82,9 @@ void rules_requested_again(struct effect *e) {
 
 /* As it is asked for; its place is not known yet. */
 static struct m_claim make_claim(const struct effect *e) {
-    struct m_claim claim = {.state = 'W', .session = id_number(e->args[0]), .head = rules_number(e->args[4])};
+    struct m_claim claim = {.state = 'W', .session = id_number(e->args[0])};
 
+    head_parse(e->args[4], &claim.head, &claim.given, &claim.moved);
     for (size_t i = 7; i + 2 < e->n_args; i += 3)
         claim.permits[model_find_pool(e->w, e->args[i])] = (uint32_t) rules_number(e->args[i + 1]);
     return claim;
@@ -201,7 +202,7 @@ void rules_requested_in_part(struct effect *e) {
     for (size_t i = first_requested(e); e->script == REDIS_SCRIPT_CLAIMS && i + 1 < e->n_args; i = next_requested(e, i)) {
         struct m_claim *claim = &e->m->claims[id_number(e->args[i])];
 
-        for (size_t k = 2; claim->state == 0 && reply_at(look, k + 4); k += 5) {
+        for (size_t k = 2; claim->state == 0 && reply_at(look, k + 5); k += 6) {
             char *args[10];
             struct effect one = one_of(e, i, NULL, args);
 
@@ -266,7 +267,8 @@ static void apply_reported(struct effect *e, char **item, const redisReply *answ
     struct m_claim *claim = &e->m->claims[c];
     bool was = claim->state != 0;
     const char *state = reply_word(reply_at(answer, 1));
-    uint64_t token = reply_number(reply_at(answer, 3));
+    uint64_t token = reply_number(reply_at(answer, 3)), own, given, moved;
+    char head[HEAD_SIZE];
 
     if (!was && *item[1] == 'A') {
         if (strcmp(state, "-") != 0)
@@ -274,10 +276,18 @@ static void apply_reported(struct effect *e, char **item, const redisReply *answ
         return;
     }
     if (!was) {
-        *claim = (struct m_claim) {.head = rules_number(item[4]), .ticket = rules_number(item[3])};
+        *claim = (struct m_claim) {.ticket = rules_number(item[3])};
+        head_parse(item[4], &claim->head, &claim->given, &claim->moved);
         parse_permits(e, item[9], claim->permits);
         e->w->runs[c].requested_at = 0;
     }
+    head_parse(item[4], &own, &given, &moved);
+    if (moved > claim->moved) {
+        claim->given = given;
+        claim->moved = moved;
+    }
+    if (strcmp(reply_word(reply_at(answer, 7)), claim->moved > moved ? head_format(claim->head, claim->given, claim->moved, head) : "") != 0)
+        model_fail(e->w, "R11: c%u was reported with %s, and is answered as %s", c, item[4], reply_word(reply_at(answer, 7)));
     claim->session = s;
     claim->unsynced = false;
     if (*item[1] == 'H' || *item[1] == 'K') {
@@ -318,4 +328,83 @@ void rules_revoke(struct effect *e) {
         model_fail(e->w, "revoke of %s was answered '%s'", e->args[3], e->word);
     if (claim->state != 0 && claim->state != 'H' && !claim->revoked)
         claim->revoked = true;
+}
+
+/* Whether the claim named in an argument can be moved; else the word of the answer must say so. */
+static bool can_move(struct effect *e, const char *id) {
+    const struct m_claim *claim = &e->m->claims[id_number(id)];
+    const char *want = claim->state == 0 || claim->revoked || !e->m->sessions[claim->session].live || e->m->sessions[claim->session].ending
+                           ? "unknown"
+                           : claim->state == 'H' ? "held" : NULL;
+
+    if (want && e->m->sessions[claim->session].ending && strcmp(e->word, "held") == 0)
+        return false;
+    if (want && strcmp(e->word, want) != 0)
+        model_fail(e->w, "a move about %s was answered '%s', must be '%s'", id, e->word, want);
+    return !want;
+}
+
+static bool share_queue(const struct m_claim *a, const struct m_claim *b) {
+    for (unsigned p = 0; p < POOLS_MAX; p++)
+        if (a->permits[p] > 0 && b->permits[p] > 0)
+            return true;
+    return false;
+}
+
+/* Before its pushes: whether the answer is the right one. */
+void rules_move(struct effect *e) {
+    const struct m_claim *claim = &e->m->claims[id_number(e->args[3])], *other = &e->m->claims[id_number(e->args[5])];
+    bool is_before = strcmp(e->args[4], "before") == 0;
+
+    if (e->m->grace) {
+        if (strcmp(e->word, "grace") != 0)
+            model_fail(e->w, "R10: a move in grace was answered '%s'", e->word);
+        return;
+    }
+    if (!can_move(e, e->args[3]) || (is_before && !can_move(e, e->args[5])))
+        return;
+    if (is_before && (claim == other || !share_queue(claim, other))) {
+        if (strcmp(e->word, "apart") != 0)
+            model_fail(e->w, "a move before one that shares no queue was answered '%s'", e->word);
+        return;
+    }
+    if (strcmp(e->word, "ok") != 0)
+        model_fail(e->w, "a move of %s was answered '%s'", e->args[3], e->word);
+    else if (reply_number(reply_at(e->reply, 3)) == 0 && reply_at(e->pushes, 0) && strstr(reply_word(reply_at(e->pushes, 1)), "moved "))
+        model_fail(e->w, "a move of %s has no number, and is published", e->args[3]);
+}
+
+static int64_t place_of(const struct m_claim *c) {
+    return (int64_t) (c->ticket - c->head - c->given);
+}
+
+/* The claim stands where the call wanted it: before all others of its queues, or before the other one. */
+static void check_place(struct effect *e, unsigned c) {
+    const struct m_claim *claim = &e->m->claims[c];
+    bool is_first = strcmp(e->args[4], "first") == 0;
+
+    for (unsigned i = 0; i < e->w->n_runs; i++) {
+        const struct m_claim *d = &e->m->claims[i];
+
+        if (i == c || d->revoked || (d->state != 'W' && d->state != 'P') || e->m->sessions[d->session].ending)
+            continue;
+        if (is_first ? d->state == 'W' && share_queue(claim, d) : strcmp(e->args[4], "before") == 0 && id_number(e->args[5]) == i)
+            if (place_of(d) <= place_of(claim))
+                model_fail(e->w, "R2: c%u was moved, and c%u stands before it", c, i);
+    }
+}
+
+void rules_moved(struct effect *e, unsigned c, uint64_t before, uint64_t number, const char *text) {
+    struct m_claim *claim = &e->m->claims[c];
+    struct m_session *session = &e->m->sessions[claim->session];
+    uint64_t given = 0;
+
+    if (e->script != REDIS_SCRIPT_MOVE || c != id_number(e->args[3]) || number != reply_number(reply_at(e->reply, 3)))
+        model_fail(e->w, "R12: c%u was moved, and nobody asked for it", c);
+    if (before != session->last || number <= e->m->clock)
+        model_fail(e->w, "R12: the move of c%u has number %" PRIu64 " after %" PRIu64, c, number, before);
+    (void) sscanf(text, "%*s %*s %*s %*s %*s %" SCNu64, &given);
+    claim->given = given;
+    claim->moved = session->last = e->m->clock = number;
+    check_place(e, c);
 }

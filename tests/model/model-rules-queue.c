@@ -43,7 +43,7 @@ bool rules_is_first(const struct world *w, unsigned claim, bool surely) {
         if (i == claim || (d->state != 'W' && d->state != 'P') || d->revoked ||
             w->redis.now.sessions[d->session].ending)
             continue;
-        if ((int64_t) (d->ticket - d->head) >= (int64_t) (c->ticket - c->head) + surely || rules_wants_too_much(w, d))
+        if ((int64_t) (d->ticket - d->head - d->given) >= (int64_t) (c->ticket - c->head - c->given) + surely || rules_wants_too_much(w, d))
             continue;
         for (unsigned p = 0; p < w->setup.n_pools;
              p++) /* who is parked comes back before anybody is granted what it was parked for */

@@ -30,6 +30,19 @@ const char *reply_word(const struct redisReply *r) {
     return text ? text : "";
 }
 
+const char *head_format(uint64_t own, uint64_t given, uint64_t number, char buffer[static HEAD_SIZE]) {
+    int n = snprintf(buffer, HEAD_SIZE, "%" PRIu64, own);
+
+    if (number > 0)
+        (void) snprintf(buffer + n, HEAD_SIZE - (size_t) n, "+%" PRIu64 "@%" PRIu64, given, number);
+    return buffer;
+}
+
+void head_parse(const char *text, uint64_t *own, uint64_t *given, uint64_t *number) {
+    *own = *given = *number = 0;
+    (void) sscanf(text, "%" SCNu64 "+%" SCNu64 "@%" SCNu64, own, given, number);
+}
+
 unsigned id_number(const char *id) {
     return *id ? (unsigned) strtoul(id + 1, NULL, 10) : 0;
 }
@@ -91,6 +104,8 @@ static void apply_push(struct effect *e, const char *channel, const char *text) 
         model_fail(e->w, "R12: a push about c%u went to s%u", c, s);
     if (strcmp(verb, "granted") == 0) {
         rules_granted(e, c, one, two);
+    } else if (strcmp(verb, "moved") == 0) {
+        rules_moved(e, c, one, two, text);
     } else if (strcmp(verb, "revoked") == 0) {
         if (one != e->m->sessions[s].last || two <= e->m->clock)
             model_fail(e->w, "R12: the revocation of c%u has number %" PRIu64 " after %" PRIu64, c, two, one);
@@ -216,6 +231,9 @@ static void apply_verb(struct effect *e) {
     case REDIS_SCRIPT_REVOKE:
         rules_revoke(e);
         break;
+    case REDIS_SCRIPT_MOVE:
+        rules_move(e);
+        break;
     case REDIS_SCRIPT_TURNED:
         rules_turned(e);
         break;
@@ -247,7 +265,7 @@ static void apply_partial(struct effect *e) {
 
         if (claim->state == 0 || (!claim->unsynced && !e->m->sessions[claim->session].ending))
             continue;
-        for (size_t k = 2; reply_at(look, k); k += 5)
+        for (size_t k = 2; reply_at(look, k); k += 6)
             found = found || id_number(reply_word(reply_at(look, k))) == i;
         if (!found)
             claim->state = 0;

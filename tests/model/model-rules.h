@@ -67,6 +67,9 @@ void rules_release(struct effect *e);
 void rules_releases(struct effect *e);
 void rules_sync(struct effect *e);
 void rules_revoke(struct effect *e);
+void rules_move(struct effect *e); /* before its pushes */
+/* A push tells of a move. */
+void rules_moved(struct effect *e, unsigned claim, uint64_t before, uint64_t number, const char *text);
 
 /* --- model-rules-turn.c --- */
 void rules_turn(struct effect *e);

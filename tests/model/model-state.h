@@ -37,6 +37,7 @@ struct m_claim {
     char state; /* 0: not there; W, P, H */
     unsigned session;
     uint64_t ticket, token, head;
+    uint64_t given, moved; /* by moves; number of the last one */
     uint32_t permits[POOLS_MAX];
     bool revoked, unsynced;
     unsigned parked_at; /* the pool whose limit was too low */
@@ -198,7 +199,7 @@ struct run {
     enum run_state state;
     unsigned host, id;
     uint32_t permits[POOLS_MAX];
-    uint64_t head;
+    uint64_t head, given, moved;
     bool nowait, keep;
     uint32_t queue_limit;
     usec_t duration;
@@ -234,6 +235,7 @@ struct world_setup { /* what does not change in a sequence */
     uint64_t seed;
     unsigned n_hosts, n_pools;
     bool has_keys; /* see POOL_PATTERN */
+    bool has_moves;
     usec_t lease, heartbeat;
     bool tight;
     size_t sync_part;

@@ -295,6 +295,9 @@ void world_step(struct world *w, const struct step *s) {
     case STEP_REVOKE:
         operator_revoke(w, h, s);
         break;
+    case STEP_MOVE:
+        operator_move(w, h, s);
+        break;
     case STEP_GRACE:
         operator_end_grace(w, h);
         break;

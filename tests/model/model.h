@@ -30,6 +30,8 @@
 #define MODEL_KEYS (UINT64_C(1) << 32)
 /* ... with turns (R18). */
 #define MODEL_TURNS (UINT64_C(1) << 33)
+/* ... with moves of claims (R2). */
+#define MODEL_MOVES (UINT64_C(1) << 34)
 
 /* A change that the model must notice: in the scripts' text, or in the virtual host. */
 struct model_mutation {
@@ -44,6 +46,7 @@ struct model_mutation {
     bool no_chain;             /* hosts do not check whether a push was missed */
     bool age_from_hearing;     /* a number's age counts from when a host received it, however late that was */
     bool turns;                /* sequences with turns notice it */
+    bool moves;                /* sequences with moves notice it */
     bool commit_late;          /* hosts start a process before they commit its turn */
     bool no_marks;             /* hosts do not report their marks after a new epoch */
     bool idle_skips;           /* idle hosts skip two heartbeats of three */

@@ -105,8 +105,8 @@ static const struct model_mutation mutations[] = {
      .to = "last = string.match(call('HGET', meta, 'c:' .. s), ' (%d+)$')\nreturn {'ok', epoch, unfinished,"},
 
     /* what several scripts ask with, and several claims in one call */
-    {.name = "a claim's grant without the replication id", .seed = 10, .from = "tonumber(r.head), d) and in_epoch() then",
-     .to = "tonumber(r.head), d) then"},
+    {.name = "a claim's grant without the replication id", .seed = 10, .from = "is_free(score_of(r), d) and in_epoch() then",
+     .to = "is_free(score_of(r), d) then"},
     {.name = "claims of another epoch get a reply", .seed = 10, .from = "if epoch ~= own_epoch then return nil end", .to = ""},
     {.name = "a resend leaves the claim to the session before", .seed = 100, .from = "if r.session ~= s or is_doubtful(r) then",
      .to = "if is_doubtful(r) then"},
@@ -234,6 +234,25 @@ static const struct model_mutation mutations[] = {
     {.name = "a release leaves an oversized claim in the way", .seed = 307, .from = "if used > limit and n + 0 <= limit then return",
      .to = "if used > limit then return"},
 
+    /* moves */
+    {.name = "move-not-in-all-queues", .moves = true, .from = "if r.state == 'W' then\nenqueue(c, r)",
+     .to = "if r.state == 'W' then\ncall('ZADD', at .. 'pool:' .. r.list[1] .. ':queue', fmt(score_of(r)), c)"},
+    {.name = "move-not-pushed", .moves = true, .from = "push(r.session, 'moved', epoch, last, number, c, fmt(given))\n", .to = ""},
+    {.name = "move-without-a-place-in-the-chain", .moves = true,
+     .from = "call('HSET', meta, 'c:' .. r.session, connection .. ' ' .. number)\npush(r.session, 'moved'", .to = "push(r.session, 'moved'"},
+    {.name = "move-not-recorded", .moves = true, .from = "write_claim(c, r)\ncall('HSET', meta, 'c:' .. r.session, connection .. ' ' .. number)\npush(r.session, 'moved'",
+     .to = "call('HSET', meta, 'c:' .. r.session, connection .. ' ' .. number)\npush(r.session, 'moved'"},
+    {.name = "head-lost-in-sync", .moves = true, .from = "if told > known then r.head = head end", .to = ""},
+    {.name = "head-not-answered-by-sync", .moves = true, .from = "known > told and r.head or ''", .to = "''"},
+    {.name = "a sync leaves a moved claim at its old place", .moves = true,
+     .from = "elseif not was or was == 'W' and told > known and r.reason == '' then", .to = "elseif not was then"},
+    {.name = "a move in grace", .moves = true, .from = "if grace then return {'grace', epoch} end", .to = ""},
+    {.name = "a move grants nothing", .moves = true, .from = "for i = 1, #r.list, 2 do touch(r.list[i]) end\nend\nwrite_claim", .to = "end\nwrite_claim"},
+    {.name = "a move to the front of one queue", .moves = true, .from = "bound = math.min(bound or math.huge, tonumber(first[2]))",
+     .to = "bound = bound or tonumber(first[2])"},
+    {.name = "a claim that asks again forgets its moves", .moves = true, .from = "string.match(details, '^(%S+) (%d+) (%S+) (%S+)$')",
+     .to = "string.match(string.gsub(details, '%+%d+@%d+', ''), '^(%S+) (%d+) (%S+) (%S+)$')"},
+
     /* keyed pools */
     {.name = "keys: a pattern has the mark of a plain pool", .has_keys = true,
      .from = "if string.find(pool, '/', 1, true) then mark = '/' end\n",
@@ -304,7 +323,7 @@ static void test_mutations(void) {
 
         if (wanted && !strstr(mutations[i].name, wanted))
             continue;
-        uint64_t keys = mutations[i].has_keys ? MODEL_KEYS : mutations[i].turns ? MODEL_TURNS : 0;
+        uint64_t keys = mutations[i].has_keys ? MODEL_KEYS : mutations[i].turns ? MODEL_TURNS : mutations[i].moves ? MODEL_MOVES : 0;
 
         if (seed == 0 && mutations[i].seed > 0)
             k = model_run(keys | mutations[i].seed, 1, &mutations[i], wanted && *wanted, &failed);

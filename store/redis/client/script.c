@@ -38,6 +38,9 @@ static const struct {
     [REDIS_SCRIPT_REVOKE] = {"revoke",
 #include "store/redis/lua/revoke.lua.inc"
     },
+    [REDIS_SCRIPT_MOVE] = {"move",
+#include "store/redis/lua/move.lua.inc"
+    },
     [REDIS_SCRIPT_TURN] = {"turn",
 #include "store/redis/lua/turn.lua.inc"
     },

@@ -4,7 +4,7 @@
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
 -- ARGV  session connection epoch claim
---       details "head-start-µs pid run name", as in its record
+--       details "head-start pid run name", as in its record
 --       ticket  0, or the one it had before, for its old place even if the queue is full
 --       nowait(0|1), then for each pool: pool permits queue-limit
 -- Reply, one line: ok epoch more state ticket token last-token-before position time-µs      state: H(eld) W(aiting) P(arked)

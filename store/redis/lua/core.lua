@@ -110,14 +110,27 @@ local function parse_pools(text)
 end
 
 -- A claim's record: state token session pools ticket since head-start pid run name reason, separated by spaces. state: W(aiting),
--- P(arked), H(eld). since: when it was queued, or granted. reason: of a revocation, "" if there was none. An invalid record is
--- treated as missing.
+-- P(arked), H(eld). since: when it was queued, or granted. head-start: of a claim that was moved OWN+GIVEN@NUMBER: its own head
+-- start, what moves gave it besides (both µs), the number of the last move. reason: of a revocation, "" if there was none. An
+-- invalid record is treated as missing.
 local function parse_claim(text)
     local r = {}
     r.state, r.token, r.session, r.pools, r.ticket, r.since, r.head, r.pid, r.run, r.name, r.reason =
-        string.match(text, '^(%a) (%d+) (%S+) (%S+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+) ?(.*)$')
+        string.match(text, '^(%a) (%d+) (%S+) (%S+) (%d+) (%d+) (%d[%d+@]*) (%d+) (%S+) (%S+) ?(.*)$')
     r.list = parse_pools(r.pools)
     return r.list and r
+end
+
+-- Returns a head start as its three numbers; 0 for those that it lacks.
+local function parse_head(text)
+    local own, given, number = string.match(text, '^(%d+)%+(%d+)@(%d+)$')
+    return tonumber(own or text), tonumber(given or 0), tonumber(number or 0)
+end
+
+-- Returns a claim's place in all its queues: ticket minus head start (R2).
+local function score_of(r)
+    local own, given = parse_head(r.head)
+    return tonumber(r.ticket) - own - given
 end
 
 -- Return the keys of a session's claims, and of those that a sync under way has not listed yet.

@@ -37,9 +37,9 @@ local function hold(c, r)
     r.state = 'H'
 end
 
--- Puts a claim into its queues.
+-- Puts a claim into its queues; one that is there goes to its place.
 local function enqueue(c, r)
-    local score = fmt(tonumber(r.ticket) - tonumber(r.head))
+    local score = fmt(score_of(r))
     for i = 1, #r.list, 2 do
         local queue = at .. 'pool:' .. r.list[i] .. ':queue'
         call('ZADD', queue, score, c)

@@ -48,11 +48,11 @@ end
 -- d: {list = {pool, permits, ...}, pools = the same as text, queue_limits}
 local function request(c, details, ticket, nowait, d)
     local r, before = {token = '0', session = s, reason = '', list = d.list, pools = d.pools}, last
-    r.head, r.pid, r.run, r.name = string.match(details, '^(%d+) (%d+) (%S+) (%S+)$')
+    r.head, r.pid, r.run, r.name = string.match(details, '^(%S+) (%d+) (%S+) (%S+)$')
     observe_clock(tonumber(ticket))
     r.ticket, r.since = ticket ~= '0' and ticket or fmt(tick()), fmt(now())
 
-    if is_free(tonumber(r.ticket) - tonumber(r.head), d) and in_epoch() then -- first in all its queues
+    if is_free(score_of(r), d) and in_epoch() then -- first in all its queues
         r.token = ticket == '0' and r.ticket or fmt(tick())
         hold(c, r)
         write_claim(c, r)

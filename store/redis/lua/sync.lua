@@ -5,14 +5,15 @@
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
 -- ARGV  session connection epoch latest(as in hello) first(0|1) last(0|1), then for each claim:
---       claim kind token ticket head-start-µs since-µs pid run name pools("db:2,net:1")
+--       claim kind token ticket head-start(as in a record) since-µs pid run name pools("db:2,net:1")
 --       kind: H  held, with this token
 --             B  as H, and the host gives its turn back: outside a grace period that call has released a claim that is not there
 --             K  held beyond a lost lease: counted even above the limit, gets a new token
 --             W  waits, with this ticket
 --             A  was requested, and the reply never came
 -- Reply {'ok', epoch, more, grace, last-token, clock, claims, overcommitted}
---         claims: {claim, state(H W P, or '-': A or B, and not there), ticket, token, position, since-µs, reason-of-revocation} each
+--         claims: {claim, state(H W P, or '-': A or B, and not there), ticket, token, position, since-µs, reason-of-revocation,
+--           head-start('' : as reported; else there was a later move)} each
 --         overcommitted: {pool, used, limit} of pools in which restored claims exceed the limit
 --       {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  about 5 calls a claim
@@ -46,7 +47,7 @@ for i = FIRST_CLAIM, #ARGV, WORDS_A_CLAIM do
     local r = read_claim(c)
     local was, moved = r and r.state, false
     if not r and (kind == 'A' or kind == 'B' and not grace) then
-        claims[#claims + 1] = {c, '-', '0', '0', 0, '0', ''}
+        claims[#claims + 1] = {c, '-', '0', '0', 0, '0', '', ''}
     else
         if not r then
             r = {token = token, session = s, pools = pools, ticket = ticket, head = head,
@@ -58,6 +59,10 @@ for i = FIRST_CLAIM, #ARGV, WORDS_A_CLAIM do
             move_turn(c, r.session, s)
             r.session, moved = s, true
         end
+        local _, _, told = parse_head(head)
+        local _, _, known = parse_head(r.head)
+        if told > known then r.head = head end -- Redis has lost that move
+        observe_clock(told)
         observe_clock(tonumber(token))
         observe_clock(tonumber(ticket))
         if kind ~= 'W' and kind ~= 'A' then
@@ -73,7 +78,7 @@ for i = FIRST_CLAIM, #ARGV, WORDS_A_CLAIM do
                 hold(c, r)
                 for p = 1, #r.list, 2 do restored[r.list[p]] = true end
             end
-        elseif not was then
+        elseif not was or was == 'W' and told > known and r.reason == '' then
             enqueue(c, r)
         elseif is_doubtful(r) then
             dequeue(c, r)
@@ -87,7 +92,8 @@ for i = FIRST_CLAIM, #ARGV, WORDS_A_CLAIM do
         if call('SMOVE', unsynced, own_claims, c) == 0 and call('SADD', own_claims, c) == 1 and was and not moved then
             call('HSET', meta, 'broken', '1') -- the set of this session's claims was deleted: see verify.lua
         end
-        claims[#claims + 1] = {c, r.state, r.ticket, r.token, position_of(c, r), r.since, r.reason}
+        claims[#claims + 1] = {c, r.state, r.ticket, r.token, position_of(c, r), r.since, r.reason,
+            known > told and r.head or ''}
     end
 end
 call('HSET', meta, 'c:' .. s, connection .. ' ' .. last)

@@ -5,7 +5,7 @@
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
 -- ARGV  session connection epoch claim
---       details  "head-start-µs pid run name", as in its record
+--       details  "head-start pid run name", as in its record
 --       due      in seconds since 1970; 0: `berth start`, which has no turn, and begins by overlap alone
 --       overlap  skip | queue | allow
 --       then for each pool, the job's own one first: pool permits queue-limit

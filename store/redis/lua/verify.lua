@@ -24,7 +24,7 @@ local declared, incomplete, heads, queued = ',' .. string.match(own or '', '(%S*
 for i = FIRST_CLAIM, #ARGV do
     local c = ARGV[i]
     local state, owner, pools, reason = string.match(call('HGET', at .. 'claims', c) or '',
-        '^(%a) %d+ (%S+) (%S+) %d+ %d+ %d+ %d+ %S+ %S+ ?(.*)$')
+        '^(%a) %d+ (%S+) (%S+) %d+ %d+ %S+ %d+ %S+ %S+ ?(.*)$')
     if not state then
         incomplete = true
         broken = broken or call('SISMEMBER', at .. 'session:' .. s .. ':claims', c) == 1

@@ -3,11 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/redis/operator/move.h"
 #include "store/redis/store-redis.h"
 
 #define TRIES_MAX 5 /* of an override that others change at the same time */
 
-enum admin_kind { ADMIN_OVERRIDE, ADMIN_REVOKE, ADMIN_GRACE };
+enum admin_kind { ADMIN_OVERRIDE, ADMIN_REVOKE, ADMIN_MOVE, ADMIN_GRACE };
 
 struct admin {
     struct store_redis *store;
@@ -23,6 +24,7 @@ struct admin {
     const char *verb;
     uint32_t limit;
     usec_t for_usec;
+    struct store_move *move; /* the caller's */
 };
 
 static void admin_answer(struct admin *admin, int result) {
@@ -58,6 +60,16 @@ static void admin_on_reply(const struct redisReply *reply, void *userdata) {
     if (!call_handle_common_reply(
             store, reply, PHASE_LIVE)) /* answered by a failing link, or sent again once it is live */
         return;
+    if (admin->kind == ADMIN_MOVE) {
+        int r = move_reply_parse(reply, admin->move);
+
+        admin_answer(admin, r == -EBADMSG ? -EREMOTEIO : r);
+        if (r == -EBADMSG)
+            call_bad_reply(store, "move");
+        else
+            heartbeat_send(store);
+        return;
+    }
     if (reply_is(reply_at(reply, 0), "conflict")) {
         handle_conflict(admin, reply);
     } else if (reply_is(reply_at(reply, 0), "unknown")) {
@@ -90,6 +102,11 @@ static void admin_send(struct admin *admin) {
         command_add(&command, admin->claim);
         command_add(&command, admin->reason);
         break;
+    case ADMIN_MOVE:
+        call_begin(store, &command, REDIS_SCRIPT_MOVE);
+        command_add(&command, store->epoch.id);
+        move_add(&command, admin->move);
+        break;
     case ADMIN_GRACE: /* a heartbeat that claims to know the epoch for a whole lease */
         admin->is_sent = true;
         heartbeat_send(store);
@@ -119,7 +136,9 @@ void admin_leave_grace(struct store_redis *store) {
 
 void admin_send_pending(struct store_redis *store) {
     list_foreach_safe(admin, &store->admins, struct admin, link)
-        if (!admin->is_sent)
+        if (!admin->is_sent && admin->kind == ADMIN_MOVE && admin->may_have_run)
+            admin_answer(admin, -EREMOTEIO); /* twice, it might move twice as far */
+        else if (!admin->is_sent)
             admin_send(admin);
 }
 
@@ -141,7 +160,7 @@ void admin_fail(struct store_redis *store) {
         list_append(&all, &each->link);
     }
     while ((admin = list_first(&all, struct admin, link)))
-        admin_answer(admin, -ENOTCONN);
+        admin_answer(admin, admin->kind == ADMIN_MOVE && admin->may_have_run ? -EREMOTEIO : -ENOTCONN);
 }
 
 static struct admin *admin_new(struct store_redis *store, enum admin_kind kind, const char *reason,
@@ -200,6 +219,15 @@ int admin_revoke(struct store *base, const char *claim, const char *reason, stor
     if (!admin)
         return -ENOMEM;
     (void) snprintf(admin->claim, sizeof(admin->claim), "%s", claim);
+    return admin_start(admin);
+}
+
+int admin_move(struct store *base, struct store_move *move, store_reply_fn fn, void *userdata) {
+    struct admin *admin = admin_new(store_redis_of(base), ADMIN_MOVE, NULL, fn, userdata);
+
+    if (!admin)
+        return -ENOMEM;
+    admin->move = move;
     return admin_start(admin);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Administrators' calls: override, revoke, end of grace. Each is answered once, with -ENOTCONN if Redis is
+/* Administrators' calls: override, revoke, move, end of grace. Each is answered once, with -ENOTCONN if Redis is
  * away. */
 
 #include "store/store.h"
@@ -14,6 +14,7 @@ int admin_override(struct store *base, const struct store_override *override, st
                    void *userdata);
 int admin_revoke(struct store *base, const char *claim, const char *reason, store_reply_fn fn,
                  void *userdata);
+int admin_move(struct store *base, struct store_move *move, store_reply_fn fn, void *userdata);
 int admin_end_grace(struct store *base, store_reply_fn fn, void *userdata);
 
 /* Sends what waited for a live link. */

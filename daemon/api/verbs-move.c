@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Move: answered when Redis, or the store of this host, has moved the claim. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/api/verbs-internal.h"
+
+struct mover { /* one such call */
+    struct manager *manager;
+    struct control_call *call; /* NULL: the client has gone; the move is made nevertheless */
+    struct store_move move;
+};
+
+static void mover_on_gone(_unused_ struct control_call *call, void *userdata) {
+    struct mover *mover = userdata;
+
+    mover->call = NULL;
+}
+
+static json_t *pack(const struct store_move *move) {
+    json_t *places = json_array(), *passed = json_array();
+
+    for (size_t i = 0; i < move->n_places; i++)
+        (void) json_array_append_new(places, json_pack("{s:s, s:i, s:i}", "pool", move->places[i].pool, "place", (int) move->places[i].place,
+                                                       "passed", (int) move->places[i].passed));
+    for (size_t i = 0; i < move->n_passed; i++)
+        (void) json_array_append_new(passed, json_pack("{s:s, s:s}", "host", move->passed[i].host, "name", move->passed[i].name));
+    return json_pack("{s:i, s:s, s:s, s:s, s:b, s:I, s:b, s:b, s:o, s:o}", "schema", 1, "claim", move->claim, "host", move->host, "name",
+                     move->name, "moved", move->number > 0, "head_start_ms", (json_int_t) (move->head_start_usec / USEC_PER_MSEC), "granted",
+                     move->is_held, "parked", move->is_parked, "places", places, "passed", passed);
+}
+
+static int answer_text(struct control_call *call, const char *error, const char *text) {
+    return control_call_error(call, error, json_pack("{s:s}", "text", text));
+}
+
+static int answer_away(struct mover *mover) {
+    const struct store *s = manager_cluster_store(mover->manager);
+    char text[512];
+
+    if (s && s->away_why[0])
+        (void) snprintf(text, sizeof(text), "Redis is away (%s): nothing was moved", s->away_why);
+    else
+        (void) snprintf(text, sizeof(text), "berthd is connecting to Redis: nothing was moved; try again");
+    return answer_text(mover->call, "io.berth.Away", text);
+}
+
+static int answer(struct mover *mover, int r) {
+    struct control_call *call = mover->call;
+
+    switch (r) {
+    case 0:
+        return control_call_answer(call, pack(&mover->move));
+    case STORE_E_UNKNOWN:
+        return control_call_error(call, "io.berth.NoSuchClaim", json_pack("{s:s}", "name", mover->move.about));
+    case STORE_E_HELD:
+        return verbs_bad_request(call, "%.8s holds its permits already: there is nothing to wait for", mover->move.about);
+    case STORE_E_APART:
+        return verbs_bad_request(call, "%.8s and %.8s stand in no queue together", mover->move.claim, mover->move.before);
+    case -EAGAIN:
+        return answer_text(call, "io.berth.Away", "Redis is in a grace period, not all hosts have reported their claims: nothing was moved");
+    case -EREMOTEIO:
+        return answer_text(call, "io.berth.Away", "Redis did not answer, and may have moved it: `berth explain` shows its place");
+    case -ENOTCONN:
+    case -ETIMEDOUT:
+        return answer_away(mover);
+    default:
+        return answer_text(call, "io.berth.Internal", strerror(r < 0 ? -r : EPROTO));
+    }
+}
+
+static void mover_on_reply(int r, void *userdata) {
+    struct mover *mover = userdata;
+
+    if (mover->call)
+        (void) answer(mover, r);
+    free(mover);
+}
+
+static int check_id(struct control_call *call, const char *id) {
+    if (id_is_valid(id))
+        return 0;
+    (void) verbs_bad_request(call, "the id of a run has 32 digits, as `berth pools POOL` shows them");
+    return VERBS_ANSWERED;
+}
+
+/* 0 or VERBS_ANSWERED. */
+static int read_kind(struct control_call *call, const char *kind, bool has_by, struct store_move *move) {
+    if (strcmp(kind, "first") == 0 && !has_by && !move->before[0])
+        move->kind = STORE_MOVE_FIRST;
+    else if (strcmp(kind, "before") == 0 && !has_by && move->before[0])
+        move->kind = STORE_MOVE_BEFORE;
+    else if (strcmp(kind, "by") == 0 && has_by && !move->before[0])
+        move->kind = STORE_MOVE_BY;
+    else {
+        (void) verbs_bad_request(call, "kind is first, before (with before) or by (with by_ms)");
+        return VERBS_ANSWERED;
+    }
+    return 0;
+}
+
+int verbs_move(struct control_call *call, json_t *params, void *userdata) {
+    const char *claim = NULL, *kind = NULL, *before = NULL, *reason = NULL;
+    json_int_t by_ms = 0;
+    struct mover *mover;
+    const struct param table[] = {
+        {"claim", PARAM_STRING, true, &claim, 0, 0},
+        {"kind", PARAM_STRING, true, &kind, 0, 0},
+        {"before", PARAM_STRING, false, &before, 0, 0},
+        {"by_ms", PARAM_INT, false, &by_ms, -VERBS_MSEC_MAX, VERBS_MSEC_MAX},
+        {"reason", PARAM_STRING, false, &reason, 0, 0},
+    };
+    int k = params_read(call, params, table, ELEMENTSOF(table));
+
+    if (k != 0)
+        return k;
+    if (check_id(call, claim) != 0 || (before && check_id(call, before) != 0) || params_check_reason(call, reason) != 0)
+        return 0;
+    mover = calloc(1, sizeof(*mover));
+    if (!mover)
+        return -ENOMEM;
+    mover->manager = userdata;
+    mover->call = call;
+    mover->move.by_usec = by_ms * (int64_t) USEC_PER_MSEC;
+    (void) snprintf(mover->move.claim, sizeof(mover->move.claim), "%s", claim);
+    (void) snprintf(mover->move.about, sizeof(mover->move.about), "%s", claim);
+    (void) snprintf(mover->move.before, sizeof(mover->move.before), "%s", before ? before : "");
+    if (read_kind(call, kind, json_is_integer(json_object_get(params, "by_ms")), &mover->move) != 0) {
+        free(mover);
+        return 0;
+    }
+    k = manager_move(userdata, &mover->move,
+                     &(struct manager_asker) {control_call_peer(call)->uid, verbs_on_behalf(params), reason}, mover_on_reply, mover);
+    if (k == 0) {
+        control_call_keep(call, mover_on_gone, mover);
+        return 0;
+    }
+    if (k == MANAGER_E_UNKNOWN)
+        k = control_call_error(call, "io.berth.NoSuchClaim", json_pack("{s:s}", "name", claim));
+    else
+        k = verbs_refused(call, k);
+    free(mover);
+    return k;
+}

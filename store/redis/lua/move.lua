@@ -1,0 +1,142 @@
+#!lua flags=allow-oom
+-- SPDX-License-Identifier: MIT
+-- move: changes the head start of a waiting or parked claim, so that it goes to another place in all its queues (R2). A move to a
+-- place that the claim has changes nothing and has no number. The push has a number of the clock and names its predecessor, as that
+-- of a grant does. A sync reports the last move of each claim, in both directions.
+--
+-- KEYS  berth:{ns}:meta berth:{ns}:none
+-- ARGV  session connection epoch claim kind value
+--       first -       before all others of its queues
+--       before CLAIM  right before this one, in the queues that both stand in
+--       by µs         so much more; what is negative takes moves back, down to its own head start
+-- Reply {'ok', epoch, more, number(0: nothing was to do), state-now(H W P), ticket, head-start-µs, host, name,
+--         pools("db:2,net:1"), places, passed}   before anything was granted
+--         places: {pool, place, claims that it passed there} each; none if it is parked
+--         passed: {host, name} of some of those, in the queue in which there are most
+--       {'unknown', epoch, claim}: it does not wait, and holds nothing;  {'held', epoch, claim}: it holds its permits
+--       {'apart', epoch}: the two stand in no queue together;  {'grace', epoch}: not all hosts have reported
+--       {'epoch', epoch}, {'gone'}, {'stale'} as in claim
+-- Cost  about 20 calls, and 8 a pool
+local call, meta = redis.call, KEYS[1]
+local at = string.sub(meta, 1, -5)
+local s, own_connection, own_epoch, c, kind, value = unpack(ARGV)
+local MSEC, GIVEN_MAX, NAMES = 1000, 315360000000000, 4
+local SPARE = 1000000 -- µs between a claim and one that goes right before it, so that later ones find room between the two
+--#include core
+--#include queue
+if epoch ~= own_epoch then return {'epoch', epoch or ''} end
+local current = string.match(call('HGET', meta, 'c:' .. s) or '', '^%d+')
+if not current then return {'gone'} end
+if current ~= own_connection then return {'stale'} end
+if grace then return {'grace', epoch} end
+
+-- Returns the record of a claim that waits or is parked, else nil and what to answer.
+local function read_waiting(id)
+    local r = read_claim(id)
+    if not r or r.reason ~= '' or not call('HGET', meta, 'c:' .. r.session) then return nil, {'unknown', epoch, id} end
+    if r.state == 'H' then return nil, {'held', epoch, id} end
+    return r
+end
+
+local r, failure = read_waiting(c)
+if not r then return failure end
+local own, given, _ = parse_head(r.head)
+local queues, bound, lower = {}, nil, nil -- its new score is below bound, and above lower if there is room
+for i = 1, #r.list, 2 do queues[#queues + 1] = at .. 'pool:' .. r.list[i] .. ':queue' end
+
+if kind == 'first' then
+    for _, queue in ipairs(queues) do
+        local first = call('ZRANGE', queue, '0', '0', 'WITHSCORES')
+        if first[1] and first[1] ~= c then bound = math.min(bound or math.huge, tonumber(first[2])) end
+    end
+elseif kind == 'before' then
+    local other, why = read_waiting(value)
+    if not other then return why end
+    local is_common, wanted = {}, false
+    for i = 1, #other.list, 2 do is_common[at .. 'pool:' .. other.list[i] .. ':queue'] = true end
+    for _, queue in ipairs(queues) do
+        local rank = is_common[queue] and call('ZRANK', queue, value)
+        wanted = wanted or is_common[queue]
+        for _, k in ipairs(rank and {rank - 1, rank - 2} or {}) do -- the claim itself may be one of the two before it
+            local near = k >= 0 and call('ZRANGE', queue, k, k, 'WITHSCORES') or {}
+            if near[1] and near[1] ~= c then
+                lower = math.max(lower or -math.huge, tonumber(near[2]))
+                break
+            end
+        end
+    end
+    if not wanted or c == value then return {'apart', epoch} end
+    bound = score_of(other)
+end
+
+-- Whole milliseconds, which the events of a run can tell.
+local function rounded(usec)
+    return math.ceil(usec / MSEC) * MSEC
+end
+
+local base, want = tonumber(r.ticket) - own, given
+if kind == 'by' then
+    want = rounded(math.min(math.max(given + tonumber(value), 0), GIVEN_MAX))
+elseif bound and base - given >= bound then
+    want = rounded(base - bound + 1)
+    local room = kind == 'before' and math.min((bound - (lower or -math.huge)) / 2, SPARE) or 0
+    local middle = rounded(base - bound + room)
+    if room > 0 and base - middle > (lower or -math.huge) and base - middle < bound then want = middle end
+end
+
+-- Two claims of one score would stand in the order of their ids.
+local function is_taken(score)
+    for _, queue in ipairs(queues) do
+        if call('ZCOUNT', queue, score, score) > 0 then return true end
+    end
+    return false
+end
+
+local number, places, passed = '0', {}, {}
+local session_record = call('HGET', at .. 'sessions', r.session) or ''
+local function finish(state)
+    return {'ok', epoch or '', more, number, state, r.ticket, fmt(own + given), string.match(session_record, '^%S+') or '', r.name,
+        r.pools, places, passed}
+end
+
+local before = {}
+for i, queue in ipairs(queues) do
+    before[i] = r.state == 'W' and call('ZRANK', queue, c)
+    if before[i] and want == given then places[#places + 1] = {r.list[2 * i - 1], before[i] + 1, 0} end
+end
+if want == given then return finish(r.state) end
+for _ = 1, 16 do
+    if not is_taken(fmt(base - want)) then break end
+    want = want + MSEC
+end
+local connection, last = string.match(call('HGET', meta, 'c:' .. r.session), '^(%d+) (%d+)$')
+number, given = fmt(tick()), want
+r.head = fmt(own) .. '+' .. fmt(given) .. '@' .. number
+if r.state == 'W' then
+    enqueue(c, r)
+    for i = 1, #r.list, 2 do touch(r.list[i]) end
+end
+write_claim(c, r)
+call('HSET', meta, 'c:' .. r.session, connection .. ' ' .. number)
+push(r.session, 'moved', epoch, last, number, c, fmt(given))
+
+local most = 0
+for i, queue in ipairs(queues) do
+    local rank = before[i] and call('ZRANK', queue, c)
+    if rank then
+        places[#places + 1] = {r.list[2 * i - 1], rank + 1, math.max(before[i] - rank, 0)}
+        if before[i] - rank > most then
+            most = before[i] - rank
+            passed = call('ZRANGE', queue, rank + 1, rank + math.min(most, NAMES))
+        end
+    end
+end
+for i, id in ipairs(passed) do
+    local other = read_claim(id)
+    local record = other and call('HGET', at .. 'sessions', other.session) or ''
+    passed[i] = {string.match(record, '^%S+') or '', other and other.name or ''}
+end
+settle()
+save_clock()
+local now_there = read_claim(c)
+return finish(now_there and now_there.state or r.state)
