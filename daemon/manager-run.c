@@ -330,8 +330,8 @@ void manager_run_end(struct run *r, enum run_result result) {
         state_remove_run(&m->state, r);
     adhoc_release_hold(r); /* first: with its record the next berthd would report the permits as held */
     release(m->cluster_store, &r->cluster_claim);
-    if (r->granted && m->cluster_store)
-        store_send(m->cluster_store); /* somebody may wait for them: before a client is answered */
+    if (r->adhoc.end_reported && m->cluster_store)
+        store_send(m->cluster_store); /* somebody may wait for them: before the client is answered */
     release(m->host_store, &r->host_claim);
     FAILPOINT("run-ended");
     tally_finish(&m->tally, r);

@@ -4,10 +4,14 @@
  * BERTH_TEST_RUNS=2000 sets how many; `.ci/run full` tries 2000. */
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include "base/process/process-tree.h"
+#include "daemon/near.h"
 #include "tests/harness/host.h"
 #include "tests/harness/test.h"
 
@@ -117,8 +121,55 @@ static void many_runs(void) {
         printf("%u runs: %llu us of processor time each\n", n, (unsigned long long) ((cpu_of_children() - before) / n));
 }
 
+#define WAITING_PART 4 /* a waiting `berth run` costs as much as several guards: so many times fewer of them */
+
+/* All at once: for each child alone /proc would be read once more. */
+static size_t count_ready(struct child *const *children, size_t n) {
+    pid_t *pids = calloc(2 * n, sizeof(*pids));
+    int all = process_tree_list(getpid(), pids, 2 * n);
+    size_t ready = 0;
+
+    for (int i = 0; pids && i < all && i < (int) (2 * n); i++) {
+        pid_t parent = child_parent(pids[i]);
+
+        for (size_t k = 0; k < n; k++)
+            ready += parent == children[k]->pid;
+    }
+    free(pids);
+    return ready;
+}
+
+/* Children of those near the head alone are forked ahead, and each grant brings up the next one. */
+static void many_wait(void) {
+    unsigned n = runs_wanted() / WAITING_PART;
+    struct child **children = calloc(n, sizeof(*children)), *holder;
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+
+    cluster_up_without_redis();
+    ant = host_add_alone("ant", "pool \"own\" { limit = 1 scope = \"host\" }\n");
+    host_start(ant);
+    holder = berth_start(ant, "run -p own --name holder -- sleep 1000");
+    host_await(ant, "started", "job=holder");
+    for (unsigned i = 0; i < n; i++)
+        children[i] = berth_start(ant, "run -p own --name waiter -- true");
+    host_await_count(ant, n, "queued", "job=waiter");
+    while (count_ready(children, n) < NEAR_POOL_MAX && clock_boottime() < until)
+        child_turn(clock_boottime() + USEC_PER_MSEC);
+    TEST_INT(count_ready(children, n), NEAR_POOL_MAX);
+    for (unsigned i = 0; i < n; i++)
+        CU_ASSERT(IS_SANITIZED || private_kib(children[i]->pid) <= PRIVATE_KIB_MAX);
+    child_kill(holder, SIGTERM);
+    TEST_INT(berth_end(holder), 143);
+    for (unsigned i = 0; i < n; i++)
+        TEST_INT(berth_end(children[i]), 0);
+    host_await_pool(ant, "own", "used", 0);
+    cluster_down();
+    free(children);
+}
+
 static CU_TestInfo tests[] = {
     {"many runs", many_runs},
+    {"many wait", many_wait},
     CU_TEST_INFO_NULL,
 };
 
