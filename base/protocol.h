@@ -9,6 +9,9 @@
 #define PROTOCOL_HELLO "hello"   /* version                                       → hello, guard..., report..., recovered */
 #define PROTOCOL_START "start"   /* run job hash token ticket pools namespace host queued queued-boot [deadline] [facts, below]
                                     → starting | exists | refused; idempotent by run */
+#define PROTOCOL_PREPARE "prepare" /* the fields of `start` but token, ticket and deadline: the run waits near the head of its
+                                      queues. Fork its guard, and its command up to the gate before exec
+                                      → prepared | refused */
 #define PROTOCOL_KILL "kill"     /* run [token]: kill all processes left of it   → in time, a report; of a run that is not
                                     known: lost=1, and that token as `killed` */
 #define PROTOCOL_FORGET "forget" /* run: its report was recorded, remove the file; no reply */
@@ -18,6 +21,7 @@
 #define PROTOCOL_GUARD "guard"       /* run: a guard is there, listening on runs/RUN.sock */
 #define PROTOCOL_RECOVERED "recovered" /* all guards and reports that existed at hello were sent */
 #define PROTOCOL_STARTING "starting" /* run: its guard is listening */
+#define PROTOCOL_PREPARED "prepared" /* run: its guard is listening, and begins nothing without `grant` */
 #define PROTOCOL_EXISTS "exists"     /* run: it was started before; its socket or report is there */
 #define PROTOCOL_REFUSED                                                                                    \
     "refused" /* run reason(config-differs|unknown-job|parameters|resources|late|bad-request) text: it was  \
@@ -25,7 +29,7 @@
 #define PROTOCOL_REPORT "report"     /* at any time, and after hello; fields below */
 
 /* guard → berthd. Each connection begins with `state`; then what changes. */
-#define PROTOCOL_STATE "state"     /* run job hash token ticket pools queued queued-boot phase(starting|running|stopping|done)
+#define PROTOCOL_STATE "state"     /* run job hash token ticket pools queued queued-boot phase(prepared|starting|running|stopping|done)
                                       on-lease-lost(stop|continue) stop-timeout guard [deadline] [pid started] [reason];
                                       guard: the guard's own pid */
 #define PROTOCOL_STARTED "started" /* run pid started (boottime): exec succeeded */
@@ -33,7 +37,8 @@
 #define PROTOCOL_ACK "ack"         /* deadline: this deadline is in force */
 /*      PROTOCOL_REPORT               fields below; the guard waits for `done` */
 
-/* berthd → guard */
+/* berthd → guard. A guard that is prepared ends when this connection does, or when it waited for a while. */
+#define PROTOCOL_GRANT "grant"       /* token ticket [deadline]: to a guard that is prepared, once: begin the command → started */
 #define PROTOCOL_DEADLINE "deadline" /* [deadline]: replaces the deadline, also by an earlier one; missing: none → ack */
 #define PROTOCOL_STOP "stop"         /* reason(stopped|revoked|lease-lost|timeout|shutdown): stop the run within its stop-timeout */
 #define PROTOCOL_DONE "done"         /* the report was recorded: remove the socket and end */

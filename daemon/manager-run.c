@@ -172,6 +172,7 @@ static void run_on_waiting(struct claim *c, _unused_ void *userdata) {
         run_log(r, &e, "%s waits for its permits", r->name);
     r->queued_logged = true;
     run_changed(r);
+    executor_prepare(manager_of(r)->executor);
 }
 
 /* on-lease-lost = "continue": after a lost lease the permits are held again with a new token, beyond the

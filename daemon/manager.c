@@ -94,7 +94,11 @@ static int make_adhoc(struct manager *m, struct journal *journal) {
 }
 
 static void manager_on_run_change(struct run_table *table) {
-    manager_service_changed(list_entry(table, struct manager, runs));
+    struct manager *m = list_entry(table, struct manager, runs);
+
+    manager_service_changed(m);
+    if (m->executor)
+        executor_prepare(m->executor);
 }
 
 int manager_new(struct manager **ret, sd_event *event, struct journal *journal, struct settings *settings,

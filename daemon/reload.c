@@ -45,6 +45,7 @@ static void use_settings(struct manager *m, struct settings *settings) {
     bool is_declared;
 
     m->settings = settings;
+    executor_withdraw_prepared(m->executor);
     (void) scheduler_update(m->scheduler, settings, manager_now()); /* the new limits apply even if a job is not known */
     is_declared = manager_declare(m, m->host_store) == 0;
     if (m->cluster_store && manager_declare(m, m->cluster_store) < 0)

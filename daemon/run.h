@@ -106,6 +106,7 @@ struct job_run {                    /* a run of a job, executed by berth-runner 
     char next_run[ID_TEXT_SIZE];    /* over: the run of the next attempt; "": none */
     usec_t due_realtime;            /* of a due time, splay included; 0: none, or not known any more */
     bool queued_by_overlap;         /* pending: begins after the job's other runs */
+    bool was_prepared;              /* the runner was asked to prepare it */
     bool start_sent;                /* `start` went to the runner; a guard may exist */
     bool guard_wanted;              /* the guard lives and could not be connected to; the connection is retried */
     usec_t start_due;               /* boottime: without a known guard nothing of the run can be alive then; 0: no such time */

@@ -9,8 +9,13 @@
 struct exec_context {
     struct exec_plan *plan;
     struct environment environment; /* of the command */
+    const char **stage;             /* of a failure, of the step that is under way */
     int journal_fd;  /* the stream to the journal; -1: none */
 };
+
+/* runner/exec-plan.c: user, groups and what depends on them. EPERM "user": a user or group is configured and this process may not become
+ * it; ESRCH "user" or "group": there is no such one; EACCES "user": it is uid 0, and not called root; EINVAL: its uid is invalid. */
+int exec_look_up(struct exec_context *context);
 
 /* runner/exec-rlimits.c. Raising limits and lowering nice and the OOM score needs privileges. */
 int exec_set_rlimits(struct exec_context *context); /* but those of exec_set_late_rlimits() */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runner/exec.h"
+#include "runner/exec-internal.h"
 
 #define PATH_DEFAULT "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define LANG_DEFAULT "C.UTF-8"
@@ -122,25 +122,21 @@ static int plan_ids(struct exec_plan *plan, struct passwd **ret_user, const char
     return find_groups(plan, *ret_user ? (*ret_user)->pw_name : "root");
 }
 
-int exec_plan_init(struct exec_plan *plan, const struct job_settings *job, const struct guard_file *record, const char *runs,
-                   const char **ret_stage) {
+void exec_plan_init(struct exec_plan *plan, const struct job_settings *job, const struct guard_file *record, const char *runs) {
+    *plan = (struct exec_plan) {.job = job, .record = record, .runs = runs, .parent = getpid()};
+}
+
+int exec_look_up(struct exec_context *context) {
+    struct exec_plan *plan = context->plan;
     struct passwd *user = NULL;
     int r;
 
-    *plan = (struct exec_plan) {.job = job, .record = record, .runs = runs, .parent = getpid()};
-    r = plan_ids(plan, &user, ret_stage);
+    if (plan->is_looked_up)
+        return 0;
+    r = plan_ids(plan, &user, context->stage);
     if (r > 0)
-        return r;
-    *ret_stage = "environment";
+        return -r;
+    *context->stage = "environment";
     plan->home = strdup(user ? user->pw_dir : "/");
-    if (!plan->home)
-        return ENOMEM;
-    return environment_init(&plan->environment, user);
-}
-
-void exec_plan_done(struct exec_plan *plan) {
-    environment_done(&plan->environment);
-    free(plan->groups);
-    free(plan->home);
-    *plan = (struct exec_plan) {0};
+    return plan->home ? -environment_init(&plan->environment, user) : -ENOMEM;
 }

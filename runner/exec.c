@@ -68,6 +68,11 @@ static int exec_guard(struct exec_context *context) {
     return -supervise_child_die_with_parent(context->plan->parent);
 }
 
+/* All that follows is done after the grant, as fresh as if the run had not waited. */
+static int exec_gate(struct exec_context *context) {
+    return -gate_wait(context->plan->gate);
+}
+
 static int exec_input(struct exec_context *context) {
     const char *path = context->plan->job->input.file;
     int fd = path && *path ? exec_open_file(path, O_RDONLY) : exec_open("/dev/null", O_RDONLY);
@@ -145,6 +150,9 @@ static const struct {
     int (*run)(struct exec_context *context);
 } steps[] = {
     {"session", exec_session},
+    {"guard", exec_guard}, /* as long as it waits */
+    {"gate", exec_gate},
+    {"user", exec_look_up},
     {"credentials", exec_credentials}, /* these two as root, who alone may read their files, and before the limits of the job */
     {"environment", exec_environment},
     {"limits", exec_set_rlimits},
@@ -157,7 +165,7 @@ static const struct {
     {"capabilities", exec_drop_capabilities},
     {"user", exec_verify_ids},
     {"keyring", exec_user_keyring}, /* one that belongs to the job's user */
-    {"guard", exec_guard},          /* not before: setresuid() clears it (prctl(2)) */
+    {"guard", exec_guard},          /* again: setresuid() clears it (prctl(2)) */
     {"input", exec_input},
     {"output", exec_output}, /* from here on a user could have prepared the files */
     {"directory", exec_directory},
@@ -179,7 +187,7 @@ int exec_explain(struct exec_context *context, int r, const char *format, ...) {
 }
 
 int exec_child(void *userdata, const char **ret_stage) {
-    struct exec_context context = {.plan = userdata, .journal_fd = -1};
+    struct exec_context context = {.plan = userdata, .journal_fd = -1, .stage = ret_stage};
     int r = 0;
 
     for (size_t i = 0; i < ELEMENTSOF(steps) && r == 0; i++) {

@@ -60,17 +60,27 @@ static int parse_guard(struct guard_file *r, const struct message *m) {
     return 0;
 }
 
+/* One that is prepared gets these with its grant. */
+static int parse_grant(struct guard_file *r, const struct message *m) {
+    int k = message_get_u64(m, "deadline", &r->deadline);
+
+    r->is_prepared = message_is(m, PROTOCOL_PREPARE) || (message_get(m, "prepared") && !message_get(m, "token"));
+    if (r->is_prepared)
+        return k == -ENODATA && !message_get(m, "token") && !message_get(m, "ticket") ? 0 : -EBADMSG;
+    if (k < 0 && k != -ENODATA)
+        return -EBADMSG;
+    return message_get_u64(m, "token", &r->token) < 0 || message_get_u64(m, "ticket", &r->ticket) < 0 ? -EBADMSG : 0;
+}
+
 int guard_file_parse(struct guard_file *ret, const struct message *m) {
     struct guard_file r = {.deadline = USEC_INFINITY};
-    int k = message_get_u64(m, "deadline", &r.deadline);
 
-    if (k < 0 && k != -ENODATA)
+    if (parse_grant(&r, m) < 0)
         return -EBADMSG;
     if (message_get_id(m, "run", r.run) < 0 || message_get_job(m, "job", r.job) < 0 ||
         message_get_name(m, "namespace", r.namespace) < 0 || message_get_name(m, "host", r.host) < 0)
         return -EBADMSG;
-    if (message_get_u64(m, "token", &r.token) < 0 || message_get_u64(m, "ticket", &r.ticket) < 0 ||
-        message_get_u64(m, "queued", &r.queued) < 0 || message_get_u64(m, "queued-boot", &r.queued_boottime) < 0)
+    if (message_get_u64(m, "queued", &r.queued) < 0 || message_get_u64(m, "queued-boot", &r.queued_boottime) < 0)
         return -EBADMSG;
     if (parse_hash(&r, m) < 0 || parse_pools(&r, m) < 0 || parse_cgroup(&r, m) < 0 ||
         parse_guard(&r, m) < 0 || facts_parse(&r.facts, m) < 0 || sets_parse(&r.sets, m) < 0)
@@ -82,8 +92,10 @@ int guard_file_parse(struct guard_file *ret, const struct message *m) {
 void guard_file_put(const struct guard_file *r, struct message_writer *w) {
     message_put(w, "run", r->run);
     message_put(w, "job", r->job);
-    message_put_u64(w, "token", r->token);
-    message_put_u64(w, "ticket", r->ticket);
+    if (!r->is_prepared) {
+        message_put_u64(w, "token", r->token);
+        message_put_u64(w, "ticket", r->ticket);
+    }
     message_put(w, "pools", r->pools);
     message_put_u64(w, "queued", r->queued);
     message_put_u64(w, "queued-boot", r->queued_boottime);
@@ -97,6 +109,8 @@ static void record_format(const struct guard_file *r, struct message_writer *w) 
     message_put(w, "hash", r->hash);
     message_put(w, "namespace", r->namespace);
     message_put(w, "host", r->host);
+    if (r->is_prepared)
+        message_put(w, "prepared", "1");
     if (r->deadline != USEC_INFINITY)
         message_put_u64(w, "deadline", r->deadline);
     if (r->cgroup[0])
@@ -140,6 +154,15 @@ int guard_file_add_guard(int fd, pid_t pid) {
     char text[32];
     int n = snprintf(text, sizeof(text), "guard=%d\n", (int) pid);
 
+    return file_write(fd, text, (size_t) n);
+}
+
+int guard_file_add_grant(int fd, const struct guard_file *r) {
+    char text[96];
+    int n = snprintf(text, sizeof(text), "token=%" PRIu64 "\nticket=%" PRIu64 "\n", r->token, r->ticket);
+
+    if (r->deadline != USEC_INFINITY)
+        n += snprintf(text + n, sizeof(text) - (size_t) n, "deadline=%" PRIu64 "\n", r->deadline);
     return file_write(fd, text, (size_t) n);
 }
 

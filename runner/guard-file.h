@@ -3,7 +3,8 @@
 
 /* The files of a run below the runs directory:
  *
- *   RUN.guard   the guard file: the start message, the cgroup and the guard's pid. Written before the guard is forked. The guard holds a
+ *   RUN.guard   the guard file: the start message, the cgroup and the guard's pid. Written before the guard is forked. A guard that was
+ *               prepared adds the grant before anything of its command runs. The guard holds a
  *               lock (flock(2)) on it while it lives, so a later runner needs no pid to know whether the guard lives.
  *   RUN.sock    the socket on which the guard listens
  *   RUN.report  the end of the run, until berthd has recorded it (runner/report.h)
@@ -35,10 +36,11 @@ struct guard_file {
     pid_t guard;                                 /* 0: not written yet */
     struct facts facts;
     struct sets sets;
+    bool is_prepared;                            /* not granted: nothing of it has run; no token, ticket and deadline yet */
     bool is_over;                                /* no process is left; the guard still reports the end */
 };
 
-/* Reads a PROTOCOL_START message or a guard file. 0 or -EBADMSG. */
+/* Reads a PROTOCOL_START or PROTOCOL_PREPARE message, or a guard file. 0 or -EBADMSG. */
 int guard_file_parse(struct guard_file *ret, const struct message *m);
 /* Adds the fields that state, report and guard file have in common: run job token ticket pools
  * queued queued-boot, the facts and what was set. */
@@ -51,6 +53,8 @@ const char *guard_file_path(char *buffer, const char *directory, const char *run
 int guard_file_create(const struct guard_file *r, const char *directory);
 /* Adds the guard's pid. 0 or a negative errno. */
 int guard_file_add_guard(int fd, pid_t pid);
+/* Adds token, ticket and deadline of one that was prepared. 0 or a negative errno. */
+int guard_file_add_grant(int fd, const struct guard_file *r);
 /* Adds that no process of the run is left. 0 or a negative errno. */
 int guard_file_add_over(int fd);
 /* 0; -ENOENT: there is no file; -EBADMSG: it is not a guard file; another negative errno. */

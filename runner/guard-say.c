@@ -7,7 +7,7 @@
 #include "base/protocol.h"
 #include "runner/guard-internal.h"
 
-static const char *const phase_names[] = {"starting", "running", "stopping", "done"};
+static const char *const phase_names[] = {"prepared", "starting", "running", "stopping", "done"};
 
 /* What has descriptors attached that could sleep when they are closed stays open until this process ends, which does not wait for them. */
 void guard_give_up(int fd) {
@@ -23,6 +23,8 @@ void guard_hang_up(struct guard *g) {
 
 void guard_drop_berthd(struct guard *g) {
     guard_hang_up(g);
+    if (g->phase == PHASE_PREPARED)
+        guard_withdraw(g);
     if (g->phase == PHASE_DONE)
         guard_leave_report(g);
 }

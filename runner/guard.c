@@ -30,20 +30,16 @@
 #define REPORT_RETRY USEC_PER_SEC /* a report that could not be written (disk full) is tried again; berthd may come, too */
 #define DEADLINE_PATIENCE (10 * USEC_PER_SEC) /* a guard that has no time to begin waits so long for a new deadline */
 
-enum { LISTEN_FD = 3, RECORD_FD };
-
 static int guard_on_berthd(sd_event_source *source, int fd, uint32_t revents, void *userdata);
-static void guard_fail(struct guard *g, int error, const char *stage);
-static void guard_begin(struct guard *g);
 
 /* --- the end --- */
 
 /* The command is not begun (yet), for lack of time. */
 static bool guard_is_waiting(const struct guard *g) {
-    return g->phase == PHASE_STARTING && !g->supervise;
+    return g->phase == PHASE_STARTING && (!g->supervise || supervise_is_prepared(g->supervise));
 }
 
-static _Noreturn void guard_end(struct guard *g) {
+_Noreturn void guard_end(struct guard *g) {
     FAILPOINT("guard-ending");
     guard_file_remove(g->start->directory, g->record.run);
     _exit(0);
@@ -52,6 +48,8 @@ static _Noreturn void guard_end(struct guard *g) {
 static void guard_on_again(void *userdata) {
     struct guard *g = userdata;
 
+    if (g->phase == PHASE_PREPARED)
+        guard_withdraw(g);
     if (guard_is_waiting(g))
         guard_fail(g, ETIME, "deadline"); /* nothing of it ran, and berthd is to know */
     else if (g->fd < 0)
@@ -70,14 +68,15 @@ void guard_leave_report(struct guard *g) {
  * soon as it has the report. If the record cannot be written, berth-runner refuses that run until this guard has ended. */
 static void guard_report(struct guard *g) {
     g->phase = PHASE_DONE;
-    (void) guard_file_add_over(RECORD_FD);
+    (void) guard_file_add_over(GUARD_RECORD_FD);
     if (g->fd >= 0)
         guard_say(g, &g->report);
     else
         guard_leave_report(g);
 }
 
-static void guard_fail(struct guard *g, int error, const char *stage) {
+void guard_fail(struct guard *g, int error, const char *stage) {
+    guard_take_down(g);
     report_begin(&g->report, &g->record, supervise_reason_name(g->reason));
     report_put_failure(&g->report, error, stage, "");
     guard_report(g);
@@ -120,12 +119,12 @@ static void guard_on_stopping(_unused_ struct supervise *s, enum supervise_reaso
     guard_say(g, &w);
 }
 
-static void guard_on_done(struct supervise *s, const struct supervise_result *result, void *userdata) {
+static void guard_on_done(_unused_ struct supervise *s, const struct supervise_result *result, void *userdata) {
     struct guard *g = userdata;
 
     guard_remove_credentials(g);
     if (g->phase == PHASE_STARTING && result->exec_errno == ETIME) { /* it took too long to get to its exec */
-        g->supervise = supervise_free(s);
+        guard_take_down(g);
         guard_begin(g);
         return;
     }
@@ -135,7 +134,7 @@ static void guard_on_done(struct supervise *s, const struct supervise_result *re
         report_put_failure(&g->report, result->exec_errno, result->stage, result->text);
     else
         report_put_result(&g->report, result);
-    g->supervise = supervise_free(s);
+    guard_take_down(g);
     guard_report(g);
 }
 
@@ -154,17 +153,16 @@ static void guard_take_deadline(struct guard *g, const struct message *m) {
     guard_say(g, &w);
     if (g->supervise)
         supervise_set_deadline(g->supervise, deadline);
-    else if (guard_is_waiting(g))
+    if (guard_is_waiting(g))
         guard_begin(g);
 }
 
 static void guard_take_stop(struct guard *g, enum supervise_reason reason) {
-    if (g->supervise)
-        supervise_stop(g->supervise, reason);
-    else if (guard_is_waiting(g)) {
+    if (guard_is_waiting(g)) {
         g->reason = reason;
         guard_fail(g, ECANCELED, "stop");
-    }
+    } else if (g->supervise)
+        supervise_stop(g->supervise, reason);
 }
 
 /* 0, or -EBADMSG: not a message to a guard. */
@@ -173,6 +171,8 @@ static int guard_take(struct guard *g, const struct message *m) {
     const char *name = message_get(m, "reason");
     uint64_t deadline;
 
+    if (message_is(m, PROTOCOL_GRANT) || g->phase == PHASE_PREPARED)
+        return guard_take_grant(g, m);
     if (message_is(m, PROTOCOL_DEADLINE) && message_get_u64(m, "deadline", &deadline) != -EBADMSG)
         guard_take_deadline(g, m);
     else if (message_is(m, PROTOCOL_STOP) && name && supervise_reason_parse(name, &reason) == 0 &&
@@ -225,15 +225,23 @@ static void guard_on_connection(int fd, void *userdata) {
 
 /* --- the start --- */
 
-/* 3: the socket, 4: the record; nothing else of the runner's. */
-static int guard_take_descriptors(int listen_fd, int record_fd) {
-    _cleanup_close_ int a = fcntl(listen_fd, F_DUPFD_CLOEXEC, RECORD_FD + 1), b = fcntl(record_fd, F_DUPFD_CLOEXEC, RECORD_FD + 1);
+/* Takes the socket, the record and the lifeline, if there is one; nothing else of the runner's stays open. */
+static int guard_take_descriptors(const struct guard_start *start) {
+    const int wanted[] = {start->listen_fd, start->record_fd, start->lifeline_fd};
+    int fds[ELEMENTSOF(wanted)], last = GUARD_RECORD_FD;
 
-    if (a < 0 || b < 0 || dup3(a, LISTEN_FD, O_CLOEXEC) < 0 || dup3(b, RECORD_FD, O_CLOEXEC) < 0 ||
-        close_range(RECORD_FD + 1, ~0U, 0) < 0)
-        return -errno;
-    a = b = -1;
-    return 0;
+    for (size_t i = 0; i < ELEMENTSOF(wanted); i++) {
+        fds[i] = wanted[i] < 0 ? -1 : fcntl(wanted[i], F_DUPFD_CLOEXEC, GUARD_LIFELINE_FD + 1);
+        if (wanted[i] >= 0 && fds[i] < 0)
+            return -errno;
+    }
+    for (size_t i = 0; i < ELEMENTSOF(wanted); i++)
+        if (fds[i] >= 0) {
+            last = GUARD_LISTEN_FD + (int) i;
+            if (dup3(fds[i], last, O_CLOEXEC) < 0)
+                return -errno;
+        }
+    return close_range((unsigned) last + 1, ~0U, 0) < 0 ? -errno : 0;
 }
 
 static int guard_supervise(struct guard *g, const char *cgroup, const char *text) {
@@ -252,38 +260,58 @@ static int guard_supervise(struct guard *g, const char *cgroup, const char *text
     return supervise_new(&g->supervise, g->event, &options, &handler);
 }
 
-/* Starts the command, or reports why it cannot. */
-static void guard_exec(struct guard *g) {
-    const char *stage = "cgroup", *cgroup;
-    struct exec_plan plan = {0};
-    int r = resource_control_begin(g->record.cgroup, g->start->job, &cgroup);
+int guard_set_up(struct guard *g, const char **ret_stage) {
+    const char *cgroup = NULL;
+    int r;
 
+    if (g->supervise)
+        return 0;
+    *ret_stage = "cgroup";
+    r = resource_control_begin(g->record.cgroup, g->start->job, &cgroup);
     FAILPOINT("guard-cgroup-made");
     if (r == 0) {
-        stage = "guard";
-        r = -guard_supervise(g, cgroup, plan.text);
+        *ret_stage = "guard";
+        r = -guard_supervise(g, cgroup, g->plan.text);
     }
-    if (r == 0)
-        r = exec_plan_init(&plan, g->start->job, &g->record, g->start->directory, &stage);
+    g->has_cgroup = cgroup;
     if (r == 0) {
-        plan.term = supervise_get_term(g->supervise);
+        exec_plan_init(&g->plan, g->start->job, &g->record, g->start->directory);
+        g->plan.term = supervise_get_term(g->supervise);
+        g->plan.gate = &g->gate;
+        g->gate = GATE_OPEN(.facts = &g->record.token, .size = sizeof(g->record.token));
+    } else if (cgroup)
+        (void) cgroup_remove(cgroup);
+    return r;
+}
+
+/* Nothing of the command runs, or will. */
+void guard_take_down(struct guard *g) {
+    if (!g->supervise)
+        return;
+    supervise_withdraw(g->supervise);
+    g->supervise = supervise_free(g->supervise);
+    if (g->has_cgroup)
+        (void) cgroup_remove(g->record.cgroup);
+    guard_remove_credentials(g);
+}
+
+/* Starts the command, or reports why it cannot. */
+static void guard_exec(struct guard *g) {
+    const char *stage = "";
+    int r = guard_set_up(g, &stage);
+
+    if (r == 0) {
         stage = "fork";
-        r = -supervise_start(g->supervise, exec_child, &plan);
+        r = -supervise_start(g->supervise, exec_child, &g->plan);
     }
     FAILPOINT("guard-command-forked");
-    exec_plan_done(&plan);
-    if (r == 0)
-        return;
-    g->supervise = supervise_free(g->supervise);
-    if (cgroup)
-        (void) cgroup_remove(cgroup);
-    guard_remove_credentials(g);
-    guard_fail(g, r, stage);
+    if (r != 0)
+        guard_fail(g, r, stage);
 }
 
 /* Begins the command if there is time for it. Else it waits: berthd moves the deadline with each heartbeat that is answered, or says that
  * the run is to stop (R12). */
-static void guard_begin(struct guard *g) {
+void guard_begin(struct guard *g) {
     if (deadline_leaves_time(g->record.deadline, g->start->job->stop_timeout_usec, clock_boottime())) {
         timer_off(&g->again);
         guard_exec(g);
@@ -297,20 +325,22 @@ static int guard_run(struct guard *g) {
 
     FAILPOINT("guard-begun");
     (void) prctl(PR_SET_NAME, "berth-guard", 0, 0, 0);
-    r = guard_take_descriptors(g->start->listen_fd, g->start->record_fd);
+    r = guard_take_descriptors(g->start);
     file_limit_restore(); /* the command's; not before the descriptors have small numbers */
     if (r == 0)
         r = sd_event_new(&g->event);
     if (r >= 0)
-        r = listener_new(&g->listener, g->event, LISTEN_FD, SD_EVENT_PRIORITY_NORMAL, guard_on_connection, g);
+        r = listener_new(&g->listener, g->event, GUARD_LISTEN_FD, SD_EVENT_PRIORITY_NORMAL, guard_on_connection, g);
     if (r >= 0)
         /* After the messages of berthd that arrived during a freeze. */
         r = timer_init(&g->again, g->event, SD_EVENT_PRIORITY_NORMAL + 10, guard_on_again, g);
     if (r < 0)
         return r;
-    r = guard_file_add_guard(RECORD_FD, getpid());
+    r = guard_file_add_guard(GUARD_RECORD_FD, getpid());
     FAILPOINT("guard-pid-written");
-    if (r == 0)
+    if (r == 0 && g->record.is_prepared)
+        guard_prepare(g);
+    else if (r == 0)
         guard_begin(g);
     else /* a runner that restarts would not find us */
         guard_fail(g, -r, "record");
@@ -323,7 +353,8 @@ static int guard_run(struct guard *g) {
 _Noreturn void guard_main(const struct guard_start *start) {
     static struct guard guard; /* its end is the process's end */
 
-    guard = (struct guard) {.start = start, .record = *start->record, .fd = -1};
+    guard = (struct guard) {.start = start, .record = *start->record, .fd = -1,
+                            .phase = start->record->is_prepared ? PHASE_PREPARED : PHASE_STARTING};
     outbox_init(&guard.outbox);
     if (start->job->on_lease_lost == ON_LEASE_LOST_CONTINUE)
         guard.record.deadline = USEC_INFINITY;

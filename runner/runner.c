@@ -13,6 +13,7 @@
 #include "conf/parameter.h"
 #include "runner/answers.h"
 #include "runner/berthd-link.h"
+#include "runner/delayed.h"
 #include "runner/home.h"
 #include "runner/report.h"
 #include "runner/resource-control.h"
@@ -34,6 +35,7 @@ struct runner {
     struct berthd_link *berthd;
     bool ends_with_berthd; /* on a socketpair */
     bool owes_recovered;   /* berthd waits for `recovered` until no run is being reaped */
+    struct delayed delayed; /* starts in whose way a guard is that was prepared and is about to end */
 };
 
 /* --- reports --- */
@@ -68,8 +70,9 @@ static void runner_say_guard(const char *run, void *userdata) {
 }
 
 static void runner_say_recovered(struct runner *runner) {
-    /* A run that is being reaped has processes, so berthd must not free its permits. */
-    runner->owes_recovered = runs_is_reaping(runner->runs);
+    /* A run that is being reaped has processes, so berthd must not free its permits. A guard that was prepared for an earlier
+     * berthd may be reading its grant. */
+    runner->owes_recovered = runs_withdraw(runner->runs) || runs_is_reaping(runner->runs);
     if (!runner->owes_recovered)
         answer_recovered(runner->berthd);
 }
@@ -162,7 +165,8 @@ static void runner_refuse_more(struct runner *runner, const struct guard_file *r
             ? "a run of the job is not over, and its config does not allow another one beside it"
             : "berth-runner starts no more than " NUMBER(RUNS_MAX) " runs at once";
 
-    journal_log(runner->journal, LOG_WARNING, "run %s of %s is refused: %s", record->run, record->job, text);
+    if (!record->is_prepared) /* else the start will tell */
+        journal_log(runner->journal, LOG_WARNING, "run %s of %s is refused: %s", record->run, record->job, text);
     answer_refused(runner->berthd, record->run, reason, text);
 }
 
@@ -190,13 +194,18 @@ static void runner_start(struct runner *runner, struct guard_file *record) {
 
     if (!job || !runner_accepts_sets(runner, record, job))
         return;
-    if (job->on_lease_lost == ON_LEASE_LOST_STOP && clock_boottime() >= record->deadline) {
+    if (!record->is_prepared && job->on_lease_lost == ON_LEASE_LOST_STOP && clock_boottime() >= record->deadline) {
         answer_refused(runner->berthd, record->run, "late",
                        "its deadline had passed before berth-runner read the request");
         return;
     }
     runner_warn_of_missing(runner, record, runs_prepare(runner->runs, job));
     r = runs_start(runner->runs, record, job);
+    if (r == RUNS_E_IN_THE_WAY) {
+        if (delayed_add(&runner->delayed, record) < 0)
+            answer_refused(runner->berthd, record->run, "resources", strerror(ENOMEM));
+        return;
+    }
     if (r > 0) {
         runner_refuse_more(runner, record, r);
         return;
@@ -207,7 +216,7 @@ static void runner_start(struct runner *runner, struct guard_file *record) {
         answer_refused(runner->berthd, record->run, "resources", strerror(-r));
         return;
     }
-    answer_run(runner->berthd, PROTOCOL_STARTING, record->run);
+    answer_run(runner->berthd, record->is_prepared ? PROTOCOL_PREPARED : PROTOCOL_STARTING, record->run);
 }
 
 static void runner_take_start(struct runner *runner, const char *run, const struct message *m) {
@@ -215,7 +224,9 @@ static void runner_take_start(struct runner *runner, const char *run, const stru
 
     if (runs_exists(runner->runs, run))
         answer_run(runner->berthd, PROTOCOL_EXISTS, run);
-    else if (guard_file_parse(&record, m) < 0 || message_get(m, "cgroup") || message_get(m, "guard"))
+    else if (delayed_has(&runner->delayed, run))
+        return; /* sent again */
+    else if (guard_file_parse(&record, m) < 0 || message_get(m, "cgroup") || message_get(m, "guard") || message_get(m, "prepared"))
         answer_refused(runner->berthd, run, "bad-request", "a field is missing or malformed");
     else
         runner_start(runner, &record);
@@ -224,6 +235,7 @@ static void runner_take_start(struct runner *runner, const char *run, const stru
 static void runner_take_kill(struct runner *runner, const char *run, const struct message *m) {
     int r = runs_kill(runner->runs, run);
 
+    delayed_remove(&runner->delayed, run);
     if (r == 1)
         runner_say_report(run, runner);
     else if (r == -ENOENT)
@@ -236,7 +248,7 @@ static int runner_on_message(const struct message *m, void *userdata) {
 
     if (message_get_id(m, "run", run) < 0)
         return -EBADMSG;
-    if (message_is(m, PROTOCOL_START))
+    if (message_is(m, PROTOCOL_START) || message_is(m, PROTOCOL_PREPARE))
         runner_take_start(runner, run, m);
     else if (message_is(m, PROTOCOL_KILL))
         runner_take_kill(runner, run, m);
@@ -257,8 +269,10 @@ static void runner_on_bad(void *userdata) {
 static void runner_on_gone(bool is_berthd, void *userdata) {
     struct runner *runner = userdata;
 
-    if (is_berthd)
+    if (is_berthd) {
         runner->owes_recovered = false;
+        delayed_done(&runner->delayed); /* the next one sends them again */
+    }
     if (runner->ends_with_berthd)
         (void) sd_event_exit(runner->event, 0);
 }
@@ -275,6 +289,18 @@ static void runner_on_report(const char *run, void *userdata) {
 static void runner_on_reaped(void *userdata) {
     struct runner *runner = userdata;
 
+    if (runner->owes_recovered)
+        runner_say_recovered(runner);
+}
+
+static void runner_start_delayed(struct guard_file *record, void *userdata) {
+    runner_start(userdata, record); /* which may delay it once more */
+}
+
+static void runner_on_withdrawn(void *userdata) {
+    struct runner *runner = userdata;
+
+    delayed_take(&runner->delayed, runner_start_delayed, runner);
     if (runner->owes_recovered)
         runner_say_recovered(runner);
 }
@@ -303,7 +329,7 @@ static void runner_bound_again(const char *run, void *userdata) {
 static int runner_recover(struct runner *runner) {
     _cleanup_free_ char *cgroup = NULL;
     const struct runs_handler handler = {
-        .on_report = runner_on_report, .on_reaped = runner_on_reaped, .userdata = runner};
+        .on_report = runner_on_report, .on_reaped = runner_on_reaped, .on_withdrawn = runner_on_withdrawn, .userdata = runner};
     char path[GUARD_FILE_PATH_SIZE];
     int r;
 
@@ -352,6 +378,7 @@ int runner_new(struct runner **ret, sd_event *event, struct journal *journal,
     runner->journal = journal;
     runner->settings = options->settings;
     runner->lock_fd = -1;
+    delayed_init(&runner->delayed);
     runner->listen_fd = steal_fd(&listen_fd);
     runner->ends_with_berthd = socket_fd >= 0;
     runner->config = strdup(options->config);
@@ -378,6 +405,7 @@ struct runner *runner_free(struct runner *runner) {
     if (!runner)
         return NULL;
     runner->berthd = berthd_link_free(runner->berthd);
+    delayed_done(&runner->delayed);
     close_fd(runner->listen_fd);
     runs_free(runner->runs);
     close_fd(runner->lock_fd);

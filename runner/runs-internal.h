@@ -16,6 +16,8 @@ struct entry { /* of a run whose guard lives, or which is being swept */
     sd_event_source *source;
     bool is_reaping;
     bool must_die;          /* was to be killed before its pid was known */
+    bool is_withdrawn;      /* prepared, and to be killed: also once its pid is known */
+    bool is_prepared;       /* was forked for `prepare`; its record tells whether it was granted since */
 };
 
 struct runs {
@@ -28,6 +30,7 @@ struct runs {
     sd_event_source *signal;
     usec_t again;
     int recover_error;             /* a run that was found could not be noted */
+    int lifeline[2];              /* a pipe: its writing end is this process's alone, its reading end the prepared guards' */
     size_t room;                  /* so many may be started before runs are counted again */
 };
 
@@ -37,6 +40,9 @@ struct entry *entry_new(struct runs *r, const char *run, const char *job); /* NU
 void entry_free(struct entry *e);
 /* Takes pidfd in any case. Negative errno. */
 int entry_watch(struct entry *e, pid_t pid, int pidfd);
+
+/* Whether nothing of the run has begun, nor will begin without a grant. Looks into its record. */
+bool entry_is_prepared(struct entry *e);
 
 /* runner/runs-reap.c */
 /* Begins to kill all that is left of a run. */

@@ -34,6 +34,21 @@ static int reap_inherited(const struct runs *r) {
     return process_tree_signal_except(getpid(), SIGKILL, guards, n);
 }
 
+/* Nothing is left of a run, and there is no report. */
+static void entry_gone(struct entry *e) {
+    struct runs *r = e->runs;
+    char run[ID_TEXT_SIZE];
+    bool was_prepared = e->is_prepared, must_tell = e->must_die;
+
+    memcpy(run, e->run, sizeof(run));
+    guard_file_remove(r->directory, run);
+    entry_free(e);
+    if (must_tell)
+        r->handler.on_report(run, r->handler.userdata);
+    if (was_prepared)
+        r->handler.on_withdrawn(r->handler.userdata);
+}
+
 /* Kills once more what is left of a run; if nothing is, reports it. */
 static void reap_entry(struct entry *e, bool is_nothing_inherited) {
     struct runs *r = e->runs;
@@ -42,6 +57,10 @@ static void reap_entry(struct entry *e, bool is_nothing_inherited) {
     if (!reap_run(r->directory, e->run) || !is_nothing_inherited)
         return;
     credentials_remove(r->directory, e->run);
+    if (entry_is_prepared(e)) { /* nothing of it has begun */
+        entry_gone(e);
+        return;
+    }
     if (reap_write_report(r->directory, e->run) < 0)
         return;
     memcpy(run, e->run, sizeof(run));
@@ -75,8 +94,7 @@ void entry_reap(struct entry *e) {
 
 void entry_ended(struct entry *e) {
     struct runs *r = e->runs;
-    char path[GUARD_FILE_PATH_SIZE], run[ID_TEXT_SIZE];
-    bool must_tell = e->must_die;
+    char path[GUARD_FILE_PATH_SIZE];
 
     FAILPOINT("runner-guard-ended");
 
@@ -85,12 +103,10 @@ void entry_ended(struct entry *e) {
         entry_reap(e);
         return;
     }
-    memcpy(run, e->run, sizeof(run));
-    guard_file_remove(r->directory, run);
-    entry_free(e);
     /* An earlier berthd may have taken the report. The present one requested the kill and still awaits the end. */
-    if (must_tell || access(guard_file_path(path, r->directory, run, PROTOCOL_REPORT_SUFFIX), F_OK) == 0)
-        r->handler.on_report(run, r->handler.userdata);
+    if (access(guard_file_path(path, r->directory, e->run, PROTOCOL_REPORT_SUFFIX), F_OK) == 0)
+        e->must_die = true;
+    entry_gone(e);
 }
 
 int entry_on_end(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata) {

@@ -22,6 +22,7 @@ static void entry_adopt(struct entry *e) {
 
     if (guard_file_load(&record, r->directory, e->run) == 0) {
         memcpy(e->job, record.job, sizeof(e->job));
+        e->is_prepared = record.is_prepared; /* it dies with its runner */
         pidfd = record.guard > 0 ? pidfd_open(record.guard, 0) : -1;
     }
     is_locked = guard_file_is_locked(r->directory, e->run);
@@ -31,7 +32,7 @@ static void entry_adopt(struct entry *e) {
         entry_ended(e);
     else if (pidfd < 0 || entry_watch(e, record.guard, pidfd) < 0)
         timer_set_in(&r->timer, ADOPT_RETRY);
-    else if (e->must_die)
+    else if (e->must_die || e->is_withdrawn)
         (void) pidfd_send_signal(e->pidfd, SIGKILL, NULL, 0);
 }
 

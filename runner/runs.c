@@ -2,6 +2,8 @@
 #include "runner/runs-internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +21,7 @@
 #include "runner/guard.h"
 
 #define CGROUP_PREFIX "berth-"
+#define LET_GO_MSEC 500 /* for a guard that is prepared to end */
 
 /* --- entries --- */
 
@@ -65,9 +68,12 @@ int entry_watch(struct entry *e, pid_t pid, int pidfd) {
 /* --- what berthd wants --- */
 
 bool runs_exists(const struct runs *r, const char *run) {
+    struct entry *e = entry_find(r, run);
     char path[GUARD_FILE_PATH_SIZE];
 
-    return entry_find(r, run) || access(guard_file_path(path, r->directory, run, GUARD_FILE_SUFFIX), F_OK) == 0 ||
+    if (e)
+        return !entry_is_prepared(e);
+    return access(guard_file_path(path, r->directory, run, GUARD_FILE_SUFFIX), F_OK) == 0 ||
            access(guard_file_path(path, r->directory, run, PROTOCOL_REPORT_SUFFIX), F_OK) == 0;
 }
 
@@ -98,13 +104,65 @@ static bool entry_is_over(const struct entry *e) {
     return !e->is_reaping && (k == -ENOENT || (k == 0 && record.is_over));
 }
 
+static bool is_beside(const struct entry *e, const struct job_settings *job) {
+    return job->triggers.overlap != JOB_OVERLAP_ALLOW && !job->hooks.is_hook && strcmp(e->job, job->name) == 0;
+}
+
 static bool runs_overlaps(const struct runs *r, const struct job_settings *job) {
-    if (job->triggers.overlap == JOB_OVERLAP_ALLOW || job->hooks.is_hook)
-        return false;
     list_foreach(e, &r->entries, struct entry, link)
-        if (strcmp(e->job, job->name) == 0 && !entry_is_over(e))
+        if (is_beside(e, job) && !entry_is_over(e))
             return true;
     return false;
+}
+
+/* --- guards that are prepared --- */
+
+/* One whose record cannot be read counts as granted. */
+bool entry_is_prepared(struct entry *e) {
+    struct guard_file record;
+    int k = e->is_prepared ? guard_file_load(&record, e->runs->directory, e->run) : 0;
+
+    if (k == 0 && e->is_prepared)
+        e->is_prepared = record.is_prepared; /* once it is not, never again */
+    return e->is_prepared && (k == 0 || k == -ENOENT);
+}
+
+static void entry_kill(struct entry *e) {
+    if (!e->is_reaping && e->pidfd >= 0)
+        (void) pidfd_send_signal(e->pidfd, SIGKILL, NULL, 0);
+}
+
+/* Kills the guards whose place a granted run takes: its own, which berthd has lost, and one of the same job. */
+static bool runs_clear(struct runs *r, const struct guard_file *record, const struct job_settings *job) {
+    bool any = false;
+
+    list_foreach(e, &r->entries, struct entry, link)
+        if ((strcmp(e->run, record->run) == 0 || is_beside(e, job)) && entry_is_prepared(e)) {
+            e->is_withdrawn = true;
+            entry_kill(e);
+            any = true;
+        }
+    return any;
+}
+
+bool runs_withdraw(struct runs *r) {
+    bool any = false;
+
+    list_foreach(e, &r->entries, struct entry, link)
+        if (entry_is_prepared(e)) {
+            e->is_withdrawn = true;
+            entry_kill(e);
+            any = true;
+        }
+    return any;
+}
+
+static bool runs_may_prepare(const struct runs *r) {
+    size_t n = 0;
+
+    list_foreach(e, &r->entries, struct entry, link)
+        n += entry_is_prepared(e);
+    return n < RUNS_PREPARED_MAX;
 }
 
 static int runs_choose_cgroup(const struct runs *r, struct guard_file *record) {
@@ -143,9 +201,11 @@ int runs_start(struct runs *r, struct guard_file *record, const struct job_setti
     int k;
 
     FAILPOINT("runner-start-seen");
-    if (runs_overlaps(r, job))
+    if (!record->is_prepared && runs_clear(r, record, job))
+        return RUNS_E_IN_THE_WAY;
+    if (runs_overlaps(r, job) || entry_find(r, record->run))
         return RUNS_E_OVERLAP;
-    if (!runs_has_room(r))
+    if (!runs_has_room(r) || (record->is_prepared && !runs_may_prepare(r)))
         return RUNS_E_TOO_MANY;
     k = runs_choose_cgroup(r, record);
     if (k < 0)
@@ -160,7 +220,9 @@ int runs_start(struct runs *r, struct guard_file *record, const struct job_setti
     k = lock;
     if (k >= 0) {
         const struct guard_start start = {.record = record, .job = job, .access = r->access, .directory = r->directory,
-                                          .listen_fd = listener, .record_fd = lock};
+                                          .lifeline_fd = record->is_prepared ? r->lifeline[0] : -1, .listen_fd = listener, .record_fd = lock};
+
+        e->is_prepared = record->is_prepared;
         k = entry_fork(e, &start);
     }
     if (k < 0) {
@@ -179,8 +241,7 @@ int runs_kill(struct runs *r, const char *run) {
 
     if (e) {
         e->must_die = true;
-        if (!e->is_reaping && e->pidfd >= 0)
-            (void) pidfd_send_signal(e->pidfd, SIGKILL, NULL, 0);
+        entry_kill(e);
         return 0;
     }
     return access(guard_file_path(path, r->directory, run, PROTOCOL_REPORT_SUFFIX), F_OK) == 0 ? 1 : -ENOENT;
@@ -205,7 +266,7 @@ const char *runs_directory(const struct runs *r) {
 
 void runs_each_guard(const struct runs *r, void (*each)(const char *run, void *userdata), void *userdata) {
     list_foreach(e, &r->entries, struct entry, link)
-        if (!e->is_reaping)
+        if (!e->is_reaping && !entry_is_prepared(e))
             each(e->run, userdata);
 }
 
@@ -248,11 +309,12 @@ int runs_new(struct runs **ret, sd_event *event, const char *directory, const ch
     r->event = sd_event_ref(event);
     r->handler = *handler;
     r->access = access;
+    r->lifeline[0] = r->lifeline[1] = -1;
     r->directory = strdup(directory);
     r->cgroup = cgroup ? strdup(cgroup) : NULL;
     if (!r->directory || (cgroup && !r->cgroup))
         return -ENOMEM;
-    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 || pipe2(r->lifeline, O_CLOEXEC) < 0)
         return -errno;
     k = runs_add_sources(r);
     if (k < 0)
@@ -261,9 +323,22 @@ int runs_new(struct runs **ret, sd_event *event, const char *directory, const ch
     return 0;
 }
 
+/* Guards that are prepared end with the lifeline: then nothing is left of them. */
+static void runs_let_go(struct runs *r) {
+    r->lifeline[1] = close_fd(r->lifeline[1]);
+    list_foreach(e, &r->entries, struct entry, link) {
+        struct pollfd p = {.fd = e->pidfd, .events = POLLIN};
+
+        if (e->pidfd >= 0 && entry_is_prepared(e))
+            (void) poll(&p, 1, LET_GO_MSEC);
+    }
+}
+
 struct runs *runs_free(struct runs *r) {
     if (!r)
         return NULL;
+    runs_let_go(r);
+    close_fd(r->lifeline[0]);
     list_foreach_safe(e, &r->entries, struct entry, link)
         entry_free(e);
     timer_done(&r->timer);

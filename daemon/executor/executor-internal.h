@@ -21,6 +21,8 @@ struct executor {
     struct executor_handler handler;
     struct runner_link *runner;
     bool is_runner_recovered;     /* the runner has sent all guards and reports, once since start */
+    struct list prepared;         /* struct prepared */
+    struct defer prepare;         /* a look at which runs are near */
     struct timer retry_timer;     /* set while a guard is to be connected to once more */
     usec_t retry_usec;            /* until the next try */
     struct list
@@ -37,16 +39,30 @@ struct executor {
 void executor_clear(
     struct run *run); /* of a requeued run: the runner shall confirm that nothing is left of it */
 void executor_arm_kill(struct run *run);
+/* Adds the fields of `start` and `prepare` that are known before the grant. */
+void executor_put_run(const struct executor *executor, const struct run *run, struct message_writer *w);
+/* A guard of the run may have been given this deadline: from when on its start can be given up. */
+void executor_note_start(struct run *run, usec_t deadline);
 
 /* --- guards.c --- */
 int executor_guards_init(struct executor *executor);
 void executor_guard_connect(struct executor *executor,
                             const char *run); /* of a run that is known, or not yet */
 void executor_guard_drop(struct run *run);
+void executor_guard_take(struct run *run, struct guard_link *guard); /* of a guard that was prepared and has its grant */
 /* Whether an error of guard_link_new() means that there is no such guard. Any other one is transient. */
 bool executor_guard_is_gone(int error);
 /* All guards that are wanted are tried again in a while. Needs no memory. */
 void executor_guard_retry(struct executor *executor, const char *run, int error);
+
+/* --- prepared.c --- */
+void executor_prepared_forget(struct executor *executor); /* the runner is gone, and they with it */
+int executor_prepared_init(struct executor *executor);
+/* Sends the grant to the guard that is prepared for the run, now or as soon as it is there. False: there is none. */
+bool executor_grant_prepared(struct executor *executor, struct run *run);
+void executor_prepared_is_there(struct executor *executor, const char *run); /* its guard listens */
+/* The runner did not prepare the run. False: the runner was not asked to. */
+bool executor_prepared_refused(struct executor *executor, const char *run);
 
 /* --- report.c --- */
 void executor_take_report(struct run *run, const struct message *report);

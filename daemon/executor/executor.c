@@ -44,32 +44,44 @@ static void note_deadline(struct run *run, usec_t deadline) {
     run->job.start_due = is_there ? usec_add(deadline, run->job.executor->margin_usec) : 0;
 }
 
-void executor_start(struct executor *executor, struct run *run) {
+void executor_note_start(struct run *run, usec_t deadline) {
+    note_deadline(run, deadline);
+    if (run->job.start_due > 0)
+        run_arm_after_io(run, run->job.start_due, run_on_start_overdue);
+}
+
+void executor_put_run(const struct executor *executor, const struct run *run, struct message_writer *w) {
     char pools[DEMANDS_TEXT_SIZE];
+
+    message_put(w, "run", run->id);
+    message_put(w, "job", run->name);
+    message_put(w, "hash", run->job.hash);
+    message_put(w, "pools", run_format_pools(run, pools));
+    message_put(w, "namespace", executor->namespace);
+    message_put(w, "host", executor->host);
+    message_put_u64(w, "queued", run->queued.realtime);
+    message_put_u64(w, "queued-boot", run->queued.boottime);
+    run_origin_put(&run->job.origin, w);
+}
+
+void executor_start(struct executor *executor, struct run *run) {
     struct message_writer w;
-    usec_t deadline = executor_call(executor, get_deadline, run);
+    usec_t deadline;
 
     run->job.executor = executor;
+    if (executor_grant_prepared(executor, run))
+        return;
+    deadline = executor_call(executor, get_deadline, run);
     message_begin(&w, PROTOCOL_START);
-    message_put(&w, "run", run->id);
-    message_put(&w, "job", run->name);
-    message_put(&w, "hash", run->job.hash);
+    executor_put_run(executor, run, &w);
     message_put_u64(&w, "token", run_token(run));
     message_put_u64(&w, "ticket", run_ticket(run));
-    message_put(&w, "pools", run_format_pools(run, pools));
-    message_put(&w, "namespace", executor->namespace);
-    message_put(&w, "host", executor->host);
-    message_put_u64(&w, "queued", run->queued.realtime);
-    message_put_u64(&w, "queued-boot", run->queued.boottime);
-    run_origin_put(&run->job.origin, &w);
     if (deadline != USEC_INFINITY)
         message_put_u64(&w, "deadline", deadline);
     FAILPOINT("start-sending");
     /* A runner that is not connected gets it when it is back (runner_on_recovered). */
     run->job.start_sent = runner_link_start(executor->runner, &w) == 0;
-    note_deadline(run, deadline);
-    if (run->job.start_due > 0)
-        run_arm_after_io(run, run->job.start_due, run_on_start_overdue);
+    executor_note_start(run, deadline);
     FAILPOINT("start-sent");
 }
 
@@ -157,9 +169,15 @@ static void runner_on_guard(const char *run, void *userdata) {
     executor_guard_connect(userdata, run);
 }
 
-static void runner_on_started(const char *run, _unused_ bool existed, void *userdata) {
+static void runner_on_prepared(const char *run, void *userdata) {
+    executor_prepared_is_there(userdata, run);
+}
+
+static void runner_on_started(const char *run, bool existed, void *userdata) {
     struct executor *executor = userdata;
 
+    if (existed && executor_prepared_refused(executor, run))
+        return;
     /* If its report exists rather than a guard, connecting fails, and the runner sends the report. */
     if (run_table_find(executor->runs, run))
         executor_guard_connect(executor, run);
@@ -181,7 +199,7 @@ static void runner_on_refused(const char *id, const char *reason, const char *te
     struct executor *executor = userdata;
     struct run *run = run_table_find(executor->runs, id);
 
-    if (!run || run_is_over(run))
+    if (executor_prepared_refused(executor, id) || !run || run_is_over(run))
         return;
     run->job.executor = executor;
     if (strcmp(reason, "late") == 0 && start_later(executor, run))
@@ -252,6 +270,7 @@ static void resume_requeued(struct run *run) {
 static void runner_on_recovered(void *userdata) {
     struct executor *executor = userdata;
 
+    executor_prepared_forget(executor);
     run_table_foreach (run, executor->runs, RUN_STATE_WAITING, RUN_STATE_WAITING)
         if (run->requeue != RUN_REQUEUE_NONE && is_without_guard(run))
             resume_requeued(run);
@@ -268,6 +287,7 @@ static void runner_on_recovered(void *userdata) {
 static void runner_on_lost(void *userdata) {
     struct executor *executor = userdata;
 
+    executor_prepared_forget(executor);
     journal_log(executor->journal, LOG_WARNING,
                 "berth-runner is not reachable; running jobs go on, new ones wait for it");
 }
@@ -282,6 +302,7 @@ int executor_new(struct executor **ret, sd_event *event, struct journal *journal
     if (!executor)
         return -ENOMEM;
     list_init(&executor->unidentified_guards);
+    list_init(&executor->prepared);
     executor->event = sd_event_ref(event);
     executor->journal = journal;
     executor->runs = runs;
@@ -295,6 +316,8 @@ int executor_new(struct executor **ret, sd_event *event, struct journal *journal
         text_copy(&executor->config, options->config) < 0)
         return -ENOMEM;
     r = executor_guards_init(executor);
+    if (r >= 0)
+        r = executor_prepared_init(executor);
     if (r < 0)
         return r;
     *ret = steal_pointer(&executor);
@@ -306,6 +329,8 @@ struct executor *executor_free(struct executor *executor) {
         return NULL;
     executor->runner = runner_link_free(executor->runner);
     unidentified_guards_free(executor);
+    executor_prepared_forget(executor);
+    defer_done(&executor->prepare);
     timer_done(&executor->retry_timer);
     sd_event_unref(executor->event);
     free(executor->directory);
@@ -320,6 +345,7 @@ int executor_connect(struct executor *executor) {
         .on_recovered = runner_on_recovered,
         .on_guard = runner_on_guard,
         .on_started = runner_on_started,
+        .on_prepared = runner_on_prepared,
         .on_refused = runner_on_refused,
         .on_report = runner_on_report,
         .on_lost = runner_on_lost,

@@ -68,7 +68,11 @@ int executor_connect(struct executor *executor);
 bool executor_is_recovered(const struct executor *executor);
 bool executor_is_connected(const struct executor *executor); /* to the runner */
 
-/* Sends `start` for a granted run; sent again when the runner is back, if it is not there now. Idempotent by
+/* To be called when runs begin or end to wait: has guards prepared for those that are near, soon, and gives up those of others. */
+void executor_prepare(struct executor *executor);
+/* Gives up all guards that are prepared, because the config has changed. Their runs are started otherwise. */
+void executor_withdraw_prepared(struct executor *executor);
+/* Sends the grant to the guard that is prepared, or `start` for a granted run; sent again when the runner is back, if it is not there now. Idempotent by
  * run. */
 void executor_start(struct executor *executor, struct run *run);
 /* Whether anything of the run may exist outside of berthd. */

@@ -50,6 +50,21 @@ static int send_done(struct guard_link *g) {
     return message_send(g->fd, &w);
 }
 
+int guard_link_grant(struct guard_link *g, uint64_t token, uint64_t ticket, usec_t deadline) {
+    struct message_writer w;
+
+    message_begin(&w, PROTOCOL_GRANT);
+    message_put_u64(&w, "token", token);
+    message_put_u64(&w, "ticket", ticket);
+    if (deadline != USEC_INFINITY)
+        message_put_u64(&w, "deadline", deadline);
+    return message_send(g->fd, &w);
+}
+
+void guard_link_set_handler(struct guard_link *g, const struct guard_link_handler *handler) {
+    g->handler = *handler;
+}
+
 /* A message that fails for another reason than a full socket is dropped. The end of the connection, which
  * follows, shows what became of the guard. */
 static bool must_wait(bool *pending, int (*send)(struct guard_link *g), struct guard_link *g) {

@@ -68,6 +68,15 @@ static const struct guard_link_handler guard_handler = {
     .on_gone = guard_on_gone,
 };
 
+void executor_guard_take(struct run *run, struct guard_link *guard) {
+    struct guard_link_handler handler = guard_handler;
+
+    handler.userdata = run;
+    guard_link_set_handler(guard, &handler);
+    run->job.guard = guard;
+    run->job.guard_wanted = false;
+}
+
 /* --- connecting --- */
 
 bool executor_guard_is_gone(int error) {
@@ -110,6 +119,11 @@ static void guard_on_gone(struct guard_link *guard, void *userdata) {
     bool had_state = guard_link_pid(guard) > 0; /* sent on this connection */
 
     executor_guard_drop(run);
+    /* Perhaps before it read the grant: the runner knows. */
+    if (run->job.was_prepared && run->state == RUN_STATE_STARTING) {
+        executor_start(run->job.executor, run);
+        return;
+    }
     if (had_state) {
         connect_known(run->job.executor, run);
         return;

@@ -240,6 +240,8 @@ static bool runner_link_take(struct runner_link *l, const struct message *m) {
         l->handler.on_guard(run, l->handler.userdata);
     else if (message_is(m, PROTOCOL_STARTING) || message_is(m, PROTOCOL_EXISTS))
         l->handler.on_started(run, message_is(m, PROTOCOL_EXISTS), l->handler.userdata);
+    else if (message_is(m, PROTOCOL_PREPARED))
+        l->handler.on_prepared(run, l->handler.userdata);
     else if (message_is(m, PROTOCOL_REFUSED))
         take_refused(l, run, m);
     else if (message_is(m, PROTOCOL_REPORT))
@@ -272,6 +274,10 @@ bool runner_link_is_up(const struct runner_link *l) {
 
 int runner_link_start(struct runner_link *l, const struct message_writer *start) {
     return l->is_up ? runner_link_send(l, start) : -ENOTCONN;
+}
+
+int runner_link_prepare(struct runner_link *l, const struct message_writer *prepare) {
+    return runner_link_start(l, prepare);
 }
 
 static int runner_link_send_run(struct runner_link *l, const char *verb, const char *run, uint64_t token) {

@@ -19,6 +19,7 @@ struct runner_link_handler {
     void (*on_recovered)(void *userdata); /* after each hello: all guards and reports were sent */
     void (*on_guard)(const char *run, void *userdata); /* a guard is listening (sent after hello) */
     void (*on_started)(const char *run, bool existed, void *userdata); /* `starting` or `exists` */
+    void (*on_prepared)(const char *run, void *userdata); /* its guard is listening, for the grant */
     void (*on_refused)(const char *run, const char *reason, const char *text, void *userdata);
     void (*on_report)(const struct message *report, void *userdata);  /* runner_link_forget() is due once it is recorded */
     void (*on_lost)(void *userdata);                                  /* the connection was lost and is retried */
@@ -36,6 +37,7 @@ DEFINE_CLEANUP(struct runner_link, runner_link_free)
 bool runner_link_is_up(const struct runner_link *l);
 /* 0 or -ENOTCONN, and then nothing was sent. `start` is a message with all fields of PROTOCOL_START. */
 int runner_link_start(struct runner_link *l, const struct message_writer *start);
+int runner_link_prepare(struct runner_link *l, const struct message_writer *prepare); /* likewise, of PROTOCOL_PREPARE */
 /* token: of the grant under which it began; 0: none, or not known. If the runner knows nothing of the run
  * its answer has that token. */
 int runner_link_kill(struct runner_link *l, const char *run, uint64_t token);
@@ -60,6 +62,9 @@ int guard_link_new(struct guard_link **ret, sd_event *event, const char *directo
 struct guard_link *guard_link_free(struct guard_link *g); /* does not affect the guard */
 DEFINE_CLEANUP(struct guard_link, guard_link_free)
 pid_t guard_link_pid(const struct guard_link *g); /* returns the guard's pid; 0 before its first on_state */
+void guard_link_set_handler(struct guard_link *g, const struct guard_link_handler *handler);
+/* Sends the grant to a guard that is prepared. 0 or a negative errno: nothing was sent. */
+int guard_link_grant(struct guard_link *g, uint64_t token, uint64_t ticket, usec_t deadline);
 /* If the guard does not read, the newest deadline is kept and sent later. */
 void guard_link_set_deadline(struct guard_link *g, usec_t deadline); /* USEC_INFINITY: none */
 void guard_link_stop(struct guard_link *g, enum supervise_reason reason);

@@ -42,6 +42,13 @@ int runner_link_start(_unused_ struct runner_link *l, _unused_ const struct mess
     return 0;
 }
 
+int runner_link_prepare(_unused_ struct runner_link *l, _unused_ const struct message_writer *prepare) {
+    if (!manager_bed.runner_up)
+        return -ENOTCONN;
+    manager_bed.n_prepared++;
+    return 0;
+}
+
 int runner_link_kill(_unused_ struct runner_link *l, _unused_ const char *run, _unused_ uint64_t token) {
     if (!manager_bed.runner_up)
         return -ENOTCONN;
@@ -81,6 +88,17 @@ pid_t guard_link_pid(_unused_ const struct guard_link *g) {
 void guard_link_set_deadline(_unused_ struct guard_link *g, _unused_ usec_t deadline) {
 }
 
+int guard_link_grant(_unused_ struct guard_link *g, _unused_ uint64_t token, _unused_ uint64_t ticket, _unused_ usec_t deadline) {
+    if (manager_bed.grant_error < 0)
+        return manager_bed.grant_error;
+    manager_bed.n_granted++;
+    return 0;
+}
+
+void guard_link_set_handler(struct guard_link *g, const struct guard_link_handler *handler) {
+    g->handler = *handler;
+}
+
 void guard_link_stop(_unused_ struct guard_link *g, enum supervise_reason reason) {
     manager_bed.n_stopped++;
     manager_bed.last_stop = reason;
@@ -102,6 +120,14 @@ void manager_bed_found_guard(const char *run) {
 
 void manager_bed_started(const struct run *r) {
     manager_bed.runner.handler.on_started(r->id, false, manager_bed.runner.handler.userdata);
+}
+
+void manager_bed_prepared(const struct run *r) {
+    manager_bed.runner.handler.on_prepared(r->id, manager_bed.runner.handler.userdata);
+}
+
+void manager_bed_refused(const struct run *r, const char *reason) {
+    manager_bed.runner.handler.on_refused(r->id, reason, reason, manager_bed.runner.handler.userdata);
 }
 
 void manager_bed_report(const struct message *report) {

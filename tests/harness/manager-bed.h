@@ -32,6 +32,8 @@ extern struct manager_bed {
     struct runner_link runner;
     bool runner_up; /* whether the link takes messages */
     void (*on_start)(void); /* called at each `start` to the runner; may be NULL */
+    unsigned n_prepared, n_granted; /* `prepare` to the runner, `grant` to guards */
+    int grant_error; /* of the next grants */
     unsigned n_started, n_killed, n_forgotten, n_stopped, n_done; /* messages to the runner and the guards */
     enum supervise_reason last_stop;
     struct guard_link *guards[8]; /* by number of connection; NULL: gone */
@@ -52,6 +54,8 @@ void manager_bed_new_manager(void);
 void manager_bed_recovered(void);
 void manager_bed_found_guard(const char *run);
 void manager_bed_started(const struct run *r);
+void manager_bed_prepared(const struct run *r);
+void manager_bed_refused(const struct run *r, const char *reason);
 void manager_bed_report(const struct message *report);
 /* Returns the newest guard. */
 struct guard_link *manager_bed_guard(void);

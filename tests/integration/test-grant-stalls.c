@@ -118,9 +118,31 @@ static void give_permits(size_t n) {
             child_kill(places[i].holders[k], SIGTERM);
 }
 
+/* The job's guard is there already, and waits for its grant. It is killed: another one is born with the grant. */
+static void kill_prepared_guard(const struct place *p) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+    char path[64];
+    int guard = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int) p->runner, (int) p->runner);
+    for (; guard == 0; child_turn(clock_boottime() + USEC_PER_MSEC)) {
+        _cleanup_fclose_ FILE *children = fopen(path, "re");
+
+        TEST_FATAL(clock_boottime() < until, "no guard was prepared");
+        if (!children || fscanf(children, "%d", &guard) != 1)
+            guard = 0;
+    }
+    (void) kill(guard, SIGKILL);
+    while (kill(guard, 0) == 0) {
+        TEST_FATAL(clock_boottime() < until, "the guard does not end");
+        child_turn(clock_boottime() + USEC_PER_MSEC);
+    }
+}
+
 static void watch_guard(struct place *p) {
     unsigned generations = p->stall->what & COMMAND ? 2 : 1;
 
+    kill_prepared_guard(p);
     TEST_FATAL(birth_watch(&p->birth, p->runner, generations), "the runner cannot be traced");
 }
 

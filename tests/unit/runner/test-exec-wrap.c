@@ -20,7 +20,7 @@
 #include "base/deadline.h"
 #include "base/file.h"
 #include "base/process/supervise.h"
-#include "runner/exec.h"
+#include "runner/exec-internal.h"
 #include "tests/harness/test.h"
 
 #define DAEMON 1
@@ -188,8 +188,9 @@ static struct supervise_term term = {.deadline = USEC_INFINITY, .stop_timeout = 
 
 static struct exec_plan whole_plan(const struct job_settings *job) {
     static struct guard_file record = {.job = "j"};
+    static struct gate gate = GATE_OPEN();
 
-    return (struct exec_plan) {.job = job, .record = &record, .runs = "/nonexistent/runs", .changes_user = true, .uid = DAEMON, .gid = DAEMON, .groups = groups,
+    return (struct exec_plan) {.gate = &gate, .is_looked_up = true, .job = job, .record = &record, .runs = "/nonexistent/runs", .changes_user = true, .uid = DAEMON, .gid = DAEMON, .groups = groups,
                                .n_groups = ELEMENTSOF(groups), .environment = {environment, 1}, .term = &term};
 }
 
@@ -235,6 +236,7 @@ static void test_each_call_fails(void) {
         {"getresgid", 1, EPERM, "user"},
         {"getgroups", 1, EPERM, "user"},
         {"prctl pdeathsig", 1, EIO, "guard"},
+        {"prctl pdeathsig", 2, EIO, "guard"}, /* once more, after the drop */
         {"/dev/null", 1, EIO, "input"},
         {"dup2", 1, EIO, "input"},
         {"dup2", 2, EIO, "output"},
@@ -329,17 +331,21 @@ static void test_strange_users(void) {
     for (size_t i = 0; i < ELEMENTSOF(users); i++) {
         struct job_settings job = whole_job("true");
         struct guard_file record = {.job = "j"};
-        struct exec_plan plan = {};
-        const char *stage = "";
+        const char *stage = "user";
+        struct exec_plan plan;
+        struct exec_context context = {.plan = &plan, .stage = &stage};
 
         job.user = (char *) (uintptr_t) users[i].user;
         job.group = (char *) (uintptr_t) "";
-        TEST_INT(exec_plan_init(&plan, &job, &record, "/nonexistent/runs", &stage), users[i].error);
+        exec_plan_init(&plan, &job, &record, "/nonexistent/runs");
+        TEST_INT(exec_look_up(&context), -users[i].error);
         if (users[i].error)
             TEST_STRING(stage, "user");
         else
             CU_ASSERT(plan.uid == (strcmp(users[i].user, "root") == 0 ? 0 : DAEMON));
-        exec_plan_done(&plan);
+        environment_done(&plan.environment);
+        free(plan.groups);
+        free(plan.home);
     }
 }
 
