@@ -50,8 +50,14 @@ static void print_state(const json_t *answer) {
 
     if (strcmp(format_get_text(answer, "state"), "connected") == 0)
         return;
-    print_line("state", "%s (lost %s)%s%s", format_get_text(answer, "state"),
-               format_when(answer, "since", clock_realtime(), since), *reason ? ": " : "", reason);
+    if (!*reason) {
+        print_line("state", strcmp(format_get_text(answer, "state"), "connecting") == 0
+                                ? "connecting for the first time"
+                                : "not asked yet: berthd does not know all runs of this host");
+        return;
+    }
+    print_line("state", "%s (lost %s): %s", format_get_text(answer, "state"),
+               format_when(answer, "since", clock_realtime(), since), reason);
 }
 
 static void print_server(const json_t *answer) {

@@ -47,7 +47,7 @@ static struct worker {
     struct child *child;
     char id[24];
 } workers[WORKERS];
-static unsigned n_begun, n_wrong;
+static unsigned n_begun, n_wrong, n_unreached;
 static bool is_closed;
 
 static void begin(size_t i) {
@@ -58,9 +58,15 @@ static void begin(size_t i) {
                            w->id, cluster.command, w->id, 10 + n_begun % 7 * 30);
 }
 
-/* No run is refused or stopped, so each ends as its command does. */
+/* No run is refused or stopped, so each ends as its command does. Only a berthd that is just being killed takes no new
+ * one: nobody keeps its socket here. */
 static void reap(struct worker *w) {
-    if (w->child->exit_code != 0 && n_wrong++ == 0)
+    const char *text = child_text(w->child, 2);
+    bool is_unreached = w->child->exit_code == 69 &&
+                        (strstr(text, "cannot reach berthd") || strstr(text, "berthd closed the connection"));
+
+    n_unreached += is_unreached;
+    if (w->child->exit_code != 0 && !is_unreached && n_wrong++ < 5)
         printf("%s ended with %d, signal %d: %s\n", w->id, w->child->exit_code, w->child->signal,
                child_text(w->child, 2));
     w->child = child_free(w->child);
@@ -125,7 +131,7 @@ static void up(void) {
     owner = redis_nodes_owner(&nodes, slot);
     cluster.master = &nodes.servers[owner];
     memset(workers, 0, sizeof(workers));
-    n_begun = n_wrong = 0;
+    n_begun = n_wrong = n_unreached = 0;
     is_closed = false;
     for (size_t i = 0; i < HOSTS; i++)
         add_host(i, names[i]);
@@ -201,6 +207,7 @@ static void end(void) {
         host_await(hosts[i], "exited", "job=long result=success");
     host_await_pool(hosts[0], "db", "used", 0);
     witness_read(&w, cluster.witness);
+    if (getenv("KEEP") && witness_max(&w, "db") > LIMIT) { printf("KEPT %s\n", cluster.witness); fflush(stdout); for (size_t i = 0; i < w.n; i++) { unsigned u=0; for (size_t k = 0; k < w.n; k++) if (w.runs[k].start <= w.runs[i].start && w.runs[k].end > w.runs[i].start) u += demands_get(&w.runs[k].pools, "db"); if (demands_get(&w.runs[i].seen, "db") > LIMIT) printf("at %s (token %llu, start %llu): seen %u\n", w.runs[i].id, (unsigned long long) w.runs[i].token, (unsigned long long) w.runs[i].start, demands_get(&w.runs[i].seen, "db")); if (u > LIMIT) { printf("at %s: %u", w.runs[i].id, u); for (size_t k = 0; k < w.n; k++) if (w.runs[k].start <= w.runs[i].start && w.runs[k].end > w.runs[i].start) printf(" %s(%u %llu-%llu)", w.runs[k].id, demands_get(&w.runs[k].pools, "db"), (unsigned long long) w.runs[k].start, (unsigned long long) w.runs[k].end); puts(""); } } fflush(stdout); abort(); }
     CU_ASSERT(witness_max(&w, "db") <= LIMIT);
     CU_ASSERT(witness_max(&w, "db") > 1);
     witness_done(&w);
@@ -218,7 +225,7 @@ static void test_moves(void) {
     }
     end();
     printf("%" PRIu64 " moves of %u keys, %u runs; connected again at worst after %" PRIu64 " ms\n", n, n_keys,
-           n_begun, worst / USEC_PER_MSEC);
+           n_begun - n_unreached, worst / USEC_PER_MSEC);
 }
 
 static CU_TestInfo tests[] = {{"key by key", test_moves}, CU_TEST_INFO_NULL};

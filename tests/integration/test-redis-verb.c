@@ -139,6 +139,23 @@ static void test_away(void) {
     TEST_INT(berth(ant, "grace --end"), 0);
 }
 
+/* It was never there: both lines name what was tried. */
+static void test_never_there(void) {
+    struct host *ant = host_add_alone("ant", "redis { url = \"redis://127.0.0.1:1\" }\n" POOLS);
+    json_t *json;
+
+    host_start(ant);
+    host_await(ant, "redis-lost", " ");
+    TEST_INT(berth(ant, "redis"), 69);
+    CU_ASSERT(strstr(berth_out, "): 127.0.0.1:1: Connection refused\n") != NULL);
+    SHOWS("server     127.0.0.1:1");
+    TEST_INT(berth(ant, "redis --json"), 69);
+    json = json_loads(berth_out, 0, NULL);
+    AT_STRING(json, "address", "127.0.0.1:1");
+    AT_STRING(json, "reason", "127.0.0.1:1: Connection refused");
+    json_decref(json);
+}
+
 /* Another Redis that has a namespace of the same name. */
 static void test_accept(void) {
     struct host *ant = host_up("ant", POOLS);
@@ -222,7 +239,7 @@ static void test_none(void) {
 static CU_TestInfo tests[] = {
     {"connected", test_connected},
     {"warnings", test_warnings},
-    {"away", test_away},
+    {"away", test_away}, {"never there", test_never_there},
     {"accept", test_accept},
     {"reload", test_reload},
     {"none", test_none},

@@ -41,14 +41,24 @@ static bool is_waiting(const struct redis_dial *dial) {
     return dial->next < dial->addresses.n;
 }
 
-/* With several addresses each reason has its address. An error for administrators counts more than one that
- * passes. */
+/* Redis's own errors begin with a word in capitals; which error it is depends on that. */
+static bool is_of_redis(const char *text) {
+    return text[0] >= 'A' && text[0] <= 'Z' && text[1] >= 'A' && text[1] <= 'Z' && strncmp(text, "TLS ", 4) != 0;
+}
+
+/* Each reason names what was tried: of several addresses which one. An error for administrators counts more than
+ * one that passes. */
 static void note_reason(struct redis_dial *dial, size_t i, enum redis_error error, const char *text) {
     size_t used = strlen(dial->reasons);
-    bool is_named = dial->addresses.n > 1;
+    char target[SOCKET_WHERE_SIZE];
+    const char *who = dial->addresses.items[i];
 
-    (void) snprintf(dial->reasons + used, sizeof(dial->reasons) - used, "%s%s%s%s", used > 0 ? "; " : "",
-                    is_named ? dial->addresses.items[i] : "", is_named ? ": " : "", text);
+    if (dial->addresses.n == 1) {
+        redis_dial_format_target(dial, target, sizeof(target));
+        who = is_of_redis(text) || strstr(text, target) ? "" : target;
+    }
+    (void) snprintf(dial->reasons + used, sizeof(dial->reasons) - used, "%s%s%s%s", used > 0 ? "; " : "", who,
+                    *who ? ": " : "", text);
     if (used == 0 || error == REDIS_ERROR_FATAL)
         dial->error = error;
 }
@@ -194,6 +204,17 @@ void redis_dial_format_address(const struct redis_dial *dial, char *buffer, size
         (void) snprintf(buffer, size, "%s", s->unix_path);
     else
         (void) snprintf(buffer, size, strchr(dial->up, ':') ? "[%s]:%u" : "%s:%u", dial->up,
+                        is_elsewhere(dial) ? dial->node.port : s->port);
+}
+
+void redis_dial_format_target(const struct redis_dial *dial, char *buffer, size_t size) {
+    const struct redis_settings *s = dial->options->settings;
+    const char *host = host_of(dial);
+
+    if (!host)
+        (void) snprintf(buffer, size, "%s", s->unix_path ? s->unix_path : "");
+    else
+        (void) snprintf(buffer, size, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host,
                         is_elsewhere(dial) ? dial->node.port : s->port);
 }
 

@@ -60,6 +60,8 @@ void redis_dial_start(struct redis_dial *dial);
 int redis_dial_again(struct redis_dial *dial, struct redis_connection **ret);
 /* Formats the address that won: "10.0.0.5:6379", "[::1]:6379", "/run/redis.sock". */
 void redis_dial_format_address(const struct redis_dial *dial, char *buffer, size_t size);
+/* The same of what an attempt goes to, with the host as the config or another node names it; "": not known yet. */
+void redis_dial_format_target(const struct redis_dial *dial, char *buffer, size_t size);
 /* Return whether there is such a warning; then the text says it. Of a certificate of the server that ends soon;
  * of files that others may read. */
 bool redis_dial_warns_of_expiry(const struct redis_dial *dial, const struct redis_connection *c, char *text,

@@ -15,6 +15,7 @@
 #define BERTH_EPOCH (56 * YEAR) /* 2026: the earliest plausible time, whatever this host's clock shows */
 #define AHEAD_MAX (10 * YEAR)
 #define NO_DATABASE "ERR SELECT is not allowed in cluster mode"
+#define NO_PASSWORD "ERR AUTH <password> called without any password configured"
 
 static const struct meaning {
     const char *word; /* first word of the error */
@@ -60,6 +61,8 @@ const char *redis_error_text(const char *text) {
 
     if (strncmp(text, NO_DATABASE, strlen(NO_DATABASE)) == 0)
         return "a cluster has database 0 alone: remove the database from the url";
+    if (strncmp(text, NO_PASSWORD, strlen(NO_PASSWORD)) == 0)
+        return "Redis asks for no password, and the config names one: wrong url, or remove password-file";
     return m && m->text ? m->text : text;
 }
 

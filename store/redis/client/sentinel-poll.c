@@ -112,8 +112,10 @@ static void take_answer(struct sentinel_poll *poll, const struct answer *answer)
 
 static void note_reason(struct sentinel_poll *poll, const char *who, const char *text) {
     size_t used = strlen(poll->reasons);
+    bool is_named = strstr(text, who) != NULL;
 
-    (void) snprintf(poll->reasons + used, sizeof(poll->reasons) - used, "%s%s: %s", used > 0 ? "; " : "", who, text);
+    (void) snprintf(poll->reasons + used, sizeof(poll->reasons) - used, "%s%s%s%s", used > 0 ? "; " : "",
+                    is_named ? "" : who, is_named ? "" : ": ", text);
 }
 
 void sentinel_poll_fail(struct sentinel_poll *poll, const char *who, enum redis_error error, const char *text) {

@@ -66,6 +66,8 @@ void store_redis_get_status(const struct store *s, struct redis_status *ret) {
 
     *ret = (struct redis_status) {0};
     (void) snprintf(ret->address, sizeof(ret->address), "%s", store->link.address);
+    if (!ret->address[0]) /* it was never up */
+        redis_dial_format_target(&store->link.dial, ret->address, sizeof(ret->address));
     if (find_uses_sentinels(store))
         (void) snprintf(ret->master, sizeof(ret->master), "%s", store->link.settings.sentinels.master);
     if (s->state == STORE_STATE_AWAY || !store->link.commands)

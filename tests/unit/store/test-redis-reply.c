@@ -145,12 +145,15 @@ static void test_errors(void) {
         {"WRONGPASS invalid username-password pair", REDIS_ERROR_FATAL},
         {"NOPERM this user has no permissions", REDIS_ERROR_FATAL},
         {"ERR unknown command", REDIS_ERROR_FATAL},
+        {"ERR AUTH <password> called without any password configured for the default user.", REDIS_ERROR_FATAL},
         {"BUSYGROUP Consumer Group name already exists", REDIS_ERROR_FATAL}, /* not BUSY */
         {"", REDIS_ERROR_FATAL},
     };
 
     for (size_t i = 0; i < ELEMENTSOF(table); i++)
         TEST_INT(redis_error_class(table[i].text), table[i].error);
+    TEST_STRING(redis_error_text("ERR AUTH <password> called without any password configured for the default user."),
+                "Redis asks for no password, and the config names one: wrong url, or remove password-file");
     redisReply *r = parse("-OOM full\r\n");
     TEST_STRING(reply_error(r), "OOM full");
     CU_ASSERT_PTR_NULL(reply_text(r));
