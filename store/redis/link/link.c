@@ -111,7 +111,7 @@ static enum status_error class_of(enum redis_error error) {
 }
 
 void link_fail(struct store_redis *store, enum redis_error error, const char *text) {
-    bool is_right = strncmp(text, "NOPERM ", strlen("NOPERM ")) == 0;
+    bool is_right = strncmp(text, "NOPERM ", strlen("NOPERM ")) == 0 || strstr(text, "ACL failure");
     usec_t delay;
     char why[256];
 

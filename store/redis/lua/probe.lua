@@ -9,9 +9,14 @@
 local key, refused = string.sub(KEYS[1], 1, -5) .. 'probe:', {}
 local h, s, s2, z = key .. 'h', key .. 's', key .. 's2', key .. 'z'
 
+-- Redis 7.0 writes "can't run this command" or "can't access at least one of the keys", a later one "ACL failure in script".
+local function is_refusal(text)
+    return string.find(text, "can't", 1, true) or string.find(text, 'ACL failure', 1, true) or string.find(text, 'NOPERM', 1, true)
+end
+
 local function try(name, ...)
     local reply = redis.pcall(name, ...)
-    if type(reply) == 'table' and reply.err and string.find(reply.err, "can't", 1, true) then refused[#refused + 1] = name end
+    if type(reply) == 'table' and reply.err and is_refusal(reply.err) then refused[#refused + 1] = name end
 end
 
 try('HSET', h, 'a', 1)
