@@ -450,8 +450,7 @@ static void nested(void) {
     char copy[256];
 
     NEEDS_OTHERS;
-    snprintf(copy, sizeof(copy), "cp %s/berth %s/berth-verbs %s && chmod 0755 %s %s/berth %s/berth-verbs", cluster.build, cluster.build, cluster.folder,
-             cluster.folder, cluster.folder, cluster.folder);
+    snprintf(copy, sizeof(copy), "cp %s/berth %s/berth && chmod 0755 %s %s/berth", cluster.build, cluster.folder, cluster.folder, cluster.folder);
     TEST_INT(system(copy), 0);
     host_set_config(ant, TOP POOLS JOBS
                     "job \"outer\" { pools = {\"open\"} user = \"nobody\" group = \"" RUNNERS "\" operators = {\"@" DBA "\"} output = \"null\"\n"
