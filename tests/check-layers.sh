@@ -36,6 +36,8 @@ daemon/control      base daemon
 runner              base base/journal base/process conf
 cli                 base base/client base/journal base/json base/schedule conf cli/run
 cli/explain         base cli
+cli/logs            base base/journal cli
+cli/watch           base cli
 cli/history         base base/journal base/json cli
 cli/run             base base/process conf cli
 cli/audit           base base/journal base/schedule conf cli

@@ -3,7 +3,7 @@
 /* Events as `berth watch` prints them: numbers, pools, lines for people, and what names may do to a
  * terminal. */
 
-#include "cli/event-line.h"
+#include "cli/watch/event-line.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/log-writer.h"
+#include "cli/logs/log-writer.h"
 
 #include <stdio.h>
 #include <string.h>

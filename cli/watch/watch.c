@@ -8,7 +8,7 @@
 
 #include "base/number.h"
 #include "cli/client.h"
-#include "cli/event-line.h"
+#include "cli/watch/event-line.h"
 #include "cli/format.h"
 #include "cli/verbs.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/log-index.h"
+#include "cli/logs/log-index.h"
 
 #include <search.h>
 #include <stdio.h>

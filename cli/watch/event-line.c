@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/event-line.h"
+#include "cli/watch/event-line.h"
 
 #include <ctype.h>
 #include <inttypes.h>
