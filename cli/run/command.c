@@ -10,7 +10,6 @@
 
 #include "base/deadline.h"
 #include "base/duration.h"
-#include "base/failpoint.h"
 #include "cli/run/run-adhoc.h"
 
 #define STOP_TIMEOUT (5 * USEC_PER_SEC) /* if berthd sent none (nested) */
@@ -172,7 +171,6 @@ static int command_child(void *userdata, const char **ret_stage) {
     r = gate_wait(&a->command.gate);
     if (r != 0)
         return r;
-    FAILPOINT("gate-passed");
     *ret_stage = "hold";
     r = pass_hold(a);
     if (r != 0)

@@ -40,6 +40,7 @@ void adhoc_finish(struct adhoc *adhoc, struct run *run) {
     bool has_started = run->started.pid > 0 || run->started.realtime > 0 || run->adhoc.awaits_client;
     enum run_result result = has_started ? RUN_RESULT_GUARD_DIED : RUN_RESULT_NOT_STARTED;
 
+    FAILPOINT("hold-over");
     if (run->adhoc.end_reported)
         result = run->end.result;
     else
@@ -53,7 +54,6 @@ static void hold_on_over(_unused_ struct hold *hold, void *userdata) {
 
     if (run_is_over(run))
         return;
-    FAILPOINT("hold-over");
     run->adhoc.hold_state = HOLD_STATE_RELEASED;
     if (!run->adhoc.awaits_client || run->adhoc.end_reported || clock_boottime() >= adhoc->report_window_end)
         adhoc_finish(adhoc, run);

@@ -24,7 +24,6 @@ const struct failpoint failpoints[] = {
     {"gate-forked", NULL},
     {"gate-opened", NULL},
     {"gate-opening", NULL},
-    {"gate-passed", NULL},
     {"grant-seen", NULL},
     {"grant-sending", NULL},
     {"grant-sent", NULL},
