@@ -10,6 +10,7 @@
 #include "cli/format.h"
 #include "cli/verbs.h"
 
+#define AGE_SHOWN 1000 /* ms: what is shown and older has a note */
 #define MALFORMED_SHOWN 10
 
 int output_error(int r) {
@@ -95,6 +96,8 @@ void output_caveats(const json_t *answer) {
     } else if (format_get_number(redis, "grace_ms") > 0)
         fprintf(stderr, "berth: grace period: nothing is granted for up to %s\n",
                 format_msec(format_get_number(redis, "grace_ms"), text));
+    if (format_get_number(answer, "age_ms") >= AGE_SHOWN)
+        fprintf(stderr, "berth: seen %s ago\n", format_msec(format_get_number(answer, "age_ms"), text));
     print_malformed(answer);
 }
 

@@ -51,6 +51,7 @@ struct snapshot_pool {
     size_t n_holders;
     struct snapshot_waiter *queue;
     size_t n_queue;
+    bool is_cut; /* by a bound: not all holders and waiting claims are listed */
 };
 
 struct snapshot_limit { /* a limit that a session declares */
@@ -78,6 +79,7 @@ struct snapshot_malformed { /* a record in the store that does not parse; all es
 
 struct snapshot {
     unsigned n_shared; /* receivers besides one: snapshot_free() by each */
+    usec_t begun;      /* boottime of the first call: nothing in it is older */
     usec_t grace_usec; /* until grace ends at the latest; 0: none */
     struct snapshot_pool *pools;
     size_t n_pools;

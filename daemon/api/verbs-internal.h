@@ -9,6 +9,7 @@
  *     verbs-json.c    runs, jobs, names as JSON
  *     verbs-pools.c   pools and hosts as JSON, from snapshots or from what this host knows
  *     verbs-show.c    Pools, Hosts, Runs: answered when the stores have answered
+ *     verbs-look.c    Look: a picture of pools and hosts, or one after the other
  *     verbs-redis.c   Redis: what this host knows of its Redis
  *     verbs-metrics.c Metrics: values of base/metrics.def; verbs-metrics-pools.c: those of pools and hosts
  *     verbs-next.c    Next: what begins when
@@ -125,6 +126,16 @@ typedef int (*verbs_answer_fn)(struct control_call *call, struct manager *m, con
                                const struct snapshot *cluster);
 int verbs_look(struct control_call *call, struct manager *m, bool with_cluster, verbs_answer_fn answer);
 
+/* Asks both stores, about these pools (NULL: all) and the keys of patterns. Returns the question, or NULL: no memory. `seen` is
+ * called once, later, with snapshots as above, unless verbs_forget() was called before. */
+struct show;
+typedef void (*verbs_seen_fn)(const struct snapshot *host, const struct snapshot *cluster, void *userdata);
+struct show *verbs_ask(struct manager *m, json_t *pools, verbs_seen_fn seen, void *userdata);
+void verbs_forget(struct show *show);
+
+/* What Pools, Hosts and Look reply. pools, hosts: stolen; NULL: the reply has none. NULL: no memory. */
+json_t *json_picture(struct manager *m, const struct snapshot *cluster, json_t *pools, json_t *hosts);
+
 /* --- verbs-metrics-pools.c: 0 or -1 (no memory) --- */
 
 /* Adds a sample to an object of metrics. labels: stolen; as those of the metric's row. */
@@ -137,6 +148,7 @@ int metrics_put_hosts(json_t *metrics, struct manager *m, const struct snapshot 
 int verbs_pools(struct control_call *call, json_t *params, void *userdata);
 int verbs_hosts(struct control_call *call, json_t *params, void *userdata);
 int verbs_accept_namespace(struct control_call *call, json_t *params, void *userdata);
+int verbs_look_on(struct control_call *call, json_t *params, void *userdata);
 int verbs_redis(struct control_call *call, json_t *params, void *userdata);
 int verbs_metrics(struct control_call *call, json_t *params, void *userdata);
 int verbs_runs(struct control_call *call, json_t *params, void *userdata);

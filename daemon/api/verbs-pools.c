@@ -92,6 +92,7 @@ static int put_snapshot(struct manager *m, json_t *pool, const struct snapshot_p
     k |= json_object_set_new(pool, "keys", json_number(p->n_keys, pool_name_parse(p->name) == POOL_NAME_PATTERN));
     k |= json_object_set_new(pool, "limits_differ", json_boolean(p->limits_differ));
     k |= json_object_set_new(pool, "lowest", json_lowest(p));
+    k |= json_object_set_new(pool, "complete", json_boolean(!p->is_cut));
     k |= put_holders(m, pool, p);
     return k | put_queue(pool, p);
 }
@@ -145,6 +146,7 @@ static int put_own(struct manager *m, json_t *pool, const struct pool_settings *
     k |= json_object_set_new(pool, "keys", json_null()); /* those of other hosts are not known */
     k |= json_object_set_new(pool, "limits_differ", json_false());
     k |= json_object_set_new(pool, "lowest", json_null());
+    k |= json_object_set_new(pool, "complete", json_false());
     k |= json_object_set_new(pool, "holders", holders);
     return k | json_object_set_new(pool, "queue", queue);
 }

@@ -19,6 +19,8 @@ struct show { /* one such call */
     bool all;                    /* Runs */
     bool is_of_host;             /* the store of the cluster is not asked */
     verbs_answer_fn look;        /* of verbs_look() */
+    verbs_seen_fn seen;          /* of verbs_ask(); NULL: another, or nobody asks any more */
+    void *userdata;
 };
 
 static struct show *show_free(struct show *show) {
@@ -42,6 +44,8 @@ static void show_finish(struct show *show) {
     struct control_call *call = show->call;
     int k = call ? show->answer(show) : 0;
 
+    if (show->seen)
+        show->seen(show->host, show->cluster, show->userdata);
     if (k < 0 && show->call)
         (void) control_call_error(call, "io.berth.Internal", json_pack("{s:s}", "text", strerror(-k)));
     show_free(show);
@@ -66,8 +70,8 @@ static void show_on_cluster(int r, struct snapshot *snapshot, void *userdata) {
     show_on_snapshot(show);
 }
 
-/* Steals `show`. Stores answer later, never from inside store_inspect(). */
-static int show_begin(struct show *show) {
+/* Asks the stores, which answer later, never from inside store_inspect(). 0: they will; -ENOMEM: `show` is gone. */
+static int show_ask(struct show *show) {
     struct store *host = manager_host_store(show->manager), *cluster = manager_cluster_store(show->manager);
     size_t n_wanted = json_array_size(show->wanted);
     _cleanup_free_ const char **names = calloc(n_wanted + 1, sizeof(*names));
@@ -83,12 +87,20 @@ static int show_begin(struct show *show) {
         k = -ENOMEM;
     if (k == 0 && cluster && !show->is_of_host && store_inspect(cluster, &question, show_on_cluster, show) == 0)
         show->n_pending++;
-    if (show->n_pending == 0) {
-        show_free(show);
-        return k;
-    }
-    control_call_keep(show->call, show_on_gone, show);
-    return 0;
+    if (show->n_pending > 0)
+        return 0;
+    show_free(show);
+    return k;
+}
+
+/* Steals `show`. */
+static int show_begin(struct show *show) {
+    struct control_call *call = show->call;
+    int k = show_ask(show);
+
+    if (k == 0)
+        control_call_keep(call, show_on_gone, show);
+    return k;
 }
 
 static int show_new(struct show **ret, struct control_call *call, struct manager *m,
@@ -104,20 +116,43 @@ static int show_new(struct show **ret, struct control_call *call, struct manager
     return 0;
 }
 
-static bool show_is_stale(const struct show *show) {
-    return manager_cluster_store(show->manager) && !show->cluster;
+/* --- what all such replies have --- */
+
+/* What the host knows is of now. Nothing is known of the age of a cluster that nobody has seen. */
+static json_t *json_age(struct manager *m, const struct snapshot *cluster) {
+    if (!manager_cluster_store(m))
+        return json_integer(0);
+    return cluster ? json_msec(usec_sub(clock_boottime(), cluster->begun)) : json_null();
 }
 
-/* Answers the call. what: stolen. */
-static int show_reply(struct show *show, const char *name, json_t *what) {
-    struct control_call *call = steal_pointer(&show->call);
+static json_t *json_complete(const json_t *pools) {
+    json_t *pool;
+    size_t i;
 
-    return control_call_answer(call, json_pack("{s:i, s:s, s:o, s:b, s:b, s:o, s:o}", "schema", 1, "host",
-                                               manager_settings(show->manager)->host, "redis",
-                                               json_redis(show->manager, show->cluster), "stale",
-                                               show_is_stale(show), "recovering",
-                                               manager_is_recovering(show->manager), name, what, "malformed",
-                                               json_malformed(show->cluster)));
+    json_array_foreach (pools, i, pool)
+        if (!json_is_true(json_object_get(pool, "complete")))
+            return json_false();
+    return json_true();
+}
+
+json_t *json_picture(struct manager *m, const struct snapshot *cluster, json_t *pools, json_t *hosts) {
+    json_t *document = json_pack("{s:i, s:s, s:o, s:b, s:o, s:b, s:o}", "schema", 1, "host", manager_settings(m)->host, "redis",
+                                 json_redis(m, cluster), "stale", manager_cluster_store(m) && !cluster, "age_ms",
+                                 json_age(m, cluster), "recovering", manager_is_recovering(m), "malformed", json_malformed(cluster));
+    int k = document ? 0 : -1;
+
+    if (k == 0 && pools) {
+        k = json_object_set_new(document, "complete", json_complete(pools));
+        k |= json_object_set(document, "pools", pools);
+    }
+    if (k == 0 && hosts)
+        k = json_object_set(document, "hosts", hosts);
+    json_decref(pools);
+    json_decref(hosts);
+    if (k == 0)
+        return document;
+    json_decref(document);
+    return NULL;
 }
 
 /* --- for other methods --- */
@@ -138,6 +173,22 @@ int verbs_look(struct control_call *call, struct manager *m, bool with_cluster, 
     return show_begin(show);
 }
 
+struct show *verbs_ask(struct manager *m, json_t *pools, verbs_seen_fn seen, void *userdata) {
+    struct show *show = NULL;
+
+    if (show_new(&show, NULL, m, NULL) < 0)
+        return NULL;
+    show->wanted = json_incref(pools);
+    show->has_keys = true;
+    show->seen = seen;
+    show->userdata = userdata;
+    return show_ask(show) < 0 ? NULL : show;
+}
+
+void verbs_forget(struct show *show) {
+    show->seen = NULL;
+}
+
 /* --- pools and hosts --- */
 
 static int pools_answer(struct show *show) {
@@ -150,7 +201,7 @@ static int pools_answer(struct show *show) {
         json_decref(pools);
         return verbs_no_such_pool(steal_pointer(&show->call), show->manager, unknown);
     }
-    return show_reply(show, "pools", pools);
+    return control_call_answer(steal_pointer(&show->call), json_picture(show->manager, show->cluster, pools, NULL));
 }
 
 int verbs_pools(struct control_call *call, json_t *params, void *userdata) {
@@ -170,7 +221,9 @@ int verbs_pools(struct control_call *call, json_t *params, void *userdata) {
 }
 
 static int hosts_answer(struct show *show) {
-    return show_reply(show, "hosts", json_hosts(show->manager, show->cluster));
+    json_t *hosts = json_hosts(show->manager, show->cluster);
+
+    return hosts ? control_call_answer(steal_pointer(&show->call), json_picture(show->manager, show->cluster, NULL, hosts)) : -ENOMEM;
 }
 
 int verbs_hosts(struct control_call *call, json_t *params, void *userdata) {
@@ -253,7 +306,6 @@ static int runs_answer(struct show *show) {
     static const enum run_state order[] = {RUN_STATE_DONE,     RUN_STATE_STOPPING, RUN_STATE_RUNNING,
                                            RUN_STATE_STARTING, RUN_STATE_WAITING,  RUN_STATE_PENDING,
                                            RUN_STATE_RETRYING};
-    struct control_call *call;
     json_t *runs = json_array();
     int k = 0;
 
@@ -266,9 +318,8 @@ static int runs_answer(struct show *show) {
         json_decref(runs);
         return -ENOMEM;
     }
-    call = steal_pointer(&show->call);
-    return control_call_answer(call, json_pack("{s:i, s:b, s:o}", "schema", 1, "recovering",
-                                               manager_is_recovering(show->manager), "runs", runs));
+    return control_call_answer(steal_pointer(&show->call),
+                               json_pack("{s:i, s:b, s:o}", "schema", 1, "recovering", manager_is_recovering(show->manager), "runs", runs));
 }
 
 int verbs_runs(struct control_call *call, json_t *params, void *userdata) {

@@ -115,6 +115,7 @@ static const struct control_method methods[] = {
     {"io.berth.Version", verbs_version, RIGHT_LOOK, "version", false},
     {"io.berth.Pools", verbs_pools, RIGHT_LOOK, "pools", false},
     {"io.berth.Hosts", verbs_hosts, RIGHT_LOOK, "hosts", false},
+    {"io.berth.Look", verbs_look_on, RIGHT_LOOK, "look", false},
     {"io.berth.Redis", verbs_redis, RIGHT_LOOK, "redis", false},
     {"io.berth.Metrics", verbs_metrics, RIGHT_LOOK, "metrics", false},
     {"io.berth.Jobs", verbs_jobs, RIGHT_LOOK, "jobs", false},

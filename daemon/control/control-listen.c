@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The listening sockets of the control server: control.sock, where a caller's rights follow from its user, and
- * look.sock, where everybody may only look. */
+/* The listening sockets of the control server: control.sock, where a caller's rights follow from its user,
+ * and look.sock, where everybody may only look. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +39,8 @@ static void control_on_connection(int fd, void *userdata) {
         why = "your user passed a descriptor to berthd, which accepts none; berthd refuses its connections for "
               "a minute";
     else
-        why = account_connection(c, account, socket->looks_only ? RIGHT_LOOK : control_right(c, fd), text, sizeof(text));
+        why = account_connection(c, account, socket->looks_only ? RIGHT_LOOK : control_right(c, fd), text,
+                                 sizeof(text));
     if (why)
         turn_away(c, fd, why);
     else
@@ -78,7 +79,9 @@ int control_listen(struct control *c, struct control_socket *socket, const char 
         r = make(c, socket, path);
     else /* made by the service manager, who may have left it blocking */
         r = fcntl(listen_fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
-    return r < 0 ? r : listener_new(&socket->listener, c->event, socket->fd, CONTROL_PRIORITY, control_on_connection, socket);
+    if (r < 0)
+        return r;
+    return listener_new(&socket->listener, c->event, socket->fd, CONTROL_PRIORITY, control_on_connection, socket);
 }
 
 int control_add_look(struct control *c, const char *path, int listen_fd) {

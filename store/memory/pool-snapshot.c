@@ -25,8 +25,10 @@ static int fill_holders(struct pool *pool, const char *host, struct snapshot_poo
     list_foreach(part, &pool->held, struct pool_part, link) {
         const struct pool_claim *c = part->claim;
 
-        if (s->n_holders == n)
+        if (s->n_holders == n) {
+            s->is_cut = true;
             break;
+        }
         struct snapshot_holder *h = &s->holders[s->n_holders++];
         snprintf(h->claim, sizeof(h->claim), "%s", c->claim->id);
         snprintf(h->host, sizeof(h->host), "%s", host);
@@ -61,6 +63,7 @@ static void fill_waiters(struct list *list, bool parked, const char *host, usec_
 static int fill_queue(struct pool *pool, const char *host, usec_t now_realtime, struct snapshot_pool *s) {
     size_t max = (size_t) pool->n_queue + pool->n_parked;
 
+    s->is_cut |= max > SNAPSHOT_LIST_MAX;
     if (max > SNAPSHOT_LIST_MAX)
         max = SNAPSHOT_LIST_MAX;
     if (!NEW_ARRAY(s->queue, max))

@@ -106,6 +106,8 @@ static void test_slices(void) {
     TEST_INT(few->parked, PARKED);
     TEST_INT(few->n_holders, 100);
     TEST_INT(few->n_queue, 100);
+    CU_ASSERT(few->is_cut);
+    TEST_INT(db->is_cut, db->n_holders < HELD || db->n_queue < WAITING + PARKED);
     TEST_INT(keyed->n_keys, KEYS);
     TEST_INT(keyed->used, KEYS);
     TEST_INT(named->n_sessions, SESSIONS + 1);
@@ -113,7 +115,14 @@ static void test_slices(void) {
     end(&b);
 }
 
-/* Whoever asks while a snapshot is collected shares the next one. */
+static void ask_more(struct bed *b, struct answer *answers, size_t from, size_t to) {
+    for (size_t i = from; i < to; i++) {
+        answers[i].r = 1;
+        TEST_INT(store_inspect(b->stores[0], &(struct store_question) {.keys = true}, on_inspected, &answers[i]), 0);
+    }
+}
+
+/* Those who ask in the same turn of the loop share a snapshot. Whoever asks while it is collected shares the next one. */
 static void test_shared(void) {
     struct answer answers[ASKERS] = {{0}};
     struct bed b;
@@ -123,18 +132,17 @@ static void test_shared(void) {
     long long before = n_calls();
     snapshot_free(ask(&b, NULL));
     long long one = n_calls() - before;
-    for (size_t i = 0; i < ASKERS; i++) {
-        answers[i].r = 1;
-        TEST_INT(store_inspect(b.stores[0], &(struct store_question) {.keys = true}, on_inspected, &answers[i]), 0);
-    }
     before = n_calls();
+    ask_more(&b, answers, 0, ASKERS / 2);
+    BED_UNTIL(&b, n_calls() > before + 2);
+    ask_more(&b, answers, ASKERS / 2, ASKERS);
     BED_UNTIL(&b, answers[ASKERS - 1].r <= 0);
     CU_ASSERT(n_calls() - before <= 2 * one + 4); /* and some heartbeats */
     for (size_t i = 0; i < ASKERS; i++) {
         TEST_INT(answers[i].r, 0);
-        CU_ASSERT(answers[i].snapshot == answers[i == 0 ? 0 : 1].snapshot || i == 1);
+        CU_ASSERT(answers[i].snapshot == answers[i < ASKERS / 2 ? 0 : ASKERS / 2].snapshot);
     }
-    CU_ASSERT(answers[0].snapshot != answers[1].snapshot);
+    CU_ASSERT(answers[0].snapshot != answers[ASKERS / 2].snapshot);
     for (size_t i = 0; i < ASKERS; i++)
         snapshot_free(answers[i].snapshot);
     end(&b);

@@ -132,6 +132,7 @@ static const struct row {
     {"Version", "{}", "yyyyyy"},
     {"Pools", "{}", "yyyyyy"},
     {"Hosts", "{}", "yyyyyy"},
+    {"Look", "{}", "yyyyyy"},
     {"Redis", "{}", "yyyyyy"},
     {"Metrics", "{}", "yyyyyy"},
     {"Jobs", "{}", "yyyyyy"},

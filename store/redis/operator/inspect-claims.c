@@ -166,6 +166,7 @@ int inspect_read_held(struct inspection *i, const struct redisReply *reply) {
     room = take_room(i, before, p->n_holders);
     if (strcmp(i->cursor, "0") != 0 && room == p->n_holders && room < inspect_list_max(i))
         return 1;
+    p->is_cut |= strcmp(i->cursor, "0") != 0 || room < p->n_holders;
     p->n_holders = room;
     qsort(p->holders, p->n_holders, sizeof(*p->holders), compare_tokens);
     return 0;
@@ -211,6 +212,7 @@ static int read_waiting(struct inspection *i, const struct redisReply *reply, bo
     room = take_room(i, before, p->n_queue);
     if (n == INSPECT_SLICE_MAX && room == p->n_queue && room < inspect_list_max(i))
         return 1;
+    p->is_cut |= room < p->n_queue || (n == INSPECT_SLICE_MAX && room < p->waiting + (is_queued ? 0 : p->parked));
     p->n_queue = room;
     return 0;
 }

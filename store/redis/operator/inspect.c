@@ -114,7 +114,7 @@ static int find_mine(struct inspection *inspection, const char *pool) {
 
 /* Returns whether the step has something to ask for; negative errno. */
 static int is_needed(struct inspection *inspection) {
-    const struct snapshot_pool *pool = &inspection->snapshot->pools[inspection->pool];
+    struct snapshot_pool *pool = &inspection->snapshot->pools[inspection->pool];
     int r;
 
     switch (inspection->step) {
@@ -129,6 +129,7 @@ static int is_needed(struct inspection *inspection) {
     case INSPECT_QUEUE:
         return pool->waiting > 0;
     case INSPECT_PARKED:
+        pool->is_cut |= pool->parked > 0 && pool->n_queue >= inspect_list_max(inspection);
         return pool->parked > 0 && pool->n_queue < inspect_list_max(inspection);
     case INSPECT_KEYS:
         return inspection->keys && pool_name_parse(pool->name) == POOL_NAME_PATTERN;
@@ -193,6 +194,7 @@ static int begin(struct inspection *inspection) {
     inspection->snapshot = calloc(1, sizeof(*inspection->snapshot));
     if (!inspection->snapshot)
         return -ENOMEM;
+    inspection->snapshot->begun = clock_boottime();
     inspection->is_begun = true;
     inspection->step = INSPECT_SESSIONS;
     (void) snprintf(inspection->cursor, sizeof(inspection->cursor), "0");
@@ -263,7 +265,7 @@ static void inspect_on_time(void *userdata) {
 }
 
 int inspect_init(struct store_redis *store) {
-    return timer_init(&store->inspections.timer, store->env.event, SD_EVENT_PRIORITY_NORMAL, inspect_on_time, store);
+    return timer_init(&store->inspections.timer, store->env.event, SD_EVENT_PRIORITY_NORMAL + 1, inspect_on_time, store);
 }
 
 void inspect_done(struct store_redis *store) {
@@ -355,7 +357,7 @@ int inspect_start(struct store *base, const struct store_question *question, sto
     list_init(&asker->link);
     list_append(&inspection->askers, &asker->link);
     if (store->link.phase >= PHASE_SYNC)
-        inspect_send_pending(store);
+        timer_set_in(&store->inspections.timer, 0); /* whoever else asks in this turn of the loop shares it */
     else
         link_fail_waiting_later(store);
     return 0;

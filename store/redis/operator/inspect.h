@@ -14,7 +14,7 @@ struct store_redis;
 struct inspections {
     struct list list; /* struct inspection; the first one is being made */
     struct inspect_budget budget;
-    struct timer timer; /* the budget allows the next one to begin */
+    struct timer timer; /* all that ask now have asked, or the budget allows the next one to begin */
 };
 
 int inspect_init(struct store_redis *store);

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Look: pools and hosts at one moment, once or again and again. All who look ask at the same moments, so they
+ * share one snapshot, and a hundred cost Redis what one costs. A client that has not taken a picture is sent
+ * no other one: it gets the newest when it has. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/timer.h"
+#include "daemon/api/verbs-internal.h"
+
+#define LOOKERS_MAX 64
+#define INTERVAL_MIN_MSEC 1000
+#define INTERVAL_MAX_MSEC (3600 * 1000)
+
+struct looker { /* one call */
+    struct manager *manager;
+    struct control_call *call;
+    struct show *show;  /* the question under way; NULL: none */
+    struct timer timer; /* the next one */
+    usec_t interval;
+    json_t *pools;      /* names, or NULL */
+    bool hosts;
+    bool is_due;        /* a picture is due when the client has taken the one before */
+};
+
+static unsigned n_lookers; /* with "more" */
+
+static struct looker *looker_free(struct looker *l) {
+    if (!l)
+        return NULL;
+    if (l->interval > 0)
+        n_lookers--;
+    if (l->show)
+        verbs_forget(l->show);
+    timer_done(&l->timer);
+    json_decref(l->pools);
+    free(l);
+    return NULL;
+}
+DEFINE_CLEANUP(struct looker, looker_free)
+
+static void looker_on_gone(_unused_ struct control_call *call, void *userdata) {
+    looker_free(userdata);
+}
+
+/* Sets the timer to the next moment at which all with this interval ask. */
+static void wait_for_next(struct looker *l) {
+    usec_t now = clock_boottime();
+
+    timer_set(&l->timer, usec_add(now - now % l->interval, l->interval));
+}
+
+static void looker_on_seen(const struct snapshot *host, const struct snapshot *cluster, void *userdata) {
+    struct looker *l = userdata;
+    const char *unknown = NULL;
+    json_t *pools = json_pools(l->manager, host, cluster, l->pools, &unknown);
+    json_t *hosts = pools && l->hosts ? json_hosts(l->manager, cluster) : NULL;
+    json_t *picture = NULL;
+
+    l->show = NULL;
+    if (pools && unknown) {
+        json_decref(pools);
+        json_decref(hosts);
+        (void) verbs_no_such_pool(l->call, l->manager, unknown);
+        looker_free(l);
+        return;
+    }
+    if (pools && (hosts || !l->hosts))
+        picture = json_picture(l->manager, cluster, pools, hosts);
+    else
+        json_decref(pools);
+    if (l->interval > 0) {
+        (void) control_call_notify(l->call, picture, -1);
+        wait_for_next(l);
+        return;
+    }
+    (void) control_call_answer(l->call, picture);
+    looker_free(l);
+}
+
+/* Without memory the picture is left out. */
+static void ask(struct looker *l) {
+    l->is_due = false;
+    l->show = verbs_ask(l->manager, l->pools, looker_on_seen, l);
+    if (!l->show)
+        wait_for_next(l);
+}
+
+static void looker_on_time(void *userdata) {
+    struct looker *l = userdata;
+
+    l->is_due = control_call_count_waiting(l->call) > 0;
+    if (!l->is_due)
+        ask(l);
+}
+
+static void looker_on_room(void *userdata) {
+    struct looker *l = userdata;
+
+    if (l->is_due)
+        ask(l);
+}
+
+int verbs_look_on(struct control_call *call, json_t *params, void *userdata) {
+    struct manager *m = userdata;
+    _cleanup_(looker_freep) struct looker *l = NULL;
+    json_int_t interval = INTERVAL_MIN_MSEC;
+    json_t *pools = NULL;
+    bool hosts = false;
+    const struct param table[] = {{"pools", PARAM_STRINGS, false, &pools, 0, 0},
+                                  {"hosts", PARAM_BOOL, false, &hosts, 0, 0},
+                                  {"interval_ms", PARAM_INT, false, &interval, INTERVAL_MIN_MSEC,
+                                   INTERVAL_MAX_MSEC}};
+    int r = params_read(call, params, table, ELEMENTSOF(table));
+
+    if (r != 0)
+        return r;
+    if (control_call_wants_more(call) && n_lookers >= LOOKERS_MAX) {
+        char text[64];
+
+        (void) snprintf(text, sizeof(text), "too many look already (%d)", LOOKERS_MAX);
+        return control_call_error(call, "io.berth.TooMany", json_pack("{s:s}", "text", text));
+    }
+    l = calloc(1, sizeof(*l));
+    if (!l)
+        return -ENOMEM;
+    l->manager = m;
+    l->call = call;
+    l->pools = json_incref(pools);
+    l->hosts = hosts;
+    r = timer_init(&l->timer, manager_event(m), SD_EVENT_PRIORITY_NORMAL, looker_on_time, l);
+    if (r < 0)
+        return r;
+    l->show = verbs_ask(m, l->pools, looker_on_seen, l);
+    if (!l->show)
+        return -ENOMEM;
+    if (control_call_wants_more(call)) {
+        l->interval = (usec_t) interval * USEC_PER_MSEC;
+        n_lookers++;
+        control_call_await_room(call, looker_on_room);
+    }
+    control_call_keep(call, looker_on_gone, steal_pointer(&l));
+    return 0;
+}
