@@ -123,7 +123,7 @@ static void freeze(void) {
     TEST_INT(host_count(ant, "exited", "job=holder"), 0);
     no_lease_is_late();
     CU_ASSERT(attack_sent(attacks[0]) > 0 && attack_sent(attacks[1]) > 0);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
 }
 

@@ -212,7 +212,7 @@ static void end(void) {
     drain();
     for (size_t i = 0; i < HOSTS; i++)
         host_mark(hosts[i]);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     for (size_t i = 0; i < HOSTS; i++)
         host_await(hosts[i], "exited", "job=long result=success");
     host_await_pool(hosts[0], "db", "used", 0);

@@ -17,21 +17,21 @@
 #define EACH 5
 
 static struct host *ant;
-static struct gate gates[2];
+static struct test_gate gates[2];
 
 static void up(void) {
     cluster_up();
     for (size_t i = 0; i < ELEMENTSOF(gates); i++)
-        gate_make(&gates[i], i ? "late" : "early");
+        test_gate_make(&gates[i], i ? "late" : "early");
 }
 
 static void down(void) {
     for (size_t i = 0; i < ELEMENTSOF(gates); i++)
-        gate_done(&gates[i]);
+        test_gate_done(&gates[i]);
     cluster_down();
 }
 
-static void shut(struct gate *g) {
+static void shut(struct test_gate *g) {
     char byte;
 
     while (read(g->fd, &byte, 1) > 0)
@@ -81,15 +81,15 @@ static void restart_once(bool early, bool late) {
     witness_await_alive(cluster.witness, JOBS * EACH);
     host_kill(ant);
     if (early)
-        gate_open(&gates[0]);
+        test_gate_open(&gates[0]);
     if (late)
-        gate_open(&gates[1]);
+        test_gate_open(&gates[1]);
     witness_await_alive(cluster.witness, (size_t) (JOBS * EACH * (!early + !late)) / 2);
     host_start(ant); /* and marks */
     if (!early)
-        gate_open(&gates[0]);
+        test_gate_open(&gates[0]);
     if (!late)
-        gate_open(&gates[1]);
+        test_gate_open(&gates[1]);
     check_statuses();
     check_order();
     for (size_t i = 0; i < ELEMENTSOF(gates); i++)

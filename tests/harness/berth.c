@@ -208,7 +208,7 @@ void host_await_redis(struct host *h) {
 
 /* --- gates --- */
 
-void gate_make(struct gate *g, const char *name) {
+void test_gate_make(struct test_gate *g, const char *name) {
     snprintf(g->path, sizeof(g->path), "%s/%s", cluster.folder, name);
     g->fd = -1;
     TEST_FATAL(mkfifo(g->path, 0666) == 0 && chmod(g->path, 0666) == 0, "no gate");
@@ -217,6 +217,6 @@ void gate_make(struct gate *g, const char *name) {
 }
 
 /* Nobody reads what is written: all who poll see it, now and later. */
-void gate_open(struct gate *g) {
+void test_gate_open(struct test_gate *g) {
     CU_ASSERT_EQUAL(write(g->fd, "x", 1), 1);
 }

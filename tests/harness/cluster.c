@@ -30,7 +30,7 @@ void cluster_up(void) {
     snprintf(cluster.witness, sizeof(cluster.witness), "%s/witness", cluster.folder);
     snprintf(cluster.command, sizeof(cluster.command), "%s/tests/tools/witness %s", cluster.build, cluster.witness);
     witness_prepare(cluster.witness);
-    gate_make(&cluster.gate, "gate");
+    test_gate_make(&cluster.gate, "gate");
     snprintf(cluster.at_gate, sizeof(cluster.at_gate), "%s --gate %s", cluster.command, cluster.gate.path);
     if (redis_server_start(&cluster.redis, cluster.redis_extra) < 0)
         abort();
@@ -133,7 +133,7 @@ static void await_sessions(void) {
 void cluster_down(void) {
     bool abandoned = false;
 
-    gate_done(&cluster.gate);
+    test_gate_done(&cluster.gate);
     for (size_t i = 0; i < cluster.n_hosts; i++)
         child_kill(cluster.hosts[i]->berthd, SIGCONT); /* a test may have left it stopped */
     await_sessions();

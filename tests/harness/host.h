@@ -45,13 +45,13 @@ struct host {
 
 /* For `witness --gate`: a FIFO in the cluster's folder; opening it ends all present and later waits at it.
  * */
-struct gate {
+struct test_gate {
     char path[80];
     int fd;
 };
-void gate_make(struct gate *g, const char *name);
-void gate_open(struct gate *g);
-static inline void gate_done(struct gate *g) {
+void test_gate_make(struct test_gate *g, const char *name);
+void test_gate_open(struct test_gate *g);
+static inline void test_gate_done(struct test_gate *g) {
     g->fd = close_fd(g->fd);
 }
 
@@ -60,7 +60,7 @@ struct cluster {
     char witness[48];         /* folder for tests/tools/witness */
     const char *build;        /* where the programs are: place_programs() */
     char command[384];        /* "BUILD/tests/tools/witness FOLDER" */
-    struct gate gate;         /* one that each cluster has */
+    struct test_gate gate;         /* one that each cluster has */
     char at_gate[512];        /* `command` that runs until it opens */
     struct redis_server redis;
     unsigned broken;          /* 1 << enum audit_kind: rules that are broken here on purpose; the audit may find that, and nothing else */

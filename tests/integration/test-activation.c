@@ -119,7 +119,7 @@ static void begin_runs(int fd, struct child **ret_holder, struct child **ret_wai
 
 static void end_runs(struct child *holder, struct child *waiter) {
     host_await(ant, "ready", " ");
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 6);
     TEST_INT(berth_end(waiter), 7);
     host_stop(ant);

@@ -41,7 +41,7 @@ static void live(void) {
     host_await(bee, "parked", "job=w");
     host_set_config(bee, POOLS "job \"j\" { command = {\"/bin/true\"} pools = {\"db\"} }\n");
     TEST_INT(berth(bee, "reload"), 0);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     for (size_t i = 0; i < 3; i++)
         TEST_INT(berth_end(held[i]), 0);
     TEST_INT(berth_end(waiting[2]), 0);
@@ -88,7 +88,7 @@ static void live_with_faults(void) {
     wipe();
     host_await(ant, "grace-ended", " ");
     host_await(bee, "grace-ended", " ");
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(held), 0);
     host_await(ant, "released", "job=on");
     TEST_INT(berth(bee, "run --wait 5s -p net --name last -- true"), 0);

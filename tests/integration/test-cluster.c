@@ -77,7 +77,7 @@ static void test_move(void) {
     json_decref(json);
 
     TEST_INT(host_count(bee, "granted", "pools=db:1"), 0);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_await(ant, "exited", "job=long result=success");
     TEST_INT(berth_end(waiting), 0);
     TEST_INT(host_count(ant, "redis-lost", " "), 0);
@@ -113,7 +113,7 @@ static void test_failover(void) {
     host_await(bee, "redis-connected", "%s", address);
     CU_ASSERT(clock_boottime() - killed < 12 * USEC_PER_SEC);
     TEST_INT(host_count(bee, "granted", "pools=db:1"), 0);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_await(ant, "exited", "job=long result=success");
     TEST_INT(berth_end(waiting), 0);
 }

@@ -110,7 +110,7 @@ static void test_impossible(void) {
     TEST_INT(berth(ant, "stop big"), 0); /* as it says */
     TEST_INT(berth_end(big), 75);
     await(ant, "impossible", "1 check fine");
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
 }
 
@@ -135,7 +135,7 @@ static void test_overcommitted(void) {
     await(ant, "overcommitted", "CRIT overcommitted   db: 2 permits are in use, the limit is 1\n");
     TEST_INT(doctor(ant, "overcommitted"), 2);
     TEST_INT(berth(ant, "grace --end"), 0);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
     await(ant, "overcommitted", "1 check fine");
 }

@@ -70,7 +70,7 @@ static void test_stray(void) {
     child_kill(stray, SIGTERM); /* as it says */
     CU_ASSERT(child_await(stray, HOST_PATIENCE));
     has_none("stray-process");
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
 }
 
@@ -143,7 +143,7 @@ static void test_not_leaked(void) {
     struct child *holder = berth_at_gate(ant, "-p db", "holder", "started");
 
     TEST_INT(find_leaked(3600 * USEC_PER_SEC, text), 0);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
 }
 

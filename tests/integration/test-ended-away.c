@@ -46,7 +46,7 @@ static void check_last_run(const char *result, int exit_code) {
 static void comes_back(const char *pool, const char *words, int status, const char *event, const char *result) {
     struct child *c = begin(pool, words);
 
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     witness_await_alive(cluster.witness, 0);
     host_start(ant);
     TEST_INT(berth_end(c), status);
@@ -73,7 +73,7 @@ static void not_read(void) {
     host_await(ant, "started", "job=held");
     witness_await_start(cluster.witness, "held");
     host_signal(ant, SIGSTOP);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     snprintf(path, sizeof(path), "/proc/%d/fd/20", (int) c->pid);
     while (access(path, F_OK) == 0 && clock_boottime() < until) /* it has reported the end and closed the hold */
         child_turn(clock_boottime() + USEC_PER_MSEC);
@@ -91,7 +91,7 @@ static void no_report(void) {
     struct child *c = begin("db", "--exit 7");
     const char *line;
 
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     witness_await_alive(cluster.witness, 0);
     child_kill(c, SIGKILL);
     TEST_INT(berth_end(c), 137);
@@ -114,7 +114,7 @@ static void reported_before(void) {
     other = child_start(argv, NULL); /* not below it, so it is not waited for */
     while (!strstr(child_text(other, 1), "has it") && !other->ended && clock_boottime() < until)
         child_turn(until);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(c), 4);
     host_await(ant, "exited", "job=held result=failure exit_code=4");
     host_kill(ant);
@@ -143,7 +143,7 @@ static void words_wait(void) {
     TEST_FATAL(listen_fd >= 0 && fcntl(listen_fd, F_SETFD, 0) == 0, "no socket");
     start_on(listen_fd);
     c = begin("db", "--exit 7");
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(c), 7);
     start_on(listen_fd);
     host_await(ant, "exited", "job=held result=failure exit_code=7");

@@ -43,7 +43,7 @@ static void obey(struct host *h, const json_t *answer, size_t place) {
 }
 
 static void all_end(struct child *const children[], size_t n) {
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     for (size_t i = 0; i < n; i++)
         TEST_INT(berth_end(children[i]), 0);
 }

@@ -123,7 +123,7 @@ static void no_descriptors(void) {
     TEST_INT(prlimit(ant->berthd->pid, RLIMIT_NOFILE, NULL, &before), 0);
     none = (struct rlimit) {3, before.rlim_max};
     TEST_INT(prlimit(ant->berthd->pid, RLIMIT_NOFILE, &none, NULL), 0);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
     TEST_INT(berth_end(waiter), 125);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, ": Too many open files); the permits are given back\n"));

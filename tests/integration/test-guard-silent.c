@@ -85,7 +85,7 @@ static void is_ended(void) {
     TEST_INT(berth_end(next), 0);
     witness_read(&w, cluster.witness);
     CU_ASSERT(witness_max(&w, "db") <= 2);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth(ant, "start job --wait"), 7); /* and goes on as ever */
 }
 
@@ -122,7 +122,7 @@ static void goes_on(void) {
     TEST_STRING(berth_err, "");
     TEST_INT(berth(ant, "run -n -p slot -- true"), 75);
     TEST_INT(witness_count_alive(cluster.witness), 1);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_await(ant, "exited", "job=job result=failure exit_code=7");
     TEST_INT(berth_end(next), 0);
     TEST_INT(host_count(ant, "guard-died", " "), 0);
@@ -187,7 +187,7 @@ static void out_of_descriptors(void) {
     host_await(ant, "ready", " ");
     TEST_INT(witness_count_alive(cluster.witness), RUNS);
     TEST_INT(host_pool(ant, "slot", "used"), RUNS);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(next), 0);
     host_await_pool(ant, "slot", "used", 0);
     TEST_INT(host_count(ant, "exited", "job=job result=failure exit_code=7"), RUNS);

@@ -34,7 +34,7 @@ static void handover_takes_milliseconds(void) {
         runs[i] = berth_start(i % 2 ? bee : ant, "run -p db --name r%zu -- %s --id r%zu --for 10", i, cluster.command, i);
         host_await(i % 2 ? bee : ant, "queued", "job=r%zu", i);
     }
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     for (size_t i = 0; i < ELEMENTSOF(runs); i++)
         TEST_INT(berth_end(runs[i]), 0);
     witness_read(&w, cluster.witness);

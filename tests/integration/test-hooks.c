@@ -271,7 +271,7 @@ static void hooks_overlap(void) {
     TEST_INT(berth(ant, "start bad --wait"), 1);
     host_await_count(ant, 2, "started", "job=hook");
     TEST_INT(berth(ant, "start hook"), 75); /* any other trigger is skipped */
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_await_count(ant, 2, "exited", "job=hook result=success");
 }
 
@@ -286,7 +286,7 @@ static void hook_limit(void) {
         TEST_INT(berth(ant, "start flaky --wait"), 1);
     host_await_count(ant, 100, "queued", "job=failure");
     host_await_count(ant, 2, "skipped", "job=failure reason=hook-limit of_job=flaky");
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(c), 0);
     host_await_count(ant, 100, "exited", "job=failure");
 }

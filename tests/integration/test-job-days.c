@@ -58,7 +58,7 @@ static void restarts_after_a_good_stretch(void) {
     HOST("job \"job\" { %s restart = \"always\" }\n", cluster.folder, witness_at_gate("w", 0));
     host_await(ant, "started", "job=job");
     host_clock_jump(ant, 20 * 60 * USEC_PER_SEC);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_await(ant, "exited", "job=job");
     host_clock_jump(ant, 14 * USEC_PER_SEC); /* half of it is always waited for */
     await_marker();

@@ -28,7 +28,7 @@ static void manual_start(void) {
     TEST_INT(berth(ant, "start one"), 75); /* skipped: not over */
     c = berth_start(ant, "start one --wait");
     TEST_INT(berth_end(c), 75);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_await(ant, "exited", "job=one result=success exit_code=0");
     host_await(ant, "released", "job=one");
     TEST_INT(berth(ant, "start one --wait"), 0);
@@ -123,7 +123,7 @@ static void overlap_rules(void) {
         for (size_t k = 0; k < 4; k++)
             (void) berth(ant, "start %s", rules[i]);
     witness_await_alive(cluster.witness, 1 + 1 + 4);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_await(ant, "exited", "job=skip");
     host_await_count(ant, 2, "exited", "job=queue");
     host_await_count(ant, 4, "exited", "job=allow");
@@ -189,7 +189,7 @@ static void stop_of_a_waiting_run(void) {
     TEST_INT(berth(ant, "stop waits"), 0);
     host_await(ant, "withdrawn", "job=waits result=stopped");
     TEST_INT(berth_end(waiter), 75);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
 }
 
@@ -270,7 +270,7 @@ static void sentences_of_events(void) {
     c = berth_at_gate(ant, "-p db", "holder", "started");
     TEST_INT(berth(ant, "start late --wait"), 75);
     tells("withdrawn", "late", "waits no longer: it waited longer than its queue-timeout");
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(c), 0);
     tells("exited", "holder", "succeeded");
 }
@@ -291,7 +291,7 @@ static void events_tell(void) {
     CU_ASSERT(event_get_u64(line, "ticket") > 0);
     TEST_INT(event_get_u64(line, "uid"), getuid());
     CU_ASSERT_STRING_NOT_EQUAL(event_get(line, "uid"), "");
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     line = host_await(ant, "exited", "job=one result=success exit_code=0");
     CU_ASSERT_STRING_NOT_EQUAL(event_get(line, "run_ms"), "");
     TEST_INT(berth_end(c), 2);

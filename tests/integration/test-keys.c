@@ -23,7 +23,7 @@ static void begin(void) {
 }
 
 static void end_all(struct child **children, size_t n) {
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     for (size_t i = 0; i < n; i++)
         TEST_INT(berth_end(children[i]), 0);
 }

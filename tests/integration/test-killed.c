@@ -56,7 +56,7 @@ static void kill_berth_run(bool restart_berthd) {
     TEST_INT(berth(ant, "run -n -p db -- true"), 75);
     TEST_INT(host_pool(ant, "db", "used"), 2);
     TEST_INT(host_count(ant, "released", "job=held"), 0);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_await(ant, "released", "job=held");
     TEST_INT(berth(ant, "run -n -p db:2 -- true"), 0);
     CU_ASSERT(seen("inner")->end > 0);
@@ -82,7 +82,7 @@ static void berthd_is_killed_after_a_grant(void) {
     second = berth_start(ant, "run -v -p db:2 --name second -- %s --id second", cluster.command);
     await_waiting(second);
     child_kill(second, SIGSTOP);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(first), 0);
     snprintf(token, sizeof(token), "%s", event_get(host_await(ant, "granted", "job=second"), "token"));
     TEST_INT(host_pool(ant, "db", "used"), 2); /* berthd answers, so it has sent the hold, too */
@@ -124,7 +124,7 @@ static void command_without_hold(void) {
     host_await(ant, "redis-connected", " ");
     TEST_INT(berth(ant, "run -n -p db -- true"), 75);
     TEST_INT(witness_count_alive(cluster.witness), 1);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_await(ant, "released", "job=held");
     TEST_INT(witness_count_alive(cluster.witness), 0);
 }
@@ -144,7 +144,7 @@ static void berthd_stops_beside_an_orphan(void) {
     host_start(ant);
     host_await(ant, "redis-connected", " ");
     TEST_INT(berth(ant, "run -n -p db -- true"), 75);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_await(ant, "released", "job=held");
     TEST_INT(berth(ant, "run -n -p db:2 -- true"), 0);
 }
@@ -162,7 +162,7 @@ static void berthd_restarts_under_berth_run(void) {
     host_start(ant);
     host_await(ant, "redis-connected", " ");
     host_await_pool(ant, "db", "used", 2);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(c), 3);
     host_await(ant, "exited", "job=held result=failure exit_code=3");
     TEST_INT(berth_end(waiter), 0);
@@ -188,7 +188,7 @@ static void berth_run_and_berthd_are_killed(void) {
     }
     host_start(ant);
     host_await(ant, "redis-connected", " ");
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(c), 0);
     host_await(ant, "granted", "job=w0");
     host_await(ant, "granted", "job=w1");
@@ -210,7 +210,7 @@ static void job_goes_on_over_a_restart(void) {
     host_await(ant, "redis-connected", " ");
     TEST_INT(host_pool(ant, "db", "used"), 2);
     TEST_INT(witness_count_alive(cluster.witness), 1);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_await(ant, "exited", "job=job result=failure exit_code=7");
     host_await(ant, "released", "job=job");
     TEST_INT(berth(ant, "start job --wait"), 7);
@@ -227,7 +227,7 @@ static void job_ends_while_berthd_is_away(void) {
     witness_await_start(cluster.witness, "job");
     host_await(ant, "started", "job=job");
     host_kill(ant);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     witness_await_alive(cluster.witness, 0);
     host_start(ant);
     host_await(ant, "exited", "job=job result=failure exit_code=7");
@@ -305,7 +305,7 @@ static void runner_is_killed(void) {
         TEST_INT(kill(runner, SIGKILL), 0);
     }
     TEST_INT(witness_count_alive(cluster.witness), 1);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_await(ant, "exited", "job=job result=failure exit_code=7");
     host_await(ant, "released", "job=job");
     TEST_INT(berth(ant, "start job --wait"), 7);
@@ -341,7 +341,7 @@ static void hang(bool is_stopped) {
     witness_read(&w, cluster.witness);
     runner = child_parent(child_parent((pid_t) w.runs[0].pid));
     TEST_FATAL(runner > 1 && runner != ant->berthd->pid && runner != getpid(), "the guard has no runner");
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(c), 0);
     host_await(ant, "released", "job=job");
     TEST_INT(kill(runner, SIGSTOP), 0);

@@ -40,7 +40,7 @@ static void longer_than_a_lease(void) {
     host_start(ant);
     host_await(ant, "redis-connected", " ");
     let_a_lease_pass();
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(held), 0);
     host_await(ant, "exited", "job=held result=success");
     host_await(ant, "exited", "job=job result=success");

@@ -103,7 +103,7 @@ static void test_pools(void) {
     TEST_INT(berth(ant, "run -p db -- true"), 75);
     IS(ant, "berth_claims_refused_total{reason=\"drained\"}", 1);
     TEST_INT(berth(ant, "undrain"), 0);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
 }
 
@@ -131,7 +131,7 @@ static void test_patterns(void) {
     OF_CLUSTER(ant, "berth_pool_claims_waiting{pool=\"tenant/acme\",scope=\"cluster\"}", -1);
     CU_ASSERT(value_of_cluster(ant, "berth_pool_oldest_wait_seconds{pool=\"tenant/*\",scope=\"cluster\"}") >
               0);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
     TEST_INT(berth_end(waiter), 0);
     TEST_INT(berth_end(other), 0);

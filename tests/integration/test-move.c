@@ -27,7 +27,7 @@ static const char *id_of(struct host *h, const char *event, const char *name) {
 }
 
 static void ends(struct child **c, size_t n) {
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     for (size_t i = 0; i < n; i++)
         TEST_INT(berth_end(c[i]), 0);
 }

@@ -21,7 +21,7 @@ static void up(void) {
 }
 
 static void end_outer(void) {
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(outer), 3);
     host_await(ant, "released", "job=outer");
 }

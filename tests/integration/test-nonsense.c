@@ -147,7 +147,7 @@ static void each_field(void) {
         if (CU_get_number_of_failures() > before)
             printf("%s: %s\n", rows[i].name, berth_err);
     }
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
     TEST_INT(berth(ant, "run -n -p net:2 -- true"), 0);
 }

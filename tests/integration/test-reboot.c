@@ -210,7 +210,7 @@ static void killed_after_the_reboot(void) {
         settle();
         TEST_INT(host_count(ant, "exited", "job=job"), 0);
     }
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
 }
 
 /* The start of the service begins it, also if it was stopped. */
@@ -288,7 +288,7 @@ static void waits_for_its_turn(void) {
     settle();
     TEST_INT(host_count(ant, "started", "job=h"), 0);
     host_reboot(ant);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_start(ant);
     host_await(ant, "exited", "job=h due=2027-05-01T12:00:00+00:00 result=host-lost");
     host_await(ant, "exited", "job=h due=2027-05-01T13:00:00+00:00 result=success");
@@ -364,7 +364,7 @@ static void stale_record(void) {
 static void stale_due_time(void) {
     one_waits();
     copy_lasting(false);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_await(ant, "exited", "job=h due=2027-05-01T13:00:00+00:00 result=success");
     settle();
     host_kill(ant);

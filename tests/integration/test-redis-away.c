@@ -77,7 +77,7 @@ static void restarted_empty(void) {
     host_await_pool(bee, "db", "used", 2);
     host_await_pool(ant, "db", "waiting", 6);
     TEST_INT(berth(ant, "run -n -p db -- true"), 75);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     for (size_t i = 0; i < ELEMENTSOF(holders); i++)
         TEST_INT(berth_end(holders[i]), 0);
     for (size_t i = 0; i < ELEMENTSOF(waiting); i++)
@@ -160,7 +160,7 @@ static void frozen_host(void) {
     host_await(ant, "overcommitted", "pools=db");
     host_await_pool(bee, "db", "used", 4);
     TEST_INT(host_count(bee, "started", "job=waiter"), 0);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_await(ant, "exited", "job=keep result=success");
     TEST_INT(berth_end(other), 0);
     TEST_INT(berth_end(waiter), 0);

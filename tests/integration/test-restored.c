@@ -116,12 +116,12 @@ static void await_asked(struct host *h, unsigned round) {
 static bool play(unsigned round) {
     size_t holder = round % 2, waiter = 1 - holder;
     struct child *held, *waiting;
-    struct gate gate;
+    struct test_gate gate;
     char name[32];
     int status, waited;
 
     snprintf(name, sizeof(name), "gate-%u", round);
-    gate_make(&gate, name);
+    test_gate_make(&gate, name);
     host_mark(hosts[holder]);
     host_mark(hosts[waiter]);
     held = berth_start(hosts[holder], "run -p db --stop-timeout 100ms --name held%u -- %s --id held%u --gate %s", round, cluster.command, round, gate.path);
@@ -132,12 +132,12 @@ static bool play(unsigned round) {
     let_through(waiter);
     await_heartbeats();
     let_through(holder);
-    gate_open(&gate);
+    test_gate_open(&gate);
     status = berth_end(held);
     CU_ASSERT(status == 0 || status == FENCED);
     waited = berth_end(waiting);
     CU_ASSERT(waited == 0 || waited == FENCED);
-    gate_done(&gate);
+    test_gate_done(&gate);
     host_stop(newcomer);
     return status == 0;
 }

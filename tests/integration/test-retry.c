@@ -270,7 +270,7 @@ static void withdrawn_while_it_waits(void) {
     TEST_INT(berth(ant, "stop job"), 0);
     host_await_count(ant, 2, "gave-up", "job=job attempts=2 reason=stopped");
     TEST_INT(host_count(ant, "gave-up", "job=job attempt=1"), 1);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(c), 0);
 }
 

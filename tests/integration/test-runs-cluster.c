@@ -49,7 +49,7 @@ static void all_hosts(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "report"));
     TEST_INT(berth(ant, "runs --cluster none"), 65);
     TEST_INT(berth(ant, "runs --cluster --all"), 64);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
     TEST_INT(berth_end(waiter), 0);
     TEST_INT(berth_end(own), 0);
@@ -68,7 +68,7 @@ static void elsewhere(void) {
     TEST_STRING(berth_err, expected);
     TEST_INT(berth(ant, "stop ffffffff"), 65);
     CU_ASSERT_PTR_NULL(strstr(berth_err, "is on"));
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
 }
 
@@ -86,7 +86,7 @@ static void cut(void) {
     json_decref(answer);
     TEST_INT(berth(ant, "runs --cluster"), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "not all runs are listed"));
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     for (size_t i = 0; i < ELEMENTSOF(children); i++)
         TEST_INT(berth_end(children[i]), 0);
 }

@@ -81,7 +81,7 @@ static void killed_before_the_note_is_written(void) {
     host_clock_stall_disk(ant, true);
     host_clock_set(ant, "2027-05-01T13:00:00Z", 0);
     await_marker(); /* berthd has seen the new time */
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_await(ant, "released", "job=h due=2027-05-01T12:00:00+00:00");
     await_marker(); /* that is recorded */
     host_kill(ant);

@@ -166,7 +166,7 @@ static void backlog_behind_a_run(void) {
     host_start(ant);
     host_await(ant, "missed", "job=h due=2027-05-01T02:00:00+00:00 reason=backlog count=1");
     await_marker();
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_await(ant, "started", "job=h due=2027-05-01T03:00:00+00:00 trigger=backlog");
     host_await(ant, "exited", "job=h due=2027-05-01T04:00:00+00:00");
     TEST_INT(host_count(ant, "missed", "job=h"), 1);
@@ -262,7 +262,7 @@ static void overlap(void) {
     host_await(ant, "skipped", "job=skip due=2027-05-01T13:00:00+00:00 trigger=schedule reason=overlap");
     host_await(ant, "exited", "job=replace due=2027-05-01T12:00:00+00:00 result=stopped reason=replaced");
     host_await(ant, "started", "job=replace due=2027-05-01T13:00:00+00:00");
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_await(ant, "exited", "job=skip");
     TEST_INT(berth(ant, "stop replace"), 0);
     host_await(ant, "exited", "job=replace due=2027-05-01T13:00:00+00:00 result=stopped");

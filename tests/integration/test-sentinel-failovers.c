@@ -150,13 +150,13 @@ static void up(void) {
 /* --- a line of claims that waits over the failover --- */
 
 static struct child *line[HOSTS + 1];
-static struct gate line_gate;
+static struct test_gate line_gate;
 
 static void begin_line(unsigned round) {
     char name[24];
 
     (void) snprintf(name, sizeof(name), "line%u", round);
-    gate_make(&line_gate, name);
+    test_gate_make(&line_gate, name);
     line[0] = berth_start(hosts[0], "run -p line --name holder%u -- %s --id holder%u --gate %s", round,
                           cluster.command, round, line_gate.path);
     host_await(hosts[0], "started", "job=holder%u", round);
@@ -171,10 +171,10 @@ static void end_line(unsigned round) {
     struct witness w = {0};
     usec_t before = 0;
 
-    gate_open(&line_gate);
+    test_gate_open(&line_gate);
     for (unsigned i = 0; i <= HOSTS; i++)
         TEST_INT(berth_end(line[i]), 0);
-    gate_done(&line_gate);
+    test_gate_done(&line_gate);
     witness_read(&w, cluster.witness);
     for (unsigned i = 1; i <= HOSTS; i++) {
         const struct witness_run *run;
@@ -276,7 +276,7 @@ static int by_time(const void *a, const void *b) {
 /* Ends the jobs that lived through all of it. */
 static void end(void) {
     drain();
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     for (size_t i = 0; i < HOSTS; i++) {
         hosts[i]->mark = 0;
         host_await(hosts[i], "exited", "job=long result=success");

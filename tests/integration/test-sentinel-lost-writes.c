@@ -107,18 +107,18 @@ static void check_witness(void) {
 static struct child *released, *granted, *other, *next, *waiting;
 
 static void set_scene(void) {
-    struct gate gate;
+    struct test_gate gate;
 
-    gate_make(&gate, "first");
+    test_gate_make(&gate, "first");
     released = berth_start(ant, "run -p net --name released -- %s --id released --gate %s", cluster.command,
                            gate.path);
     host_await(ant, "started", "job=released");
     freeze_replicas();
     granted = berth_at_gate(ant, "-p db", "granted", "started");
     other = berth_at_gate(bee, "-p db", "other", "started");
-    gate_open(&gate);
+    test_gate_open(&gate);
     TEST_INT(berth_end(released), 0);
-    gate_done(&gate);
+    test_gate_done(&gate);
     next = berth_at_gate(bee, "-p net", "next", "started");
     waiting = berth_start(bee, "run -p db --name waiting -- %s --id waiting", cluster.command);
     host_await(bee, "queued", "job=waiting");
@@ -138,7 +138,7 @@ static void end_scene(void) {
     host_await_pool(bee, "net", "used", 1);
     TEST_INT(host_count(bee, "granted", "job=waiting"), 0);
     TEST_INT(host_count(ant, "fenced", " ") + host_count(bee, "fenced", " "), 0);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(granted), 0);
     TEST_INT(berth_end(other), 0);
     TEST_INT(berth_end(next), 0);

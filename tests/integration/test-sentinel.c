@@ -124,7 +124,7 @@ static void end_scene(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(bee->event, "reason=\"the sentinels name another master\""));
     cluster.master = &bed.nodes[master];
     TEST_INT(host_count(bee, "granted", "pools=db:1"), 0);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_await(ant, "exited", "job=long result=success");
     TEST_INT(berth(ant, "grace --end"), 0);
     TEST_INT(berth_end(waiting), 0);

@@ -53,7 +53,7 @@ static void killed_while_it_runs(void) {
     await_text(next, 2, "berthd is away; waiting for it and run ");
     host_start(ant);
     TEST_INT(witness_count_alive(cluster.witness), 1);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(c), 7);
     TEST_INT(berth_end(next), 5); /* it waited, and does so again */
 }
@@ -78,7 +78,7 @@ static void killed_while_it_is_behind(void) {
     TEST_STRING(json_string_value(json_object_get(run, "blocked_by")), "overlap");
     json_decref(runs);
     TEST_INT(witness_count_alive(cluster.witness), 1);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(c), 6);
     TEST_INT(berth_end(next), 6);
     TEST_INT(host_count(ant, "exited", "job=behind"), 2);
@@ -95,7 +95,7 @@ static void job_is_gone(void) {
     TEST_INT(berth(ant, "reload"), 0);
     TEST_INT(berth_end(next), 75);
     CU_ASSERT(strstr(berth_err, "its job is not defined any more") != NULL);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(c), 6);
 }
 
@@ -103,7 +103,7 @@ static void ends_while_berthd_is_away(void) {
     struct child *c = start_running();
 
     host_kill(ant);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     witness_await_alive(cluster.witness, 0);
     await_text(c, 2, "berthd is away; waiting for it and run ");
     host_start(ant);

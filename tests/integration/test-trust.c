@@ -95,7 +95,7 @@ static void sockets_are_files(void) {
     CU_ASSERT(processes >= 7);
     CU_ASSERT(all >= 8);
     TEST_INT(abstract, 0);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(run), 0);
     host_await(ant, "exited", "job=nap");
     cluster_down();

@@ -81,7 +81,7 @@ static void superseded(void) {
     up(options);
     sharing_await_count("turn-taken", "job=j", SHARING_HOSTS - 1);
     first = sharing_await("started", "job=j");
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     sharing_await_count("turn-open", "job=j attempt=2 reason=retry", SHARING_HOSTS - 1);
     TEST_INT(berth(first, "drain"), 0);
     sharing_clocks_at(SHARING_FIRST + SHARING_MINUTE, -20);
@@ -104,7 +104,7 @@ static void host_is_lost(void) {
     second = sharing_await("started", "job=j attempt=2");
     CU_ASSERT(first != second);
     CU_ASSERT(host_count(second, "turn-open", "job=j attempt=2 reason=host-lost") >= 1);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     sharing_await("exited", "job=j attempt=2 result=success");
     host_start(first);
     host_await(first, "exited", "job=j result=lease-lost");
@@ -126,7 +126,7 @@ static void lost_for_good(void) {
     host_kill(first);
     while (sharing_count("reclaimed", "job=j") == 0)
         child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     sharing_clocks_at(SHARING_FIRST + SHARING_MINUTE, -20);
     sharing_await("exited", "job=j result=success");
     TEST_INT(sharing_count("started", "job=j attempt=2"), 0);
@@ -169,7 +169,7 @@ static void killed_before_given_back(void) {
     sharing_way = NULL;
     snprintf(run, sizeof(run), "%s", event_get(host_await(sharing_hosts[0], "started", "job=j"), "run"));
     proxy_set(&way, PROXY_HOLE, 0, false);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_await(sharing_hosts[0], "retry", "job=j attempt=2");
     await_guard_gone(sharing_hosts[0], run);
     host_kill(sharing_hosts[0]);
@@ -194,7 +194,7 @@ static void killed_after_given_back(void) {
     up(options);
     first = sharing_await("started", "job=j");
     TEST_INT(kill(cluster.redis.pid, SIGSTOP), 0);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_await(first, "retry", "job=j attempt=2");
     host_kill(first);
     host_start(first);
@@ -215,7 +215,7 @@ static void too_late(void) {
     child_turn(clock_boottime() + USEC_PER_SEC / 10);
     sharing_await_count("gave-up", "job=j reason=within attempt=1", 1);
     TEST_INT(sharing_count("started", "job=j attempt=2"), 0);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_start(first);
     sharing_await("exited", "job=j result=lease-lost");
 }

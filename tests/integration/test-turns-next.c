@@ -136,7 +136,7 @@ static void given_back(void) {
         json_decref(list);
     }
     TEST_INT(attempt, 1);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
     TEST_INT(berth(sharing_hosts[1], "undrain"), 0);
     sharing_await_count("exited", "job=j", 1);

@@ -32,7 +32,7 @@ static struct host *one_has_failed(void) {
 
     snprintf(options, sizeof(options), "%s retry = 1 retry-delay = \"10m\" ", witness_at_gate("j", 3));
     first = one_has_begun(options);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     sharing_await_count("turn-open", "job=j attempt=2 reason=retry", SHARING_HOSTS - 1);
     return first;
 }
@@ -117,7 +117,7 @@ static void given_back(void) {
     TEST_INT(berth(sharing_hosts[0], "stop j"), 0); /* ant sends it after what it gives back */
     TEST_STRING(berth_err, "");
     host_await(sharing_hosts[0], "missed", "job=j reason=stopped count=1 due=%s", sharing_text(SHARING_FIRST));
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
     for (size_t i = 0; i < SHARING_HOSTS; i++)
         TEST_INT(berth(sharing_hosts[i], "undrain"), 0);

@@ -97,7 +97,7 @@ static void await_once(void) {
     char fields[96];
 
     snprintf(fields, sizeof(fields), "job=j due=%s", sharing_text(SHARING_FIRST));
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
     sharing_await_count("exited", fields, 1);
     TEST_INT(sharing_count("started", fields), 1);
@@ -154,7 +154,7 @@ static void job_is_stopped(void) {
     ant_waits();
     TEST_INT(berth(sharing_hosts[0], "stop j"), 0);
     host_await(sharing_hosts[0], "withdrawn", "job=j reason=stopped");
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
     sharing_clocks_at(SHARING_FIRST + SHARING_MINUTE, -20);
     await_decided(SHARING_FIRST + SHARING_MINUTE);
@@ -174,7 +174,7 @@ static void started_elsewhere(void) {
     host_await(sharing_hosts[1], "skipped", "job=j trigger=start reason=overlap other_host=ant");
     TEST_INT(berth(sharing_hosts[1], "start j --wait"), 75);
     TEST_INT(berth_count_runs(sharing_hosts[1]), 0);
-    gate_open(&cluster.gate);
+    test_gate_open(&cluster.gate);
     host_await(sharing_hosts[0], "released", "job=j");
     TEST_INT(berth(sharing_hosts[1], "start j --wait"), 0);
     TEST_INT(sharing_count("started", "job=j"), 2);
