@@ -127,7 +127,7 @@ void vturn_ask(struct world *w, struct run *r) {
     for (unsigned p = 0; p < POOLS_MAX; p++) {
         if (r->permits[p] == 0)
             continue;
-        command_add(&words, (char[]) {(char) ('a' + p), '\0'});
+        command_add(&words, model_pool(w, p));
         command_add_u64(&words, r->permits[p]);
         command_add_u64(&words, r->queue_limit);
     }
