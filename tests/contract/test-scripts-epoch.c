@@ -219,7 +219,7 @@ static void test_pushes(void) {
     (void) snprintf(before, sizeof(before), "revoked $ %" PRIu64 " * b because", newest);
     expect_push(__LINE__, c, before);
     EXPECT(script_say("revoke s2 1 $ nobody why"), "unknown $");
-    EXPECT(script_say("sync s1 1 $ 0 1 1 b H 5 5 0 0 0 r name db:2"), "ok * [[b H * because]] []*"); /* for the case that the push was lost */
+    EXPECT(script_say("sync s1 1 $ 0 1 1 b H 5 5 0 0 0 r name db:2"), "ok * [[b H * because ]] []*"); /* for the case that the push was lost */
     redisFree(c);
     script_end();
 }
