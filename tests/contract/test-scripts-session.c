@@ -228,6 +228,20 @@ static void test_shorter_lease_after_end_begun(void) {
     script_end();
 }
 
+/* hello takes a session whose end has begun for one that is gone: within its lease its host proves by that
+ * that Redis has lost data. */
+static void test_hello_after_end_begun(void) {
+    script_begin();
+    script_tell("ZADD berth:{t}:heartbeats 0 s1");
+    script_tell("HDEL " META " c:s1");
+    EXPECT(script_say("hello s1 2 ~ s1 m1 v1 30000000 0 0 $ 0 0 0 ! 0"), "ok $ 0 0 *");
+    script_tell("ZADD berth:{t}:heartbeats 0 s1");
+    script_tell("HDEL " META " c:s1");
+    EXPECT(script_say("hello s1 3 ~ s1 m1 v1 30000000 0 0 $ 1 0 0 ! 0"), "ok * 0 1 *");
+    script_learn_new_epoch();
+    script_end();
+}
+
 static CU_TestInfo tests[] = {
     {"the id of a namespace", test_namespace_id},
     {"expiry", test_expiry},
@@ -241,6 +255,7 @@ static CU_TestInfo tests[] = {
     {"shorter lease", test_shorter_lease},
     {"lease after end begun", test_lease_after_end_begun},
     {"shorter lease after end begun", test_shorter_lease_after_end_begun},
+    {"hello after end begun", test_hello_after_end_begun},
     CU_TEST_INFO_NULL,
 };
 

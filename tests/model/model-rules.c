@@ -191,14 +191,15 @@ static void apply_epoch(struct effect *e) {
 /* Whether the caller proves that Redis's memory went back in the epoch that it names. */
 static bool proves_loss(const struct effect *e) {
     const struct m_state *m = e->m;
+    const struct m_session *session = &m->sessions[id_number(e->args[0])];
     uint64_t own;
 
     if (e->script == REDIS_SCRIPT_HEARTBEAT) /* by its own count only where it does anything to others: see rules_heartbeat() */
-        return rules_number(e->args[6]) > m->sessions[id_number(e->args[0])].last || rules_number(e->args[3]) > m->heartbeat_count ||
-               (rules_number(e->args[4]) > m->sessions[id_number(e->args[0])].count && strcmp(e->word, "epoch") == 0);
+        return rules_number(e->args[6]) > session->last || rules_number(e->args[3]) > m->heartbeat_count ||
+               (rules_number(e->args[4]) > session->count && strcmp(e->word, "epoch") == 0);
     if (e->script != REDIS_SCRIPT_HELLO || !*m->epoch)
         return false;
-    own = m->sessions[id_number(e->args[0])].live ? m->sessions[id_number(e->args[0])].count : 0;
+    own = session->live && !session->ending ? session->count : 0; /* an end that has begun proves it, too */
     if (strcmp(e->args[HELLO_EPOCH], m->epoch) == 0)
         return *e->args[HELLO_LOST] != '0' || rules_number(e->args[HELLO_OWN]) > own || rules_number(e->args[HELLO_DRAWN]) > m->clock;
     return !m->grace && rules_number(e->args[HELLO_DRAWN]) > m->clock;

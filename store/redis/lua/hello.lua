@@ -118,7 +118,8 @@ local function count_of(id)
     return tonumber(call('ZSCORE', at .. 'heartbeats', id) or 0)
 end
 
--- Ends the epoch if the same Redis has older data than the host has seen.
+-- Ends the epoch if the same Redis has older data than the host has seen. A session whose end has
+-- begun counts as gone: a host that expired it by an older count may have its permits.
 local function end_forgotten_epoch()
     if named and (lost ~= '0' or count_of(s) < tonumber(own_count))
         or clock < tonumber(highest_number) and (named or not grace) then end_epoch() end
