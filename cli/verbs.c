@@ -132,16 +132,16 @@ static const struct verb verbs[] = {
      "berth move RUN --by DURATION [--reason TEXT] [--json]\n"
      "\n"
      "Gives a waiting run of any host a head start, so that it is first in all its\n"
-     "queues, or right before another run in the queues that both stand in. --by gives\n"
-     "DURATION more; -DURATION takes moves back. It holds for this run alone and is in\n"
-     "the log of events: `berth audit` lists who moved what.\n"
+     "queues, or right before another run in the queues that both stand in.\n"
+     "--by gives DURATION more; -DURATION takes moves back. It holds for this run\n"
+     "alone. `berth audit` lists who moved what.\n"
      "RUN is a name, an id, or at least four leading digits of an id.\n"},
     {"steal", verb_steal, 1, 1, "stop a run so that another one gets its permits",
      "berth steal RUN --for RUN [--reason TEXT] [--yes]\n"
      "\n"
      "Moves the second run to the front of its queues, then stops the first one, on\n"
-     "any host. Asks before that on a terminal; --yes answers. Without --yes it refuses\n"
-     "if the permits of the first run do not suffice (exit status 75).\n"},
+     "any host. Asks before that on a terminal; --yes answers. Without --yes it\n"
+     "refuses if the permits of the first run do not suffice (exit status 75).\n"},
     {"revoke", verb_revoke, 1, 1, "take a run's permits away, on any host",
      "berth revoke RUN [--reason TEXT]\n"
      "\n"

@@ -141,7 +141,7 @@ void manager_run_begin(struct run *r) {
 }
 
 void manager_run_resume(struct run *r) {
-    r->queued_logged = true;
+    r->recorded.queued = true;
     wait_for_permits(r);
     if (r->host_claim.n_demands == 0 || r->host_claim.state == CLAIM_STATE_HELD)
         manager_claim_cluster(r);
@@ -168,9 +168,9 @@ static void run_on_waiting(struct claim *c, _unused_ void *userdata) {
                    r); /* before it is logged: a run that clients know of survives a restart */
     if (parked)
         run_log(r, &e, "%s needs more than a limit in force; it is parked until that limit rises", r->name);
-    else if (!r->queued_logged)
+    else if (!r->recorded.queued)
         run_log(r, &e, "%s waits for its permits", r->name);
-    r->queued_logged = true;
+    r->recorded.queued = true;
     run_changed(r);
     executor_prepare(manager_of(r)->executor);
 }

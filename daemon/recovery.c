@@ -94,7 +94,7 @@ static void waiting_on_record(const struct message *record, void *userdata) {
     int k;
 
     if (message_get_id(record, "run", id) == 0 && (r = manager_find_run(m, id))) {
-        r->has_waiting_record = true;
+        r->recorded.waiting = true;
         if (r->state > RUN_STATE_PENDING && r->job.next_attempt == 0) /* granted after this record was written: a guard, a report or a
                                               hold has it */
             state_remove_run(&manager_of(r)->state, r);
@@ -103,7 +103,7 @@ static void waiting_on_record(const struct message *record, void *userdata) {
     k = state_parse_run(record, kind && strcmp(kind, "adhoc") == 0 ? RUN_KIND_ADHOC : RUN_KIND_JOB,
                         m->settings, &r);
     if (k == 0) {
-        r->has_waiting_record = true;
+        r->recorded.waiting = true;
         if (r->job.next_attempt > 0) {
             k = give_back(m, r);
             if (k < 0)

@@ -144,8 +144,10 @@ struct run {
     struct claim host_claim, cluster_claim; /* n_demands 0: no such part */
     struct run_terms terms;
     bool granted;                   /* holds, or held, its permits: a `released` event is owed */
-    bool queued_logged;             /* the event `queued` is in the journal */
-    bool has_waiting_record;        /* waiting/RUN exists */
+    struct {
+        bool queued;                /* the event is in the journal */
+        bool waiting;               /* waiting/RUN exists */
+    } recorded;
     bool is_near;                   /* waits, and gets ready for its grant (daemon/near.h) */
     enum run_requeue requeue;
     struct run_time queued;

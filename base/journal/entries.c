@@ -20,7 +20,7 @@ static const struct {
     {"BERTH_TRIGGER", offsetof(struct entry, origin.trigger)},
     {"BERTH_FIRST_RUN", offsetof(struct entry, origin.first_run)},
     {"_BOOT_ID", offsetof(struct entry, boot)},       {"BERTH_NAMESPACE", offsetof(struct entry, namespace)},
-    {"BERTH_ON_BEHALF", offsetof(struct entry, on_behalf)},
+    {"BERTH_ON_BEHALF", offsetof(struct entry, asked.on_behalf)},
 };
 
 static char **text_at(struct entry *e, size_t i) {
@@ -43,9 +43,9 @@ static const struct {
     {"BERTH_CLOCK", offsetof(struct entry, clock)},         {"BERTH_SEQ", offsetof(struct entry, seq)},
     {"BERTH_UID", offsetof(struct entry, uid)},             {"BERTH_POSITION", offsetof(struct entry, position)},
     {"BERTH_WAIT_MS", offsetof(struct entry, took.wait_ms)},     {"BERTH_RUN_MS", offsetof(struct entry, took.run_ms)},
-    {"BERTH_EXIT_CODE", offsetof(struct entry, exit.code)}, {"BERTH_HEAD_START_MS", offsetof(struct entry, head_start_ms)},
+    {"BERTH_EXIT_CODE", offsetof(struct entry, exit.code)}, {"BERTH_HEAD_START_MS", offsetof(struct entry, asked.head_start_ms)},
     {"BERTH_SIGNAL", offsetof(struct entry, exit.signal)},       {"BERTH_ATTEMPT", offsetof(struct entry, origin.attempt)},
-    {"BERTH_COUNT", offsetof(struct entry, missed.count)},  {"BERTH_LEAD_MS", offsetof(struct entry, lead_ms)},
+    {"BERTH_COUNT", offsetof(struct entry, missed.count)},  {"BERTH_LEAD_MS", offsetof(struct entry, took.lead_ms)},
 };
 
 struct filling { /* an entry being read */
@@ -135,7 +135,7 @@ static struct entry *entries_grow(struct entries *e) {
         e->items = grown;
         e->allocated = allocated;
     }
-    e->items[e->n] = (struct entry) {.took.wait_ms = -1, .took.run_ms = -1, .head_start_ms = -1, .exit.code = -1, .exit.signal = -1, .uid = -1};
+    e->items[e->n] = (struct entry) {.took.wait_ms = -1, .took.run_ms = -1, .asked.head_start_ms = -1, .exit.code = -1, .exit.signal = -1, .uid = -1};
     return &e->items[e->n];
 }
 

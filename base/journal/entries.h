@@ -14,7 +14,7 @@
 #define ENTRIES_UNIT_DEFAULT "berthd.service"
 
 struct entry { /* owned texts; NULL if the entry lacks them, but host and cursor are "" */
-    char *event, *host, *job, *run, *pools, *result, *reason, *limits, *namespace, *on_behalf;
+    char *event, *host, *job, *run, *pools, *result, *reason, *limits, *namespace;
     struct {
         char *trigger, *first_run; /* first_run: of a later attempt */
         char *due;                 /* by the clock of its zone; of missed due times the first */
@@ -28,10 +28,13 @@ struct entry { /* owned texts; NULL if the entry lacks them, but host and cursor
     char *boot;               /* of the machine: distinguishes a reboot from a restart of berthd */
     char *process;            /* machine, boot and pid of the berthd that wrote it; BERTH_SEQ counts within a process */
     uint64_t token, ticket, clock, seq;
-    int64_t lead_ms;          /* by which the token is ahead of Redis's TIME; 0: missing, or less than 1 */
-    int64_t head_start_ms;    /* -1: missing */
+    struct {                  /* by the caller */
+        int64_t head_start_ms; /* -1: missing */
+        char *on_behalf;
+    } asked;
     struct {
         int64_t wait_ms, run_ms; /* -1: missing */
+        int64_t lead_ms;         /* of the token over Redis's TIME; 0: missing, or less than 1 */
     } took;
     struct {
         int64_t code, signal; /* -1: missing */

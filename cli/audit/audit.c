@@ -165,7 +165,7 @@ static json_t *move_json(const struct entry *e) {
     char time[CLOCK_TEXT_SIZE];
 
     return json_pack("{s:s, s:s, s:s, s:s?, s:o, s:s?, s:s?, s:I, s:s}", "time", clock_format(e->time, time), "run", e->run, "host", e->host,
-                     "job", e->job, "uid", e->uid >= 0 ? json_integer(e->uid) : json_null(), "on_behalf", e->on_behalf, "reason", e->reason,
+                     "job", e->job, "uid", e->uid >= 0 ? json_integer(e->uid) : json_null(), "on_behalf", e->asked.on_behalf, "reason", e->reason,
                      "passed", (json_int_t) e->missed.count, "cursor", e->cursor);
 }
 

@@ -280,7 +280,7 @@ usec_t audit_hosts_time_latest(const struct audit *a, const struct entry *e) {
 /* A grant is logged after its token was drawn. A grant without a wait was claimed before that. The token may be
  * ahead of Redis's time then, by another lead than at other times. */
 static void learn_clock(struct audit_host *h, const struct entry *granted) {
-    int64_t drawn = (int64_t) granted->token - granted->lead_ms * (int64_t) USEC_PER_MSEC;
+    int64_t drawn = (int64_t) granted->token - granted->took.lead_ms * (int64_t) USEC_PER_MSEC;
     int64_t after = (int64_t) granted->time - drawn;
     int64_t before = after - (granted->took.wait_ms + 1) * (int64_t) USEC_PER_MSEC;
 
@@ -308,8 +308,8 @@ void audit_hosts_learn_clocks(struct audit *a) {
 
         if (!h || strcmp(a->holds[i].entry->event, "granted") != 0)
             continue;
-        if ((usec_t) a->holds[i].entry->lead_ms * USEC_PER_MSEC > a->lead)
-            a->lead = (usec_t) a->holds[i].entry->lead_ms * USEC_PER_MSEC;
+        if ((usec_t) a->holds[i].entry->took.lead_ms * USEC_PER_MSEC > a->lead)
+            a->lead = (usec_t) a->holds[i].entry->took.lead_ms * USEC_PER_MSEC;
         if (!a->holds[i].renewed)
             learn_clock(h, a->holds[i].entry);
     }

@@ -131,17 +131,17 @@ static int make_runs(struct audit *a) {
     int k = 0;
 
     a->runs = calloc(a->n_events + 1, sizeof(*a->runs));
-    a->run_events = calloc(a->n_events + 1, sizeof(*a->run_events));
-    if (!sorted || !a->runs || !a->run_events)
+    a->of_runs.events = calloc(a->n_events + 1, sizeof(*a->of_runs.events));
+    if (!sorted || !a->runs || !a->of_runs.events)
         return -ENOMEM;
     for (size_t i = 0; i < a->n_events; i++)
         if (a->events[i]->run && !audit_event_is_move(a->events[i]))
             sorted[n++] = &a->events[i];
     qsort(sorted, n, sizeof(*sorted), compare_by_run);
     for (size_t i = 0; i < n; i++) {
-        a->run_events[i] = *sorted[i];
+        a->of_runs.events[i] = *sorted[i];
         if (i == 0 || strcmp((*sorted[i])->run, (*sorted[i - 1])->run) != 0)
-            a->runs[a->n_runs++] = (struct audit_run) {.id = (*sorted[i])->run, .events = &a->run_events[i]};
+            a->runs[a->n_runs++] = (struct audit_run) {.id = (*sorted[i])->run, .events = &a->of_runs.events[i]};
         run_add_event(&a->runs[a->n_runs - 1], *sorted[i], (size_t) (sorted[i] - a->events) + 1);
     }
     for (size_t i = 0; i < a->n_runs && k == 0; i++) {
@@ -199,13 +199,13 @@ static int compare_ends(const void *a, const void *b) {
 static int make_ends(struct audit *a) {
     size_t n = 0;
 
-    a->run_ends = calloc(a->n_events + 1, sizeof(*a->run_ends));
-    if (!a->run_ends)
+    a->of_runs.ends = calloc(a->n_events + 1, sizeof(*a->of_runs.ends));
+    if (!a->of_runs.ends)
         return -ENOMEM;
     for (size_t i = 0; i < a->n_runs; i++) {
         struct audit_run *r = &a->runs[i];
 
-        r->ends = &a->run_ends[n];
+        r->ends = &a->of_runs.ends[n];
         for (size_t k = 0; k < r->n_events; k++)
             if (strcmp(r->events[k]->event, "released") == 0 || strcmp(r->events[k]->event, "reclaimed") == 0)
                 r->ends[r->n_ends++] = (struct audit_end) {.clock = r->events[k]->clock, .order = k, .entry = r->events[k]};
@@ -329,9 +329,9 @@ void audit_model_done(struct audit *a) {
     lost_answers_done(a);
     audit_pools_done(a);
     free(a->runs);
-    free(a->run_events);
-    free(a->run_ends);
-    free(a->stands);
+    free(a->of_runs.events);
+    free(a->of_runs.ends);
+    free(a->stands.items);
     free(a->holds);
     free(a->events);
 }

@@ -143,10 +143,14 @@ struct audit {
     struct audit_names pool_names; /* on each host, and in the cluster (host NULL); also those without a pool */
     struct audit_run *runs;      /* sorted by id */
     size_t n_runs;
-    const struct entry **run_events; /* what runs[].events point into */
-    struct audit_end *run_ends;      /* what runs[].ends point into */
-    struct audit_stand *stands;      /* what runs[].stands point into */
-    size_t n_stands;
+    struct {                     /* what runs[].events, .ends and .stands point into */
+        const struct entry **events;
+        struct audit_end *ends;
+    } of_runs;
+    struct {
+        struct audit_stand *items;
+        size_t n;
+    } stands;
     struct audit_hold *holds;    /* of the cluster's pools, by token */
     size_t n_holds;
     usec_t lead;                 /* largest known by which a number was ahead of Redis's time */

@@ -52,7 +52,7 @@ static bool is_of_its_queues(const struct audit *a, const struct audit_run *r, c
 }
 
 static void add_stand(struct audit *a, struct audit_run *r, uint64_t from, uint64_t score, bool is_unsure) {
-    a->stands[a->n_stands++] = (struct audit_stand) {.run = r, .from = from, .score = score, .is_unsure = is_unsure};
+    a->stands.items[a->stands.n++] = (struct audit_stand) {.run = r, .from = from, .score = score, .is_unsure = is_unsure};
     r->stands.n++;
 }
 
@@ -60,17 +60,17 @@ static void add_stand(struct audit *a, struct audit_run *r, uint64_t from, uint6
 static void add_stands(struct audit *a, struct audit_run *r, const struct entry *const *moves, size_t n) {
     const struct entry *placed = r->granted ? r->granted : r->queued;
 
-    r->stands.items = &a->stands[a->n_stands];
+    r->stands.items = &a->stands.items[a->stands.n];
     if (!r->has_place)
         return;
-    add_stand(a, r, r->ticket, score_of(r->ticket, placed->head_start_ms), false);
+    add_stand(a, r, r->ticket, score_of(r->ticket, placed->asked.head_start_ms), false);
     for (size_t i = 0; i < n; i++) {
         bool is_heard_by_host = r->of_host || is_heard(moves[i]) || was_asked_at_home(r, moves[i]);
 
         for (; i + 1 < n && moves[i + 1]->clock == moves[i]->clock; i++)
             is_heard_by_host |= is_heard(moves[i + 1]);
         if (moves[i]->clock > r->ticket && is_of_its_queues(a, r, moves[i]))
-            add_stand(a, r, moves[i]->clock, score_of(r->ticket, moves[i]->head_start_ms),
+            add_stand(a, r, moves[i]->clock, score_of(r->ticket, moves[i]->asked.head_start_ms),
                       !is_heard_by_host && a->last_wipe >= usec_sub(audit_hosts_time(a, moves[i]), a->options->tolerance));
     }
 }
@@ -100,8 +100,8 @@ int audit_moves_make(struct audit *a) {
     _cleanup_free_ const struct entry **moves = calloc(a->n_events + 1, sizeof(*moves));
     size_t n = 0, at = 0;
 
-    a->stands = calloc(a->n_runs + a->n_events + 1, sizeof(*a->stands));
-    if (!moves || !a->stands)
+    a->stands.items = calloc(a->n_runs + a->n_events + 1, sizeof(*a->stands.items));
+    if (!moves || !a->stands.items)
         return -ENOMEM;
     for (size_t i = 0; i < a->n_events; i++)
         if (audit_event_is_move(a->events[i]) && a->events[i]->run)

@@ -240,7 +240,7 @@ static size_t list_grants(const struct audit *a, struct grant *grants) {
 }
 
 static int check_tickets(struct audit *a) {
-    _cleanup_free_ const struct audit_stand **queued = calloc(a->n_stands + 1, sizeof(*queued));
+    _cleanup_free_ const struct audit_stand **queued = calloc(a->stands.n + 1, sizeof(*queued));
     _cleanup_free_ struct grant *grants = calloc(a->n_runs + a->n_holds + 1, sizeof(*grants));
     _cleanup_(queues_done) struct queues queues = {.n = 0};
     size_t n = 0, next = 0, n_grants;
@@ -248,9 +248,9 @@ static int check_tickets(struct audit *a) {
 
     if (!queued || !grants)
         return -ENOMEM;
-    for (size_t i = 0; i < a->n_stands; i++)
-        if (until_of(&a->stands[i]) > 0)
-            queued[n++] = &a->stands[i];
+    for (size_t i = 0; i < a->stands.n; i++)
+        if (until_of(&a->stands.items[i]) > 0)
+            queued[n++] = &a->stands.items[i];
     qsort(queued, n, sizeof(*queued), compare_begins);
     k = queues_make(a, &queues, queued, n);
     if (k < 0)

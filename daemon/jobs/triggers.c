@@ -257,7 +257,7 @@ static void begin_queued(struct scheduler *scheduler, struct job *job, struct ru
         run_free(run);
         return;
     }
-    run->has_waiting_record = queued->has_waiting_record;
+    run->recorded.waiting = queued->recorded.waiting;
     if (queued->job.origin.due[0])
         due_marks_put_run(scheduler, job, queued->id, NULL);
     run_table_replace(scheduler->runs, queued, run);
@@ -277,7 +277,7 @@ void triggers_begin_fresh(struct scheduler *scheduler, struct job *job, struct r
         return;
     }
     run_enter(run, RUN_STATE_PENDING);
-    fresh->has_waiting_record = run->has_waiting_record;
+    fresh->recorded.waiting = run->recorded.waiting;
     run_table_replace(scheduler->runs, run, fresh);
     list_append(&job->runs, &fresh->job.of_job);
     scheduler_begin(scheduler, fresh);

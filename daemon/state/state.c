@@ -246,7 +246,7 @@ void state_save_run(const struct state *state, struct run *run) {
     message_begin(&w, "waiting");
     state_put_run(&w, run);
     state_record_write(state, WAITING, run->id, &w);
-    run->has_waiting_record = true;
+    run->recorded.waiting = true;
     FAILPOINT("waiting-written");
 }
 
@@ -254,9 +254,9 @@ void state_remove_run(const struct state *state, struct run *run) {
     char path[STATE_PATH_SIZE];
     int r;
 
-    if (!run->has_waiting_record)
+    if (!run->recorded.waiting)
         return;
-    run->has_waiting_record = false;
+    run->recorded.waiting = false;
     r = removals_remove(state->removals, state_record_path(state, WAITING, run->id, path));
     if (r < 0)
         log(state, LOG_WARNING,
@@ -269,11 +269,11 @@ bool state_has_run(const struct state *state, struct run *run) {
     char path[STATE_PATH_SIZE];
     struct message record;
 
-    run->has_waiting_record =
-        run->has_waiting_record || access(state_record_path(state, WAITING, run->id, path), F_OK) == 0;
-    if (run->has_waiting_record && state_record_read(state, WAITING, run->id, &record) == 0)
+    run->recorded.waiting =
+        run->recorded.waiting || access(state_record_path(state, WAITING, run->id, path), F_OK) == 0;
+    if (run->recorded.waiting && state_record_read(state, WAITING, run->id, &record) == 0)
         read_next_attempt(&record, run);
-    return run->has_waiting_record;
+    return run->recorded.waiting;
 }
 
 static int read_entry(const struct state *state, const char *name, const struct state_run_handler *handler) {

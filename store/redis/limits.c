@@ -52,7 +52,7 @@ static uint64_t logged_in_force(const struct store_redis *store, const char *poo
 
     if (declared)
         return declared->in_force;
-    return store->link_log.is_connected ? UINT64_MAX - 1 : UINT64_MAX;
+    return store->link.log.is_connected ? UINT64_MAX - 1 : UINT64_MAX;
 }
 
 int limits_declare(struct store_redis *store, const struct store_pool *pools, size_t n, bool drained) {

@@ -25,7 +25,6 @@
 #include "store/redis/operator/inspect.h"
 #include "store/redis/limits.h"
 #include "store/redis/link/link.h"
-#include "store/redis/link/link-log.h"
 #include "store/redis/push.h"
 #include "store/redis/link/renewal.h"
 #include "store/redis/samples.h"
@@ -54,7 +53,6 @@ struct store_redis {
     struct redis_env env;
     struct redis_link link;
     struct finder finder;
-    struct link_log link_log;
     struct store_stop stop;
     struct namespace_slot slot;
     struct renewal renewal;

@@ -22,7 +22,7 @@ void audit_fixture_begin(void) {
 struct entry audit_fixture_entry(struct writer *w, long msec, const char *event, const char *run, const char *pools) {
     return (struct entry) {.event = (char *) event, .host = (char *) w->host, .run = (char *) run, .pools = (char *) pools,
                            .namespace = (char *) "test", .cursor = (char *) "cursor", .boot = (char *) w->boot,
-                           .process = (char *) w->process, .seq = ++w->seq, .took.wait_ms = -1, .took.run_ms = -1, .head_start_ms = -1,
+                           .process = (char *) w->process, .seq = ++w->seq, .took.wait_ms = -1, .took.run_ms = -1, .asked.head_start_ms = -1,
                            .exit.code = -1, .exit.signal = -1, .uid = -1, .time = BASE + (usec_t) msec * USEC_PER_MSEC + (usec_t) w->ahead};
 }
 

@@ -292,7 +292,7 @@ bool manager_bed_await_starting(struct run *r) {
 static bool is_waiting(void *userdata) {
     struct run *r = userdata;
 
-    return r->has_waiting_record && r->state == RUN_STATE_WAITING && r->queued_logged;
+    return r->recorded.waiting && r->state == RUN_STATE_WAITING && r->recorded.queued;
 }
 
 bool manager_bed_await_waiting(struct run *r) {

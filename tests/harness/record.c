@@ -134,11 +134,11 @@ static void take_line(struct entries *ret, const char *line, usec_t time, const 
     e.ticket = event_get_u64(line, "ticket");
     e.position = get_number(line, "position", 0);
     e.clock = event_get_u64(line, "clock");
-    e.lead_ms = get_number(line, "lead_ms", 0);
+    e.took.lead_ms = get_number(line, "lead_ms", 0);
     e.seq = event_get_u64(line, "seq");
     e.took.wait_ms = get_number(line, "wait_ms", -1);
     e.took.run_ms = get_number(line, "run_ms", -1);
-    e.head_start_ms = get_number(line, "head_start_ms", -1);
+    e.asked.head_start_ms = get_number(line, "head_start_ms", -1);
     e.exit.code = get_number(line, "exit_code", -1);
     e.exit.signal = get_number(line, "signal", -1);
     e.uid = get_number(line, "uid", -1);

@@ -12,7 +12,7 @@ static const char *known_address(const struct store_redis *store) {
 }
 
 void link_log_lost(struct store_redis *store, const char *why, bool needs_administrator) {
-    struct link_log *log = &store->link_log;
+    struct link_log *log = &store->link.log;
 
     if (needs_administrator && strcmp(why, log->last_error) != 0)
         journal_log(store_redis_journal(store), LOG_ERR, "Redis refuses, an administrator is needed: %s",
@@ -27,7 +27,7 @@ void link_log_lost(struct store_redis *store, const char *why, bool needs_admini
 }
 
 static void log_moved(struct store_redis *store, const char *address) {
-    struct link_log *log = &store->link_log;
+    struct link_log *log = &store->link.log;
     const char *why = log->is_reloaded               ? "reload"
                       : store->slot.n_redirects > 0 ? "MOVED"
                       : find_uses_sentinels(store)  ? "the sentinels name another master"
@@ -48,11 +48,11 @@ static void log_connected(struct store_redis *store) {
                                 .clock = store->limits.effective_after,
                                 .redis = known_address(store)},
                "Redis answers and knows what this host holds");
-    store->link_log.is_connected = true;
+    store->link.log.is_connected = true;
 }
 
 void link_log_live(struct store_redis *store) {
-    struct link_log *log = &store->link_log;
+    struct link_log *log = &store->link.log;
     const char *address = store->link.address;
 
     log->is_lost = false;
@@ -66,9 +66,9 @@ void link_log_live(struct store_redis *store) {
 }
 
 void link_log_forget_connected(struct store_redis *store) {
-    store->link_log.is_connected = false;
+    store->link.log.is_connected = false;
 }
 
 void link_log_note_reload(struct store_redis *store, bool is_reloaded) {
-    store->link_log.is_reloaded = is_reloaded;
+    store->link.log.is_reloaded = is_reloaded;
 }

@@ -6,6 +6,7 @@
 
 #include "base/timer.h"
 #include "store/redis/link/backoff.h"
+#include "store/redis/link/link-log.h"
 #include "store/redis/client/dial.h"
 #include "store/status.h"
 #include "store/store.h"
@@ -34,6 +35,7 @@ struct redis_link {
     usec_t live_since;             /* boottime of the last complete sync */
     uint64_t n_errors[STATUS_ERRORS]; /* since berthd started */
     char address[STATUS_ADDRESS_SIZE]; /* of the connections, or of those before; "": never connected */
+    struct link_log log;           /* link-log.c's */
 };
 
 /* Copies the settings. 0 or a negative errno; link_done() frees in any case. */

@@ -77,7 +77,8 @@ static void test_fields(void) {
                                         "BERTH_HOST", "BERTH_NAMESPACE", "BERTH_RESULT", "BERTH_REASON",
                                         "BERTH_ATTEMPT", "BERTH_ATTEMPTS", "BERTH_DELAY_MS",
                                         "BERTH_DUE",  "BERTH_UNTIL",     "BERTH_COUNT",  "BERTH_OTHER_RUN",
-                                        "BERTH_STEP_MS", "BERTH_OTHER_HOST", "BERTH_REDIS"};
+                                        "BERTH_STEP_MS", "BERTH_OTHER_HOST", "BERTH_REDIS",
+                                        "BERTH_HEAD_START_MS", "BERTH_UID", "BERTH_METHOD"};
     _cleanup_free_ char *text = read_catalog();
     char *begin = strstr(text, "\n-- "), *end;
     size_t n = 0;

@@ -68,7 +68,7 @@ static void test_not_ahead(void) {
     queue(2);
     queued(&ant, 50000, "d", 1);
     queued(&ant, 50100, "e", 2);
-    record.items[record.n - 1].head_start_ms = 200;
+    record.items[record.n - 1].asked.head_start_ms = 200;
     later();
     doubts("1 claims were ahead of it, and the journals have 0");
 }

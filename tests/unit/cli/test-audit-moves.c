@@ -11,7 +11,7 @@ static void move(struct writer *w, long msec, long number, int64_t head_start_ms
 
     e.clock = BASE + (usec_t) number * USEC_PER_MSEC;
     e.ticket = BASE + 1300 * USEC_PER_MSEC;
-    e.head_start_ms = head_start_ms;
+    e.asked.head_start_ms = head_start_ms;
     e.uid = uid;
     if (uid >= 0) {
         e.host = (char *) "bee";

@@ -27,11 +27,11 @@ static void test_order(void) {
     audit_fixture_add_good_runs();
     audit_fixture_end(&ant, 1500, "c", "db:1");
     audit_fixture_grant(&bee, 1300, 1501, "f", "db:1");
-    record.items[record.n - 1].head_start_ms = 150;
+    record.items[record.n - 1].asked.head_start_ms = 150;
     audit_fixture_end(&bee, 2000, "f", "db:1");
     audit_fixture_grant(&ant, 1200, 2001, "e", "db:1");
     audit_fixture_expect_proof();
-    record.items[record.n - 4].head_start_ms = 50;
+    record.items[record.n - 4].asked.head_start_ms = 50;
     audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "run e");
     /* e was withdrawn after it had been overtaken */
     audit_fixture_add_good_runs();
@@ -176,7 +176,7 @@ static void test_tokens_ahead(void) {
     audit_fixture_grant(&bee, 1000, 1000, "x", "db:1");
     x = &record.items[record.n - 1];
     x->token = x->ticket += 150 * USEC_PER_MSEC;
-    x->lead_ms = 150;
+    x->took.lead_ms = 150;
     audit_fixture_grant(&bee, 4990, 5000, "b", "db:1");
     audit_fixture_grant(&ant, 5002, 5002, "a", "db:1");
     audit_fixture_expect_proof();

@@ -155,16 +155,16 @@ static void test_hosts(void) {
     set(&facts.redis, "{" LEASE "}");
     set(&facts.hosts,
         "{'hosts': [{'host': 'ant', 'version': '" VERSION "', 'seen_ms': 0, 'drained': false, 'limits': []},"
-        "{'host': 'bee', 'version': '" VERSION "', 'seen_ms': 15000, 'drained': false, 'limits': []},"
+        "{'host': 'bee', 'version': '" VERSION "', 'seen_ms': 22500, 'drained': false, 'limits': []},"
         "{'host': 'cow', 'version': '" VERSION "', 'seen_ms': null, 'drained': false, 'limits': []}]}");
     finds_nothing(doctor_version_skew);
     finds_nothing(doctor_hosts_silent);
     finds_nothing(doctor_host_drained);
-    set(&facts.hosts, "{'hosts': [{'host': 'bee', 'version': '0.0.9', 'seen_ms': 15001, 'drained': true},"
+    set(&facts.hosts, "{'hosts': [{'host': 'bee', 'version': '0.0.9', 'seen_ms': 22501, 'drained': true},"
                       "{'host': 'cow', 'version': '0.0.8', 'seen_ms': 1, 'drained': true}]}");
     finds(doctor_version_skew, SEVERITY_NOTE,
           "hosts run other versions than " VERSION ": bee 0.0.9, cow 0.0.8");
-    finds(doctor_hosts_silent, SEVERITY_WARN, "bee: nothing was seen of this host for 15s");
+    finds(doctor_hosts_silent, SEVERITY_WARN, "bee: nothing was seen of this host for 22s");
     TEST_STRING(report.items[0].host, "bee");
     finds(doctor_host_drained, SEVERITY_NOTE, "other hosts that are drained: bee, cow");
     set(&facts.version, "{'version': '0.0.9', 'host': 'ant', 'drained': true}");

@@ -40,7 +40,7 @@ static struct entry *add(long at, const char *event, const char *run) {
                         .job = (char *) "dump",
                         .pools = (char *) "db:2,net:1",
                         .cursor = (char *) "",
-                        .head_start_ms = -1,
+                        .asked.head_start_ms = -1,
                         .took = {-1, -1},
                         .exit = {-1, -1},
                         .uid = -1};
