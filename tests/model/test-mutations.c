@@ -203,7 +203,7 @@ static const struct model_mutation mutations[] = {
     {.name = "turn: an earlier due time lowers the mark", .seed = 8, .turns = true,
      .from = "if tonumber(due) < mark_of(job) then return end", .to = ""},
     {.name = "turn: a skip is not answered again", .turns = true,
-     .from = "if not (decided_due == due and by == c and how == 'S') then return", .to = "if true then return"},
+     .from = "if not (decided_due == due and by == c and how == 'S') then\nreturn", .to = "if true then\nreturn"},
     {.name = "turn: an open turn stays open when it is taken", .seed = 5, .turns = true,
      .from = "call('HDEL', open_of(job), due)\nend\nfor _, o", .to = "end\nfor _, o"},
     {.name = "turn: what waits for its delay may be taken", .turns = true,
