@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What a peer of the guard attached to a message may sleep when it is closed: the guard leaves it open. */
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/connection.h"
+#include "runner/guard-internal.h"
+#include "tests/harness/linger.h"
+#include "tests/harness/test.h"
+
+static int ours, theirs;
+
+static void begin(void) {
+    int fds[2];
+
+    TEST_INT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+    TEST_INT(connection_prepare(fds[0]), 0);
+    ours = fds[0];
+    theirs = fds[1];
+}
+
+static void end(void) {
+    close(theirs);
+    linger_end();
+}
+
+static bool is_open(int fd) {
+    return fcntl(fd, F_GETFD) >= 0;
+}
+
+static void test_nothing_attached(void) {
+    TEST_INT(send(theirs, "x", 1, 0), 1);
+    guard_give_up(ours);
+    CU_ASSERT(!is_open(ours));
+}
+
+/* The last close would sleep as long as the attached socket lingers, and a deadline may pass meanwhile. */
+static void test_attached(void) {
+    TEST_INT(linger_attack(theirs, "x", 1, 0), 1);
+    guard_give_up(ours);
+    CU_ASSERT(is_open(ours));
+    linger_end(); /* now nothing lingers */
+    close(ours);
+}
+
+static CU_TestInfo tests[] = {
+    {"a connection with nothing attached is closed", test_nothing_attached},
+    {"one with something attached is not", test_attached},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "guard-say", .pSetUpFunc = begin, .pTearDownFunc = end, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}
