@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/harness/host.h"
 #include "tests/harness/test.h"
@@ -42,7 +43,7 @@ static void first(void) {
     TEST_INT(berth(bee, "move c --first --reason 'the boss waits'"), 0);
     snprintf(expected, sizeof(expected), "%.8s (ant:c) is now first of db, 2 were passed: ant:a, bee:b\n", id);
     TEST_STRING(berth_out, expected);
-    snprintf(clock, sizeof(clock), "%s", event_get(host_await(bee, "moved", "run=%s uid=0", id), "clock"));
+    snprintf(clock, sizeof(clock), "%s", event_get(host_await(bee, "moved", "run=%s uid=%u", id, getuid()), "clock"));
     host_await(ant, "moved", "run=%s clock=%s", id, clock);
     TEST_INT(berth(ant, "move %.6s --first", id), 0);
     snprintf(expected, sizeof(expected), "%.8s (ant:c) is already first of db\n", id);
