@@ -5,5 +5,5 @@
 #include "tests/model/model.h"
 
 int main(int argc, char **argv) {
-    return model_main(argc, argv, MODEL_KEYS | 1, 80);
+    return model_main(argc, argv, MODEL_KEYS | 1, 60);
 }

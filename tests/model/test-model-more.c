@@ -5,5 +5,5 @@
 #include "tests/model/model.h"
 
 int main(int argc, char **argv) {
-    return model_main(argc, argv, 501, 200);
+    return model_main(argc, argv, 501, 140);
 }

@@ -5,5 +5,5 @@
 #include "tests/model/model.h"
 
 int main(int argc, char **argv) {
-    return model_main(argc, argv, MODEL_MOVES | 1, 150);
+    return model_main(argc, argv, MODEL_MOVES | 1, 80);
 }

@@ -5,5 +5,5 @@
 #include "tests/model/model.h"
 
 int main(int argc, char **argv) {
-    return model_main(argc, argv, MODEL_TURNS | 1, 40);
+    return model_main(argc, argv, MODEL_TURNS | 1, 30);
 }
