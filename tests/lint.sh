@@ -30,8 +30,8 @@ check_cppcheck() {
 check_analyzer() {
     analyze="gcc $flags -O0 -fanalyzer -Wno-analyzer-malloc-leak -Wno-analyzer-null-dereference -Wno-analyzer-use-after-free"
     analyze="$analyze -Wno-analyzer-double-free -Wno-format-truncation"
-    printf '%s\n' "$sources" | grep -v -e '^tests/' -e '^daemon/api/control' | each_source "$analyze -c -o /dev/null" &&
-        printf '%s\n' "$sources" | grep '^daemon/api/control' |
+    printf '%s\n' "$sources" | grep -v -e '^tests/' -e '^daemon/control/' | each_source "$analyze -c -o /dev/null" &&
+        printf '%s\n' "$sources" | grep '^daemon/control/' |
         each_source "$analyze -Wno-analyzer-use-of-uninitialized-value -c -o /dev/null"
 }
 # The checks of va_list follow all paths and take nine tenths of the time, so only files of the programs with va_list get them. The other

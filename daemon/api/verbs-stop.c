@@ -105,6 +105,7 @@ int verbs_stop(struct control_call *call, json_t *params, void *userdata) {
     const char *target = NULL;
     size_t n = 0;
     struct stop *stop;
+    bool is_id;
     const struct param table[] = {{"target", PARAM_STRING, true, &target, 0, 0}};
     int k = params_read(call, params, table, ELEMENTSOF(table));
 
@@ -112,12 +113,13 @@ int verbs_stop(struct control_call *call, json_t *params, void *userdata) {
         return k;
     if (params_check_job(call, "job or run", target) != 0 || verbs_check_stop(call, userdata, target) != 0)
         return 0;
+    is_id = id_is_valid(target);
     k = manager_stop_target(userdata, target, &n);
     if (k == MANAGER_E_UNKNOWN)
-        return id_is_valid(target) ? verbs_no_such_run(call, target) : verbs_no_such_job(call, userdata, target);
+        return is_id ? verbs_no_such_run(call, target) : verbs_no_such_job(call, userdata, target);
     if (k == 0 || k == MANAGER_E_RECOVERING)
         verbs_record(call, userdata, params,
-                     id_is_valid(target) ? &(struct change){.run = target} : &(struct change){.job = target});
+                     &(struct change){.run = is_id ? target : NULL, .job = is_id ? NULL : target});
     if (k != 0)
         return verbs_refused(call, k);
     stop = calloc(1, sizeof(*stop));

@@ -76,7 +76,7 @@ static void test_all_numbers(void) {
                                .missed.count = 9,
                                .took = {true, true, 10000, 11000},
                                .exit = {true, true, 12, 13},
-                               .caller = {true, true, 14},
+                               .caller = {.is_there = true, .has_uid = true, .uid = 14},
                                .head_start_usec = 15000,
                                .position = 16},
                "m");

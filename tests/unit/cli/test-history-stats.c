@@ -41,7 +41,7 @@ static struct entry *add(long at, const char *event, const char *run) {
                         .pools = (char *) "db:2,net:1",
                         .cursor = (char *) "",
                         .asked.head_start_ms = -1,
-                        .took = {-1, -1},
+                        .took = {.wait_ms = -1, .run_ms = -1},
                         .exit = {-1, -1},
                         .uid = -1};
     e->time = (usec_t) ((int64_t) BASE + at * (int64_t) SEC);
