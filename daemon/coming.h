@@ -21,7 +21,7 @@ struct coming {               /* points into the scheduler and its settings */
     uint32_t attempt;         /* of a run between two attempts, or of a turn that no host has now; else 0 */
     int64_t open_due;         /* the due time of a turn that no host has now; 0: none */
     struct schedule_due due;  /* of a due time; so are the next two */
-    const struct zone *zone;  /* NULL: it is none */
+    const struct zone *zone;  /* NULL: none */
     usec_t splay_usec;
 };
 

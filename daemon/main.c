@@ -203,7 +203,7 @@ static int check_sockets(struct journal *journal, const int fds[static N_SOCKETS
     return 0;
 }
 
-/* A service manager that made control.sock makes look.sock, too, or there is none. */
+/* A service manager that made control.sock also decides whether look.sock exists. */
 static int listen_for_clients(struct journal *journal, struct control **ret, sd_event *event, struct manager *m, int fds[static N_SOCKETS]) {
     bool is_passed = fds[CONTROL] >= 0;
     char path[PATH_MAX];

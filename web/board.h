@@ -52,6 +52,6 @@ json_t *board_hosts_reply(const struct board *b);
 void board_begin_frame(struct board *b);
 
 bool board_is_away(const struct board *b);
-usec_t board_age(const struct board *b); /* of the picture; USEC_INFINITY: there is none */
-/* Borrowed; NULL: there is none. */
+usec_t board_age(const struct board *b); /* of the picture; USEC_INFINITY: no picture */
+/* Borrowed; NULL: none. */
 const json_t *board_pools(const struct board *b);

@@ -116,7 +116,7 @@ static struct bar *bar_new(struct timeline *t, const json_t *claim, const char *
 
 /* --- pictures --- */
 
-/* Returns ms since 1970 of an RFC 3339 time in UTC; 0: it is none. */
+/* Returns ms since 1970 of an RFC 3339 time in UTC; 0: not such a time. */
 static json_int_t parse_time(const char *text) {
     struct tm tm = {};
     const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);

@@ -20,7 +20,7 @@
 
 struct control_socket { /* a listening one */
     struct control *control;
-    int fd;                           /* -1: there is none */
+    int fd;                           /* -1: none */
     char *path;                       /* removed in the end; NULL: the socket was handed in */
     struct listener *listener;        /* NULL: nobody is accepted */
     bool looks_only;                  /* its clients have the right to look and no other, root too */

@@ -58,7 +58,7 @@ void executor_guard_retry(struct executor *executor, const char *run, int error)
 /* --- prepared.c --- */
 void executor_prepared_forget(struct executor *executor); /* the runner is gone, and they with it */
 int executor_prepared_init(struct executor *executor);
-/* Sends the grant to the guard that is prepared for the run, now or as soon as it is there. False: there is none. */
+/* Sends the grant to the guard that is prepared for the run, now or when it has connected. Returns false without such a guard. */
 bool executor_grant_prepared(struct executor *executor, struct run *run);
 void executor_prepared_is_there(struct executor *executor, const char *run); /* its guard listens */
 /* The runner did not prepare the run. False: the runner was not asked to. */
