@@ -89,7 +89,7 @@ openssl store/redis/client/tls*
 jansson base/client/* base/json/* daemon/api/* daemon/control/* cli/* web/*
 systemd/sd-journal base/journal/*.c
 systemd/sd-daemon daemon/service.c runner/main.c base/activation.c web/main.c web/listen.c
-microhttpd web/http.c
+microhttpd web/http*
 libsmartcols cli/table*
 EOF
 set +f

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* HTTP/1.1 by libmicrohttpd on an event loop, and nothing of it outside of http.c: requests that are whole and allowed go up
+/* HTTP/1.1 by libmicrohttpd on an event loop, and nothing of it outside of http.c and answer.c: requests that are whole and allowed go up
  * as texts, answers come down as texts or as a stream. */
 
 #include <stdbool.h>

@@ -104,8 +104,8 @@ static void fields_fill(struct fields *f, struct events *e, const struct event *
     fields_add_number(f, event->missed.count > 0, "BERTH_COUNT", event->missed.count);
     fields_add_number(f, event->origin.has_late, "BERTH_LATE_MS", event->origin.late_usec / USEC_PER_MSEC);
     fields_add_number(f, event->step_usec > 0, "BERTH_STEP_MS", event->step_usec / USEC_PER_MSEC);
-    fields_add(f, "BERTH_OTHER_RUN", event->other_run);
-    fields_add(f, "BERTH_OTHER_HOST", event->other_host);
+    fields_add(f, "BERTH_OTHER_RUN", event->other.run);
+    fields_add(f, "BERTH_OTHER_HOST", event->other.host);
     fields_add_number(f, event->delay_usec > 0, "BERTH_DELAY_MS", event->delay_usec / USEC_PER_MSEC);
     fields_add(f, "BERTH_OF_JOB", event->of.job);
     fields_add(f, "BERTH_OF_RUN", event->of.run);

@@ -36,7 +36,9 @@ struct event { /* a field that is NULL or 0 is left out, unless it has a has_...
         const char *until;
         uint64_t count;
     } missed;
-    const char *other_run, *other_host;
+    struct {                       /* the run in whose way another one is, or was */
+        const char *run, *host;
+    } other;
     usec_t delay_usec, step_usec;
     uint64_t token, ticket;
     usec_t lead_usec;              /* by which the token is ahead of Redis's TIME (R7) */

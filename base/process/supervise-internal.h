@@ -27,8 +27,9 @@ struct supervise {
     int pidfd, pipe_fd;        /* pipe_fd: -1 once it is known whether exec succeeded */
     bool is_stopping, is_killing, is_done, left_sent; /* left_sent: on_left was called */
     usec_t stop_begun;
-    usec_t kill_due, kill_pause;       /* of the next kill, and the pause after it */
-    usec_t recheck_due, recheck_pause; /* of the next look at the cgroup; USEC_INFINITY: none is due */
+    struct supervise_repeat {
+        usec_t due, pause; /* of the next time, and until the one after it */
+    } kill, recheck;       /* recheck: looks at the cgroup; due is USEC_INFINITY: none is needed */
 };
 
 /* --- supervise.c --- */

@@ -59,7 +59,7 @@ static usec_t supervise_due(const struct supervise *s) {
     usec_t stop_at, timeout_at;
 
     if (s->is_killing)
-        return s->kill_due;
+        return s->kill.due;
     if (s->is_stopping)
         return supervise_kill_at(s);
     stop_at = supervise_stop_at(s);
@@ -70,7 +70,7 @@ static usec_t supervise_due(const struct supervise *s) {
 static usec_t supervise_next(const struct supervise *s) {
     usec_t due = supervise_due(s);
 
-    return due < s->recheck_due ? due : s->recheck_due;
+    return due < s->recheck.due ? due : s->recheck.due;
 }
 
 static bool supervise_is_running(const struct supervise *s) {
@@ -84,12 +84,12 @@ void supervise_set_timer(struct supervise *s) {
 static void supervise_kill(struct supervise *s) {
     if (!s->is_killing) {
         s->is_killing = true;
-        s->kill_pause = KILL_RETRY_MIN;
+        s->kill.pause = KILL_RETRY_MIN;
     }
     supervise_tree_kill(&s->tree, s->pid > 0 ? s->pidfd : -1);
-    s->kill_due = usec_add(clock_boottime(), s->kill_pause);
-    if (s->kill_pause < KILL_RETRY_MAX)
-        s->kill_pause *= 2;
+    s->kill.due = usec_add(clock_boottime(), s->kill.pause);
+    if (s->kill.pause < KILL_RETRY_MAX)
+        s->kill.pause *= 2;
 }
 
 static void supervise_begin_stop(struct supervise *s, enum supervise_reason reason) {
@@ -196,8 +196,8 @@ static void supervise_finish(struct supervise *s) {
 
 /* There are no descendants, but the cgroup is populated: by a process that is just ending, or was moved there. */
 static void supervise_recheck_later(struct supervise *s) {
-    s->recheck_due = usec_add(clock_boottime(), s->recheck_pause);
-    s->recheck_pause = s->recheck_pause < RECHECK_MAX / 2 ? 2 * s->recheck_pause : RECHECK_MAX;
+    s->recheck.due = usec_add(clock_boottime(), s->recheck.pause);
+    s->recheck.pause = s->recheck.pause < RECHECK_MAX / 2 ? 2 * s->recheck.pause : RECHECK_MAX;
     supervise_set_timer(s);
 }
 
@@ -256,7 +256,7 @@ static void supervise_on_timer(void *userdata) {
     struct supervise *s = userdata;
     usec_t now = clock_boottime();
 
-    s->recheck_due = USEC_INFINITY; /* supervise_check() sets the next one */
+    s->recheck.due = USEC_INFINITY; /* supervise_check() sets the next one */
     /* A process that stood still wakes up with both: the end of its command, and the time for a stop.
      * What has ended is not stopped. */
     if (!s->is_stopping && now >= supervise_due(s) && supervise_check(s))
@@ -303,8 +303,8 @@ int supervise_new(struct supervise **ret, sd_event *event, const struct supervis
     s->stop_signal = options->stop_signal;
     s->timeout = options->timeout;
     s->text = options->text;
-    s->recheck_due = USEC_INFINITY;
-    s->recheck_pause = RECHECK_MIN;
+    s->recheck.due = USEC_INFINITY;
+    s->recheck.pause = RECHECK_MIN;
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
         return -errno;
     r = supervise_term_new(&s->term, options);

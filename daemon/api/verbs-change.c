@@ -21,7 +21,7 @@ void verbs_record(struct control_call *call, struct manager *m, const json_t *pa
         .type = EVENT_OPERATED,
         .job = change->job,
         .pools = change->pool,
-        .other_run = change->run,
+        .other.run = change->run,
         .reason = change->reason,
         .caller = {.has_uid = true, .uid = uid, .on_behalf = person, .method = name},
     };

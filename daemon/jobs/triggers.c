@@ -79,7 +79,7 @@ void triggers_log_skipped(const struct scheduler *scheduler, const struct job *j
                       .origin.trigger = run_trigger_name(why),
                       .origin.due = due,
                       .reason = "overlap",
-                      .other_run = other ? other->id : NULL};
+                      .other.run = other ? other->id : NULL};
 
     event_emit(scheduler->runs->events, &e, "%s was not begun: a run of it is not over", job->name);
 }

@@ -279,13 +279,13 @@ static void log_taken(struct scheduler *scheduler, const struct run *run,
     struct event e = {.type = EVENT_TURN_TAKEN,
                       .job = run->name,
                       .origin.due = run->job.origin.due,
-                      .other_host = answer->host};
+                      .other.host = answer->host};
 
     if (answer->host && strcmp(answer->host, scheduler->settings->host) == 0)
-        e.other_host = NULL;
+        e.other.host = NULL;
     event_emit(scheduler->runs->events, &e, "%s is not begun here for %s: %s%s decided that due time",
-               run->name, run->job.origin.due, e.other_host ? "host " : "",
-               e.other_host ? e.other_host : "it was");
+               run->name, run->job.origin.due, e.other.host ? "host " : "",
+               e.other.host ? e.other.host : "it was");
 }
 
 static void log_skipped(struct scheduler *scheduler, const struct run *run,
@@ -295,8 +295,8 @@ static void log_skipped(struct scheduler *scheduler, const struct run *run,
                       .origin.trigger = run_trigger_name(run->job.origin.trigger),
                       .origin.due = run->job.origin.due,
                       .reason = answer->why,
-                      .other_run = answer->run,
-                      .other_host = answer->host};
+                      .other.run = answer->run,
+                      .other.host = answer->host};
 
     event_emit(scheduler->runs->events, &e, "%s was not begun: %s%s%s", run->name,
                answer->run ? "a run of it is not over" : "the queue of a pool is full",
