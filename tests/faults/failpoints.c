@@ -40,7 +40,7 @@ const struct failpoint failpoints[] = {
     {"guard-preparing", NULL},
     {"guard-report-writing", "berthd-away-short"},
     {"guard-started-seen", NULL},
-    {"guard-withdrawing", NULL},
+    {"guard-withdrawing", "berthd-away-short"},
     {"hold-ended-seen", NULL},
     {"hold-ended-logged", NULL},
     {"hold-fifo-made", NULL},
