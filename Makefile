@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# make          builds build/berthd, build/berth-runner, build/berth and build/berth-web
+# make          builds build/berthd, build/berth-runner, build/berth, build/berth-verbs and build/berth-web
 # make check    installs what is missing (apt), builds, runs all tests
 # make demo     shows three hosts on this machine; HACKING.md has the other targets
 
@@ -57,7 +57,7 @@ CLI := $(BUILD)/cli.a
 WEB := $(BUILD)/web.a
 HARNESS := $(BUILD)/harness.a
 MODEL := $(BUILD)/model.a
-PROGRAMS := $(BUILD)/berthd $(BUILD)/berth-runner $(BUILD)/berth $(BUILD)/berth-web
+PROGRAMS := $(BUILD)/berthd $(BUILD)/berth-runner $(BUILD)/berth $(BUILD)/berth-verbs $(BUILD)/berth-web
 TEST_KINDS := unit contract integration attacks model
 TEST_FILES := $(sort $(shell find $(addprefix tests/,$(TEST_KINDS)) -name 'test-*'))
 TESTS := $(patsubst %.c,$(BUILD)/%,$(filter %.c,$(TEST_FILES)))
@@ -100,7 +100,9 @@ WRAPS = $$(if $$(findstring -wrap,$$@),$$(shell sed -n 's|^/\* wrap: \(.*\) \*/|
 
 $(eval $(call program,$(BUILD)/berthd,$(BUILD)/daemon/main.o $(BERTH_PARTS)))
 $(eval $(call program,$(BUILD)/berth-runner,$(BUILD)/runner/main.o $(RUNNER) $(CONF) $(BASE)))
-$(eval $(call program,$(BUILD)/berth,$(BUILD)/cli/main.o $(CLI) $(CONF) $(BASE)))
+$(eval $(call program,$(BUILD)/berth-verbs,$(BUILD)/cli/main.o $(CLI) $(CONF) $(BASE)))
+# Its own sd-event stands before libsystemd, which is not loaded then.
+$(eval $(call program,$(BUILD)/berth,$(call objects,front) $(BUILD)/front/main.o $(CLI) $(BASE)))
 $(eval $(call program,$(BUILD)/berth-web,$(BUILD)/web/main.o $(WEB) $(BASE)))
 $(eval $(call program,$(TESTS): $(TEST),$(TEST).o $(MODEL) $(HARNESS) $(ALL_PARTS),$(WRAPS),-lcunit))
 $(eval $(call program,$(FAULTS): $(TEST),$(TEST).o $(FAULT_PARTS) $(HARNESS) $(CLI) $(BERTH_PARTS),,-lcunit))
@@ -115,6 +117,7 @@ $(BUILD)/tests/bench/tools/span: tests/bench/tools/span.c tests/bench/span.h $(B
 	$(Q)$(CC) $(filter-out $(SANITIZE),$(ALL_CFLAGS)) -static $(LDFLAGS) -o $@ $<
 # The fake links to runner and guards stand before the real ones, so only a test that includes them gets them.
 $(patsubst tests/%.c,$(TEST),$(shell grep -l '"tests/harness/manager-bed.h"' $(TEST_FILES))): $(BUILD)/tests/harness/manager-bed.o
+$(BUILD)/tests/unit/front/test-event-loop: $(BUILD)/front/event.o
 $(BUILD)/tests/fuzz/fuzz-redis: $(BUILD)/tests/harness/redis-peer.o $(BUILD)/tests/harness/redis-peer-answer.o
 
 $(BUILD)/tests/unit/base/test-due-times $(BUILD)/tests/integration/test-import-crontab: $(BUILD)/tests/tools/due-times
@@ -148,7 +151,7 @@ $(BUILD)/flags: FORCE
 	@printf '%s\n' $(call quote,$(COMPILE)) | cmp -s - $@ || printf '%s\n' $(call quote,$(COMPILE)) >$@
 
 # For clangd and editors, which look for it in build/.
-C_FILES := $(sort $(shell find base conf store daemon runner cli web tests -name '*.c'))
+C_FILES := $(sort $(shell find base conf store daemon runner cli front web tests -name '*.c'))
 $(BUILD)/compile_commands.json: $(BUILD)/flags $(sort $(dir $(C_FILES)))
 	@command=$$(sed 's/["\\]/\\&/g' $<) && printf '%s\n' $(C_FILES) | \
 		awk -v folder='$(CURDIR)' -v command="$$(printf '%s' "$$command" | sed 's/\\/\\\\/g')" \

@@ -45,6 +45,7 @@ install-programs: all
 	$(INSTALL) -D -m 0755 $(BUILD)/berthd $(DESTDIR)$(SBINDIR)/berthd
 	$(INSTALL) -D -m 0755 $(BUILD)/berth $(DESTDIR)$(BINDIR)/berth
 	$(INSTALL) -D -m 0755 $(BUILD)/berth-runner $(DESTDIR)$(LIBEXECDIR)/berth-runner
+	$(INSTALL) -D -m 0755 $(BUILD)/berth-verbs $(DESTDIR)$(LIBEXECDIR)/berth-verbs
 	$(INSTALL) -D -m 0755 units/berthd-stop.sh $(DESTDIR)$(LIBEXECDIR)/berthd-stop
 
 install-units: $(UNITS)

@@ -21,6 +21,6 @@ unpack() {
     as_user tar -C "$1" -xf -
 }
 tar -cf - --exclude=./.git --exclude=./build . | unpack "$copy"
-tar -C "$build" -cf - --exclude='*.[oad]' berth berthd berth-runner berth-web tests | unpack "$copy/build"
+tar -C "$build" -cf - --exclude='*.[oad]' berth berth-verbs berthd berth-runner berth-web tests | unpack "$copy/build"
 cd "$copy"
 as_user nice tests/run.sh "$@"

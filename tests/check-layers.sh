@@ -44,9 +44,10 @@ cli/audit           base base/journal base/schedule conf cli
 cli/import          base base/schedule cli
 cli/doctor          base base/journal conf cli
 web                 base base/client web/page
+front               base cli cli/run
 '
-for file in $(git ls-files 'base/*.[ch]' 'conf/*.[ch]' 'store/*.[ch]' 'daemon/*.[ch]' 'runner/*.[ch]' 'cli/*.[ch]' 'web/*.[ch]' 2>/dev/null ||
-    find base conf store daemon runner cli web -name '*.[ch]'); do
+for file in $(git ls-files 'base/*.[ch]' 'conf/*.[ch]' 'store/*.[ch]' 'daemon/*.[ch]' 'runner/*.[ch]' 'cli/*.[ch]' 'front/*.[ch]' 'web/*.[ch]' 2>/dev/null ||
+    find base conf store daemon runner cli front web -name '*.[ch]'); do
     folder=${file%/*}
     allowed=$(printf '%s\n' "$arrows" | awk -v folder="$folder" '$1 == folder { $1 = "known"; print }')
     [ -n "$allowed" ] || complain "$folder/ has no arrows in tests/check-layers.sh"
@@ -61,7 +62,7 @@ done
 
 # What an internal header declares belongs to its folder; the unit tests of that folder may call it.
 # shellcheck disable=SC2013
-for file in $(grep -rlE --include='*.[ch]' '^#include ".*-internal\.h"' base conf store daemon runner cli web tests); do
+for file in $(grep -rlE --include='*.[ch]' '^#include ".*-internal\.h"' base conf store daemon runner cli front web tests); do
     for header in $(sed -n 's|^#include "\(.*-internal\.h\)"|\1|p' "$file"); do
         case ${file%/*} in
         "${header%/*}" | tests/unit/"${header%%/*}") ;;
@@ -74,7 +75,7 @@ done
 set -f
 while read -r header allowed; do
     # shellcheck disable=SC2013
-    for file in $(grep -rlE --include='*.[ch]' "#include <$header" base conf store daemon runner cli web); do
+    for file in $(grep -rlE --include='*.[ch]' "#include <$header" base conf store daemon runner cli front web); do
         ok=no
         for pattern in $allowed; do
             # shellcheck disable=SC2254

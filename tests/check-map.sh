@@ -4,7 +4,7 @@
 set -u
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
-find base conf store daemon runner cli web -name '*.c' -o -name '*.lua' | LC_ALL=C sort >"$folder/tree"
+find base conf store daemon runner cli front web -name '*.c' -o -name '*.lua' | LC_ALL=C sort >"$folder/tree"
 awk '/^## / { files = $2 == "Files" } /^### / { path = $2 }
      files && /^- `/ { text = $0; sub(/: .*/, "", text); n = split(text, part, "`"); for (i = 2; i < n; i += 2) print path part[i] }' \
     ARCHITECTURE.md | LC_ALL=C sort >"$folder/map"

@@ -11,7 +11,7 @@ trap 'rm -rf "$folder"' EXIT
 trap 'exit 130' INT TERM
 
 # LINT_TESTS=no, as in continuous integration: tests are left out.
-folders='base conf store daemon runner cli web tests'
+folders='base conf store daemon runner cli front web tests'
 [ "${LINT_TESTS:-}" != no ] || folders=${folders% tests}
 # shellcheck disable=SC2086
 sources=$(find $folders -name '*.c' | sort)

@@ -8,30 +8,6 @@
 
 #include "base/standard-fds.h"
 #include "cli/run/run-adhoc.h"
-#include "cli/verbs.h"
-
-const char verb_run_help[] =
-    "berth run -p POOL[:N] [OPTION...] [--] COMMAND [ARG...]\n"
-    "\n"
-    "Waits for the permits, runs the command while it holds them, and exits as the\n"
-    "command did.\n"
-    "\n"
-    "  -p POOL[:N]             N permits (1 to 1000; default 1) of POOL; may be\n"
-    "                          repeated: all pools are granted together\n"
-    "  -n                      do not wait: exit with 75 unless the permits are free\n"
-    "  --wait DURATION         wait at most that long, then exit with 75\n"
-    "  --timeout DURATION      stop the command after that time, exit with 124\n"
-    "  --head-start DURATION   queue as if it had already waited that long\n"
-    "  --name LABEL            shown to others (default: the command's name)\n"
-    "  --on-lease-lost ACTION  stop (default) or continue\n"
-    "  --stop-timeout DURATION from the stop signal to the kill of all its processes\n"
-    "  -E CODE                 exit with CODE instead of 75\n"
-    "  -v                      print what it waits for, also without a terminal\n"
-    "\n"
-    "Exit status: the command's, 128+N if signal N ended it; 64 wrong usage,\n"
-    "65 no such pool, 69 berthd not reachable, 75 no permits, 76 lease lost,\n"
-    "77 not allowed, 78 config error, 124 timeout, 125 berth failed after the grant,\n"
-    "126 command not executable, 127 command not found.\n";
 
 void adhoc_exit(struct adhoc *a, int status) {
     if (a->phase == ADHOC_PHASE_DONE)
@@ -75,20 +51,13 @@ static int adhoc_init(struct adhoc *a) {
     return r < 0 ? r : run_signals_init(a);
 }
 
-int verb_run(int argc, char **argv) {
-    char error[RUN_OPTIONS_ERROR_SIZE];
+int run_adhoc(const struct run_options *options) {
     _cleanup_(adhoc_done) struct adhoc a = {
+        .options = *options,
         .connection.wait_deadline = USEC_INFINITY,
         .grant = {.hold_fd = -1, .deadline = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY}};
-    int r = run_options_parse(argc, argv, &a.options, error);
+    int r = adhoc_init(&a);
 
-    if (r == RUN_OPTIONS_HELP) {
-        fputs(verb_run_help, stdout);
-        return 0;
-    }
-    if (r != 0)
-        return options_wrong_usage(argv[0], "%s", error);
-    r = adhoc_init(&a);
     if (r < 0) {
         fprintf(stderr, "berth: cannot begin: %s\n", strerror(-r));
         return EXIT_INTERNAL;

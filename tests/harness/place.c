@@ -78,8 +78,8 @@ static void remove_copies(void) {
 
 static void copy_programs(const char *build) {
     static const char *const folders[] = {"/tests", "/tests/tools", "/tests/preload"};
-    static const char *const programs[] = {"berth", "berthd", "berth-runner", "berth-web", "tests/tools/activate", "tests/tools/witness",
-                                           "tests/preload/clock-step.so", "tests/preload/host-clock.so"};
+    static const char *const programs[] = {"berth", "berth-verbs", "berthd", "berth-runner", "berth-web", "tests/tools/activate",
+                                           "tests/tools/witness", "tests/preload/clock-step.so", "tests/preload/host-clock.so"};
     char from[PATH_MAX], to[PATH_MAX];
 
     copied_by = getpid();

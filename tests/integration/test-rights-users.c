@@ -133,7 +133,8 @@ static void nested(void) {
     char copy[256];
 
     NEEDS_OTHERS();
-    snprintf(copy, sizeof(copy), "cp %s/berth %s/berth && chmod 0755 %s %s/berth", cluster.build, cluster.folder, cluster.folder, cluster.folder);
+    snprintf(copy, sizeof(copy), "cp %s/berth %s/berth-verbs %s && chmod 0755 %s %s/berth %s/berth-verbs", cluster.build, cluster.build,
+             cluster.folder, cluster.folder, cluster.folder, cluster.folder);
     TEST_INT(system(copy), 0);
     host_set_config(callers_host, TOP POOLS JOBS
                     "job \"outer\" { pools = {\"open\"} user = \"nobody\" group = \"" RUNNERS "\" operators = {\"@" DBA "\"} output = \"null\"\n"
@@ -148,8 +149,8 @@ static void nested(void) {
                     "exit 42'} }\n", cluster.folder, callers_host->socket);
     TEST_INT(berth(callers_host, "reload"), 0);
     TEST_INT(berth_end(caller_start(JOB_OPERATOR, "start --wait outer")), 42);
-    snprintf(copy, sizeof(copy), "%s/berth", cluster.folder);
-    TEST_INT(unlink(copy), 0);
+    snprintf(copy, sizeof(copy), "rm %s/berth %s/berth-verbs", cluster.folder, cluster.folder);
+    TEST_INT(system(copy), 0);
 }
 
 /* --- the config --- */

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* What `berth run` expects of an event loop. Two programs run it: front/event.c and libsystemd must pass. */
+
+#include <CUnit/CUnit.h>
+
+extern CU_TestInfo event_suite[];
