@@ -52,9 +52,6 @@ static int child_run(const struct supervise_birth *birth, bool must_enter, const
     r = must_enter ? cgroup_enter(birth->cgroup) : 0;
     if (r > 0)
         return r;
-    *ret_stage = "signals";
-    if (sigprocmask(SIG_SETMASK, birth->mask, NULL) < 0)
-        return errno;
     *ret_stage = "deadline";
     r = supervise_child_check_deadline(birth->term);
     if (r > 0)

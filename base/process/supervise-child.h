@@ -7,7 +7,6 @@
 
 struct supervise_birth { /* what the child needs */
     const char *cgroup;  /* NULL: none */
-    const sigset_t *mask;
     const struct supervise_term *term;
     supervise_child_fn child;
     const char *text; /* of supervise_options */

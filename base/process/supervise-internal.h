@@ -14,7 +14,6 @@ struct supervise {
     struct timer timer;
     struct supervise_handler handler;
     struct supervise_result result;
-    sigset_t mask_before;
 
     struct supervise_term *term; /* shared with the child; the parent alone writes it */
     int stop_signal;

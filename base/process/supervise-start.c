@@ -28,7 +28,7 @@ static int adopt(struct supervise *s, pid_t pid) {
 static int fork_child(struct supervise *s, supervise_child_fn child, void *userdata) {
     _cleanup_close_ int reader = -1, writer = -1;
     const struct supervise_birth birth = {
-        .cgroup = s->tree.cgroup, .mask = &s->mask_before, .term = s->term, .child = child, .text = s->text,
+        .cgroup = s->tree.cgroup, .term = s->term, .child = child, .text = s->text,
         .userdata = userdata};
     int fds[2], r;
     pid_t pid;

@@ -23,6 +23,7 @@
 #include <time.h>
 
 #include "base/deadline.h"
+#include "base/failpoint.h"
 #include "base/process/process-tree.h"
 #include "base/process/supervise-child.h"
 
@@ -185,6 +186,7 @@ static bool supervise_reap(struct supervise *s) {
 
 /* Calls on_done, after which s may be gone. */
 static void supervise_finish(struct supervise *s) {
+    FAILPOINT("command-over");
     s->is_done = true;
     s->result.ended = clock_boottime();
     s->result.deadline = supervise_deadline(s);
@@ -278,7 +280,7 @@ static int supervise_add_sources(struct supervise *s, sd_event *event) {
     sigset_t mask;
     int r;
 
-    if (sigemptyset(&mask) < 0 || sigaddset(&mask, SIGCHLD) < 0 || sigprocmask(SIG_BLOCK, &mask, &s->mask_before) < 0)
+    if (sigemptyset(&mask) < 0 || sigaddset(&mask, SIGCHLD) < 0 || sigprocmask(SIG_BLOCK, &mask, NULL) < 0)
         return -errno;
     r = sd_event_add_signal(event, &s->signal_source, SIGCHLD, supervise_on_sigchld, s);
     if (r < 0)

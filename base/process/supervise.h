@@ -95,10 +95,11 @@ void supervise_withdraw(struct supervise *s);
 /* To be called before the start. */
 void supervise_set_stop_timeout(struct supervise *s, usec_t stop_timeout);
 
-/* Opens the gate of the prepared child, if there is one, or forks. The child runs `child` with the signal mask from
- * before supervise_new(). It checks the deadline right before it calls `child`, and once more before its exec, after
- * the gate (supervise_child_check_deadline()). Too little time: exec_errno = ETIME, stage "deadline". To avoid that,
- * callers check first (deadline_leaves_time()). Negative errno: there was no fork, and on_done is not called. */
+/* Opens the gate of the prepared child, if there is one, or forks. The child runs `child` with the signal mask of this
+ * process, in which SIGCHLD is blocked: `child` sets the command's. It checks the deadline right before it calls `child`,
+ * and once more before its exec, after the gate (supervise_child_check_deadline()). Too little time: exec_errno = ETIME,
+ * stage "deadline". To avoid that, callers check first (deadline_leaves_time()). Negative errno: there was no fork, and
+ * on_done is not called. */
 int supervise_start(struct supervise *s, supervise_child_fn child, void *userdata);
 /* For the child, after its last setuid: sets PDEATHSIG=KILL, and ends at once if the parent has ended. 0 or
  * an errno, positive. */

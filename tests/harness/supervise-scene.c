@@ -13,8 +13,10 @@
 int scene_run_script(void *userdata, _unused_ const char **ret_stage) {
     struct scene *scene = userdata;
     char *argv[] = {(char *) "sh", (char *) "-c", (char *) scene->script, NULL};
+    sigset_t none;
 
-    if (dup2(scene->keys[0], STDIN_FILENO) < 0 || dup2(scene->writer, STDOUT_FILENO) < 0)
+    if (sigemptyset(&none) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0 || dup2(scene->keys[0], STDIN_FILENO) < 0 ||
+        dup2(scene->writer, STDOUT_FILENO) < 0)
         return errno;
     execv("/bin/sh", argv);
     return errno;
