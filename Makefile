@@ -104,7 +104,7 @@ $(eval $(call program,$(BUILD)/berth-verbs,$(BUILD)/cli/main.o $(CLI) $(CONF) $(
 # Its own sd-event stands before libsystemd, which is not loaded then.
 $(eval $(call program,$(BUILD)/berth,$(call objects,front) $(BUILD)/front/main.o $(CLI) $(BASE)))
 $(eval $(call program,$(BUILD)/berth-web,$(BUILD)/web/main.o $(WEB) $(BASE)))
-$(eval $(call program,$(TESTS): $(TEST),$(TEST).o $(MODEL) $(HARNESS) $(ALL_PARTS),$(WRAPS),-lcunit))
+$(eval $(call program,$(TESTS): $(TEST),$(TEST).o $(MODEL) $(HARNESS) $(ALL_PARTS),$(WRAPS),-lcunit -lm))
 $(eval $(call program,$(FAULTS): $(TEST),$(TEST).o $(FAULT_PARTS) $(HARNESS) $(CLI) $(BERTH_PARTS),,-lcunit))
 $(eval $(call program,$(FUZZERS): $(TEST),$(TEST).o $(ALL_PARTS),-fsanitize=fuzzer))
 $(eval $(call program,$(TOOLS): $(TEST),$(TEST).o $(BASE)))

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -44,16 +45,20 @@ const char *format_duration(const json_t *object, const char *key, char buffer[s
     return json_is_integer(value) ? format_msec(json_integer_value(value), buffer) : "";
 }
 
+json_int_t format_get_time(const json_t *object, const char *key) {
+    struct tm tm = {};
+    const char *rest = strptime(format_get_text(object, key), "%Y-%m-%dT%H:%M:%S", &tm);
+
+    return rest ? (json_int_t) timegm(&tm) * SECOND + (json_int_t) (strtod(*rest == '.' ? rest : "0", NULL) * SECOND) : 0;
+}
+
 const char *format_when(const json_t *object, const char *key, usec_t now_realtime,
                         char buffer[static FORMAT_SIZE]) {
-    const char *text = format_get_text(object, key);
+    json_int_t time = format_get_time(object, key), away = time - (json_int_t) (now_realtime / USEC_PER_MSEC);
     char duration[FORMAT_SIZE];
-    struct tm tm = {};
-    json_int_t away;
 
-    if (!strptime(text, "%Y-%m-%dT%H:%M:%S", &tm))
+    if (time == 0)
         return "";
-    away = (json_int_t) timegm(&tm) * SECOND - (json_int_t) (now_realtime / USEC_PER_MSEC);
     format_msec(away < 0 ? -away : away, duration);
     snprintf(buffer, FORMAT_SIZE, away > 0 ? "in %.64s" : "%.64s ago", duration);
     return buffer;

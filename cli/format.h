@@ -20,5 +20,7 @@ const char *format_pools(const json_t *object, const char *key, char buffer[stat
 /* The result of a run or of a job's last run: "failure (exit 3)", "stopped (signal 15)" */
 const char *format_result(const json_t *object, const char *result, const char *code, const char *signal,
                          char buffer[static FORMAT_SIZE]);
+/* Returns a time (RFC 3339 UTC) in ms since 1970; 0: there is none. */
+json_int_t format_get_time(const json_t *object, const char *key);
 const char *format_get_text(const json_t *object, const char *key);
 json_int_t format_get_number(const json_t *object, const char *key);

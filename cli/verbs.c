@@ -59,11 +59,14 @@ static const struct verb verbs[] = {
      "  --all      list finished runs, too\n"
      "  --cluster  list the runs of all hosts that hold permits or wait for them\n"},
     {"explain", verb_explain, 1, 1, "say why a run waits, and what would start it",
-     "berth explain JOB|RUN|LABEL [--json]\n"
+     "berth explain JOB|RUN|LABEL [--no-estimate] [--json]\n"
      "\n"
      "Says for each pool that a waiting run needs what keeps it: who holds the\n"
-     "permits, which claims are before it. \"sooner\" lists commands that would start\n"
-     "it at once. RUN may be a run of another host that holds permits or waits.\n"},
+     "permits, which claims are before it. \"start\" says when it probably starts, by\n"
+     "the last runs of the names before it. \"sooner\" lists commands that would help.\n"
+     "RUN may be a run of another host that holds permits or waits.\n"
+     "\n"
+     "  --no-estimate    leave out \"start\"\n"},
     {"pools", verb_pools, 0, WORDS_ANY, "list pools: limit, used, waiting",
      "berth pools [POOL...] [--json]\n"
      "\n"
@@ -187,12 +190,17 @@ static const struct verb verbs[] = {
      "berth history [JOB|RUN|LABEL...] [--stats [--by job|pool|host]] [--pool POOL]\n"
      "              [--since TIME] [--until TIME] [--utc]\n"
      "              [--directory DIR... | -m] [--unit UNIT] [--json]\n"
+     "berth history --use [POOL...] [--step DURATION] [--since TIME] [--until TIME]\n"
+     "              [--utc]\n"
+     "              [--directory DIR... | -m] [--unit UNIT] [--json]\n"
      "\n"
      "Lists runs, across boots: start, host, time waited, time run, result; all or\n"
      "those named. RUN is an id or at least four leading digits of it. The exit\n"
      "status is 65 if there is no such journal or it cannot be read. Needs no berthd.\n"
      "\n"
      "  --stats          figures of the runs that ended: a line a job, pool or host\n"
+     "  --use            how much of each pool was used: a bar for each 24th of the time\n"
+     "  --step DURATION  a bar for so much of the time\n"
      "  --pool POOL      runs that needed permits of POOL\n"
      "  --since TIME, --until TIME\n"
      "                   today, yesterday, -2h, \"2 hours ago\", 14:00, 2026-11-20,\n"

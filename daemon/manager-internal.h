@@ -13,11 +13,13 @@
  *     recovery.c          what runs already, at start
  *     requeue.c           granted runs that could not begin
  *     service.c           the service manager; draining; the end
+ *     manager-times.c     how long runs hold their permits: kept, and told to other hosts
  *     explain.c           why a run waits */
 
 #include <syslog.h>
 
 #include "base/removals.h"
+#include "base/timer.h"
 #include "daemon/adhoc/adhoc.h"
 #include "daemon/executor/executor.h"
 #include "daemon/jobs/scheduler.h"
@@ -27,6 +29,7 @@
 #include "daemon/run-table.h"
 #include "daemon/state/state.h"
 #include "daemon/tally.h"
+#include "daemon/times.h"
 
 enum manager_phase {
     MANAGER_PHASE_NEW,
@@ -34,6 +37,14 @@ enum manager_phase {
     MANAGER_PHASE_READY,
     MANAGER_PHASE_STOPPING, /* begins nothing more, and stops what runs */
     MANAGER_PHASE_EXITING,  /* the stores end their sessions; then the loop ends */
+};
+
+struct manager_times {
+    struct times known;
+    struct timer timer; /* when they are kept and told */
+    usec_t told;        /* boottime: last; 0: not by this berthd */
+    bool is_changed;    /* since they were kept */
+    bool is_urgent;     /* other hosts can estimate with what is new */
 };
 
 struct manager {
@@ -51,6 +62,7 @@ struct manager {
     struct scheduler *scheduler;
     struct run_table runs;
     struct tally tally;
+    struct manager_times times;
     int recover_error; /* a run could not be recovered: berthd is about to exit, and never gets ready */
     bool drained;      /* `berth drain`; also in state */
     bool has_service_manager; /* NOTIFY_SOCKET */
@@ -138,6 +150,12 @@ void manager_recover_hold_failed(const char *what, int error, void *manager);
 
 /* A claim of this host was moved, by whichever host: of the store's listener. */
 void manager_run_moved(struct claim *c, void *userdata);
+
+/* --- manager-times.c --- */
+int manager_times_init(struct manager *m); /* loads what an earlier berthd kept. Negative errno */
+void manager_times_done(struct manager *m);
+void manager_times_add(struct run *r, usec_t held_usec); /* a run that is over has returned its permits */
+void manager_times_keep(struct manager *m);              /* now, for the next berthd */
 
 /* --- service.c --- */
 void manager_service_ready(struct manager *m);

@@ -245,9 +245,12 @@ static void run_on_lost(struct claim *c, enum store_loss loss, void *userdata) {
 static void log_released(struct run *r) {
     char pools[DEMANDS_TEXT_SIZE];
     struct event e = run_event(r, EVENT_RELEASED, pools);
+    usec_t held = usec_sub(clock_boottime(), r->started.granted_boottime);
 
     if (r->started.granted_boottime > 0)
-        tally_hold(&manager_of(r)->tally, r, usec_sub(clock_boottime(), r->started.granted_boottime));
+        tally_hold(&manager_of(r)->tally, r, held);
+    if (r->started.granted_boottime > 0 && run_is_over(r))
+        manager_times_add(r, held);
     r->started.granted_boottime = 0;
     r->granted = false;
     e.reason = NULL;

@@ -139,6 +139,8 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
         k = manager_make_stores(m);
     }
     if (k == 0)
+        k = manager_times_init(m);
+    if (k == 0)
         k = make_scheduler(m, journal);
     if (k < 0)
         return k;
@@ -165,6 +167,8 @@ struct manager *manager_free(struct manager *m) {
     run_table_done(&m->runs);
     m->scheduler = scheduler_free(m->scheduler);
     removals_free(m->removals);
+    manager_times_keep(m);
+    manager_times_done(m);
     sd_event_source_disable_unref(m->status_timer);
     sd_event_source_disable_unref(m->exit_timer);
     m->adhoc = adhoc_free(m->adhoc);

@@ -47,6 +47,8 @@ struct store *manager_host_store(struct manager *m);
 struct store *manager_cluster_store(struct manager *m); /* NULL: no redis section */
 struct events *manager_events(struct manager *m);
 const struct tally *manager_tally(const struct manager *m);
+/* How long this host's last runs held their permits, as times_tell(), to be freed; NULL: no memory. */
+char *manager_tell_times(struct manager *m);
 struct list *manager_runs(struct manager *m, enum run_state state); /* struct run; DONE: the finished ones, newest last, bounded */
 struct run *manager_find_run(struct manager *m, const char *id);
 bool manager_is_recovering(const struct manager *m); /* runs of an earlier berthd may be unknown yet */

@@ -19,6 +19,9 @@ struct snapshot *snapshot_free(struct snapshot *s) {
         free(s->sessions[i].limits);
     free(s->pools);
     free(s->sessions);
+    for (size_t i = 0; i < s->n_times; i++)
+        free(s->times[i].text);
+    free(s->times);
     free(s->mine);
     free(s->malformed);
     free(s);

@@ -73,6 +73,11 @@ struct snapshot_position { /* of one of this host's waiting claims, in one pool 
     uint32_t position; /* 1 first */
 };
 
+struct snapshot_times { /* what a host publishes (store_tell()); of another berthd, so not to be trusted */
+    char host[NAME_MAX_LENGTH + 1];
+    char *text;
+};
+
 struct snapshot_malformed { /* a record in the store that does not parse; all escaped */
     char key[SNAPSHOT_ID_SIZE], id[SNAPSHOT_ID_SIZE], record[256];
 };
@@ -90,6 +95,8 @@ struct snapshot {
     size_t n_listed; /* holders and waiting claims of all pools */
     struct snapshot_malformed *malformed;
     size_t n_malformed;
+    struct snapshot_times *times; /* of some hosts: those whose text is NULL publish nothing */
+    size_t n_times;
 };
 
 /* Of a shared one: forgets one receiver. */

@@ -204,7 +204,10 @@ struct store_question {
     const char *const *pools; /* keys among them are looked at as well */
     size_t n_pools;
     bool keys; /* all keys with claims (SNAPSHOT_KEYS_MAX of each pattern), with their counts alone */
+    bool times; /* of hosts whose claims are in the pools named here */
 };
+
+#define STORE_TOLD_MAX ((size_t) 9 * 1024)
 
 struct store_ops {
     struct store *(*free)(struct store *s);
@@ -228,6 +231,7 @@ struct store_ops {
     int (*end_grace)(struct store *s, store_reply_fn fn, void *userdata);
     int (*inspect)(struct store *s, const struct store_question *question, store_inspect_fn fn,
                    void *userdata);
+    void (*tell)(struct store *s, char *text); /* NULL: store-memory, which nobody else reads */
 };
 
 struct store { /* embedded first in each implementation */
@@ -327,6 +331,12 @@ static inline int store_end_grace(struct store *s, store_reply_fn fn, void *user
 static inline int store_inspect(struct store *s, const struct store_question *question, store_inspect_fn fn,
                                 void *userdata) {
     return s->ops->inspect(s, question, fn, userdata);
+}
+
+/* Tells other hosts how long this one's runs held their permits (snapshot_times), with one of the next heartbeats, as long as
+ * the session lives. text: taken over, at most STORE_TOLD_MAX bytes with the NUL; replaces the one before. */
+static inline void store_tell(struct store *s, char *text) {
+    s->ops->tell(s, text);
 }
 
 /* --- implementations --- */

@@ -5,60 +5,19 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/number.h"
+#include "base/journal/limit-word.h"
 #include "cli/audit/model.h"
-
-enum limit_kind {
-    LIMIT_OVERRIDE, /* "db:4", "db:-" */
-    LIMIT_DECLARED, /* "db:4/declared": the lowest that hosts declare */
-    LIMIT_HOST,     /* "db:4/host" */
-};
-
-struct word { /* one word of BERTH_LIMITS */
-    char pool[POOL_NAME_SIZE]; /* "": malformed */
-    enum limit_kind kind;
-    bool none;
-    uint32_t limit;
-};
-
-/* Parses one word. Returns the rest, or NULL at the end. */
-static const char *next_word(const char *text, struct word *ret) {
-    static const struct {
-        const char *suffix;
-        enum limit_kind kind;
-    } kinds[] = {{"/declared", LIMIT_DECLARED}, {"/host", LIMIT_HOST}, {"", LIMIT_OVERRIDE}};
-    size_t length = strcspn(text, ","), colon = strcspn(text, ":"), i = 0;
-    char number[16];
-    uint64_t limit = 0;
-
-    *ret = (struct word) {.pool = ""};
-    if (colon < length && colon <= POOL_NAME_MAX_LENGTH) {
-        size_t end = length;
-
-        while (strlen(kinds[i].suffix) > length - colon || strncmp(text + length - strlen(kinds[i].suffix), kinds[i].suffix,
-                                                                   strlen(kinds[i].suffix)) != 0)
-            i++;
-        end -= strlen(kinds[i].suffix);
-        snprintf(number, sizeof(number), "%.*s", (int) (end - colon - 1), text + colon + 1);
-        ret->kind = kinds[i].kind;
-        ret->none = strcmp(number, "-") == 0;
-        if (ret->none || number_parse(number, UINT32_MAX, &limit) == 0)
-            snprintf(ret->pool, sizeof(ret->pool), "%.*s", (int) colon, text);
-        ret->limit = (uint32_t) limit;
-    }
-    return text[length] == ',' ? text + length + 1 : NULL;
-}
 
 /* Learns which pools have scope host on which host, from the first word of the last event that names the
  * pool. */
 int audit_limits_read_names(struct audit *a) {
-    struct word w;
+    struct limit_word w;
 
     for (size_t i = 0; i < a->n_events; i++)
         for (const char *at = a->events[i]->limits; at;) {
             struct audit_name *name;
 
-            at = next_word(at, &w);
+            at = limit_word_next(at, &w);
             if (w.pool[0] == '\0')
                 continue;
             name = audit_names_add(&a->pool_names, w.pool, a->events[i]->host);
@@ -87,19 +46,19 @@ static int add_step(struct audit_limits_steps *s, const struct audit_limits_step
 
 /* A pool without an override in redis-connected has none. So the overrides are read first. */
 static void read_overrides(struct audit *a, const struct entry *e, size_t order) {
-    struct word w;
+    struct limit_word w;
 
     for (const char *at = e->limits; at;) {
         size_t pool;
 
-        at = next_word(at, &w);
+        at = limit_word_next(at, &w);
         pool = w.kind == LIMIT_OVERRIDE ? audit_pools_find(a, w.pool, NULL) : SIZE_MAX;
         if (pool != SIZE_MAX)
             a->pools[pool].overridden = order;
     }
 }
 
-static int add_cluster(struct audit *a, const struct entry *e, const struct word *w, size_t order) {
+static int add_cluster(struct audit *a, const struct entry *e, const struct limit_word *w, size_t order) {
     size_t i = audit_pools_find(a, w->pool, NULL);
     struct audit_limits_step step = {.number = e->clock, .order = order, .none = w->none, .limit = w->limit};
     int k;
@@ -117,7 +76,7 @@ static int add_cluster(struct audit *a, const struct entry *e, const struct word
 }
 
 /* A key without an override in redis-connected has none either, if its pattern is declared there. */
-static int end_overrides_of_keys(struct audit *a, const struct entry *e, const struct word *w, size_t order) {
+static int end_overrides_of_keys(struct audit *a, const struct entry *e, const struct limit_word *w, size_t order) {
     const struct audit_limits_step step = {.number = e->clock, .order = order, .none = true};
     size_t pattern = w->kind == LIMIT_DECLARED ? audit_pools_find(a, w->pool, NULL) : SIZE_MAX;
     int k = 0;
@@ -130,7 +89,7 @@ static int end_overrides_of_keys(struct audit *a, const struct entry *e, const s
     return k;
 }
 
-static int add_host(struct audit *a, const struct entry *e, const struct word *w, size_t order) {
+static int add_host(struct audit *a, const struct entry *e, const struct limit_word *w, size_t order) {
     size_t i = audit_pools_find(a, w->pool, e->host);
     struct audit_limits_step step = {.number = audit_hosts_time(a, e), .order = order, .none = w->none, .limit = w->limit};
     int k = i == SIZE_MAX ? 0 : add_step(&a->pools[i].declared, &step);
@@ -150,14 +109,14 @@ static void sort_steps(struct audit_limits_steps *s) {
 }
 
 int audit_limits_make(struct audit *a) {
-    struct word w;
+    struct limit_word w;
     int k = 0;
 
     for (size_t i = 0; i < a->n_events && k == 0; i++) {
         if (strcmp(a->events[i]->event, "redis-connected") == 0)
             read_overrides(a, a->events[i], i + 1);
         for (const char *at = a->events[i]->limits; at && k == 0;) {
-            at = next_word(at, &w);
+            at = limit_word_next(at, &w);
             if (w.pool[0] == '\0')
                 audit_report_violation(a, AUDIT_MALFORMED, a->events[i], "BERTH_LIMITS is \"%.100s\"",
                                        a->events[i]->limits);

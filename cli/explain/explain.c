@@ -12,6 +12,7 @@
 #include "cli/cluster.h"
 #include "cli/explain/queue.h"
 #include "cli/explain/reason.h"
+#include "cli/explain/start.h"
 #include "cli/explain/text.h"
 #include "cli/format.h"
 #include "cli/output.h"
@@ -135,7 +136,7 @@ static int add_related(json_t *names, const json_t *pools) {
     return k;
 }
 
-/* Stores those pools with up to 1000 claims of each list. Returns 0, or an exit status whose reason was
+/* Stores those pools with up to 1000 claims of each list, and how long such runs usually hold. Returns 0, or an exit status whose reason was
  * printed. */
 static int ask_pools(const json_t *names, json_t **ret) {
     json_t *list = json_array(), *value;
@@ -143,7 +144,7 @@ static int ask_pools(const json_t *names, json_t **ret) {
 
     json_object_foreach ((json_t *) names, name, value)
         (void) json_array_append_new(list, json_string(name));
-    return client_call("io.berth.Pools", json_pack("{s:o}", "pools", list), ret);
+    return client_call("io.berth.Pools", json_pack("{s:o, s:b}", "pools", list, "usual", true), ret);
 }
 
 /* --- why --- */
@@ -163,36 +164,63 @@ static bool stands_everywhere(const json_t *e, const json_t *pools) {
     return true;
 }
 
-static int explain(json_t *list, const json_t *answer) {
-    const json_t *pools = json_object_get(answer, "pools");
+/* Returns why nothing can be said of the start of a waiting run; NULL: something can. */
+static const char *unknown_start(const json_t *e, const json_t *answer, const struct queue *q) {
+    if (strcmp(format_get_text(e, "state"), "waiting") != 0)
+        return NULL;
+    if (!reason_is_pools(e))
+        return format_get_text(e, "blocked_by");
+    if (!q || json_is_true(json_object_get(answer, "stale")))
+        return "Redis is away";
+    if (!queue_is_complete(q))
+        return "not all claims of these pools are listed";
+    return stands_everywhere(e, json_object_get(answer, "pools")) ? NULL : "it does not stand in all its queues yet";
+}
+
+/* Adds what is known of one run. estimates: whether an estimate is wanted. */
+static int explain_one(json_t *e, const json_t *answer, const struct estimate_view *view, bool estimates) {
+    const char *why = unknown_start(e, answer, view->q);
+    bool waits = strcmp(format_get_text(e, "state"), "waiting") == 0;
+    int k = reason_add_pools(e, json_object_get(e, "wants"), format_get_text(e, "blocked_by"), view->pools);
+
+    if (k == 0)
+        k = start_add_usual(e, view->usuals, view->now);
+    if (k == 0)
+        k = start_add_estimate(e, view, estimates ? why : "");
+    if (k == 0)
+        k = reason_add_sooner(e, waits && !why ? view : NULL, view->pools);
+    (void) json_object_del(e, "wants");
+    (void) json_object_del(e, "position"); /* each pool has its place */
+    return k;
+}
+
+static int explain(json_t *list, const json_t *answer, bool estimates) {
     _cleanup_(queue_freep) struct queue *q = NULL;
+    _cleanup_(usuals_done) struct usuals usuals = {};
+    struct estimate_view view = {.pools = json_object_get(answer, "pools"), .usuals = &usuals, .now = clock_realtime()};
     bool is_known = answer && !json_is_true(json_object_get(answer, "stale"));
-    int k = is_known ? queue_new(&q, pools) : 0;
+    int k = is_known ? queue_new(&q, view.pools) : 0;
     json_t *e;
     size_t i;
 
-    is_known = q && queue_is_complete(q);
-    json_array_foreach (list, i, e) {
-        if (k < 0)
-            break;
-        k = reason_add_pools(e, json_object_get(e, "wants"), format_get_text(e, "blocked_by"), pools);
+    if (k == 0)
+        k = usuals_make(&usuals, json_object_get(answer, "usual"));
+    view.q = q;
+    json_array_foreach (list, i, e)
         if (k == 0)
-            k = reason_add_sooner(
-                e, is_known && reason_is_pools(e) && stands_everywhere(e, pools) ? q : NULL, pools);
-        (void) json_object_del(e, "wants");
-        (void) json_object_del(e, "position"); /* each pool has its place */
-    }
+            k = explain_one(e, answer, &view, estimates);
     return k;
 }
 
 static int show(json_t *list, const json_t *answer, const char *host, bool json) {
+    json_t *age = json_object_get(answer, "age_ms");
     json_t *e;
     size_t i;
 
     if (json) {
         _cleanup_json_ json_t *document =
-            json_pack("{s:i, s:s, s:b, s:O}", "schema", 1, "host", host, "stale",
-                      json_is_true(json_object_get(answer, "stale")), "explained", list);
+            json_pack("{s:i, s:s, s:b, s:O, s:O}", "schema", 1, "host", host, "stale",
+                      json_is_true(json_object_get(answer, "stale")), "age_ms", age ? age : json_null(), "explained", list);
 
         return document ? output_json(document) : output_error(-ENOMEM);
     }
@@ -230,8 +258,8 @@ static int explain_none(char **words, bool json, const char *host) {
 int verb_explain(int argc, char **argv) {
     _cleanup_json_ json_t *version = NULL, *runs = NULL, *all = NULL, *answer = NULL, *list = json_array(),
                           *names = json_object();
-    bool json = false;
-    const struct verb_option options[] = {OPTION_FLAG("--json", &json)};
+    bool json = false, is_short = false;
+    const struct verb_option options[] = {OPTION_FLAG("--json", &json), OPTION_FLAG("--no-estimate", &is_short)};
     struct candidates c = {};
     const char *host;
     int status, k = 0;
@@ -260,6 +288,6 @@ int verb_explain(int argc, char **argv) {
     if (k == 0 && json_object_size(names) > 0)
         status = ask_pools(names, &answer);
     if (k == 0 && status == 0)
-        k = explain(list, answer);
+        k = explain(list, answer, !is_short);
     return k != 0 ? output_error(-ENOMEM) : status != 0 ? status : show(list, answer, host, json);
 }

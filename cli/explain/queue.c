@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "cli/explain/queue.h"
+#include "cli/explain/queue-internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,34 +10,6 @@
 #include "cli/format.h"
 
 #define STEPS_MAX 2000 /* limits tried above the one in force */
-
-struct want {
-    size_t pool;
-    json_int_t permits;
-};
-
-struct claim {
-    const json_t *json; /* a Holder or a Waiter */
-    bool is_held;
-    json_int_t waiting_ms;
-    struct want *wants;
-    size_t n_wants;
-};
-
-struct pool {
-    const char *name;
-    json_int_t limit, used;
-    size_t *line, n_line; /* the waiting claims in their order, parked ones where their time puts them */
-};
-
-struct queue {
-    struct pool *pools;
-    struct claim *claims;
-    size_t n_pools, n_claims;
-    json_t *held, *waiting; /* claim -> its number; a run may hold permits of its host while it waits for the
-                               cluster's */
-    bool is_complete;
-};
 
 struct queue *queue_free(struct queue *q) {
     if (!q)
@@ -176,7 +148,7 @@ bool queue_is_complete(const struct queue *q) {
     return q->is_complete;
 }
 
-static size_t find_claim(const json_t *index, const char *id) {
+size_t queue_find(const json_t *index, const char *id) {
     const json_t *number = json_object_get(index, id);
 
     return number ? (size_t) json_integer_value(number) : SIZE_MAX;
@@ -187,122 +159,6 @@ static const struct pool *find_pool(const struct queue *q, const char *name) {
         if (strcmp(q->pools[i].name, name) == 0)
             return &q->pools[i];
     return NULL;
-}
-
-/* --- one play --- */
-
-struct play {
-    const struct queue *q;
-    json_int_t *limits, *used; /* of each pool */
-    size_t *heads; /* of each pool: the place of the first claim that has not started and is not parked */
-    bool *started; /* of each claim */
-};
-
-static void play_done(struct play *p) {
-    free(p->limits);
-    free(p->used);
-    free(p->heads);
-    free(p->started);
-}
-
-static int play_begin(struct play *p, const struct queue *q, const struct queue_change *change) {
-    size_t ended = change->ended ? find_claim(q->held, change->ended) : SIZE_MAX;
-
-    *p = (struct play){.q = q,
-                       .limits = calloc(q->n_pools + 1, sizeof(*p->limits)),
-                       .used = calloc(q->n_pools + 1, sizeof(*p->used)),
-                       .heads = calloc(q->n_pools + 1, sizeof(*p->heads)),
-                       .started = calloc(q->n_claims + 1, sizeof(*p->started))};
-    if (!p->limits || !p->used || !p->heads || !p->started)
-        return -ENOMEM;
-    for (size_t i = 0; i < q->n_pools; i++) {
-        bool is_changed = change->pool && strcmp(change->pool, q->pools[i].name) == 0;
-
-        p->limits[i] = is_changed ? change->limit : q->pools[i].limit;
-        p->used[i] = q->pools[i].used;
-    }
-    if (ended != SIZE_MAX) {
-        const struct claim *c = &q->claims[ended];
-
-        for (size_t i = 0; i < c->n_wants; i++)
-            p->used[c->wants[i].pool] -= c->wants[i].permits;
-    }
-    return 0;
-}
-
-static bool is_parked(const struct play *p, const struct claim *c) {
-    for (size_t i = 0; i < c->n_wants; i++)
-        if (c->wants[i].permits > p->limits[c->wants[i].pool])
-            return true;
-    return false;
-}
-
-/* Returns the number of the first claim of a queue; SIZE_MAX: none. */
-static size_t head_of(struct play *p, size_t pool) {
-    const struct pool *line = &p->q->pools[pool];
-
-    for (; p->heads[pool] < line->n_line; p->heads[pool]++) {
-        size_t c = line->line[p->heads[pool]];
-
-        if (!p->started[c] && !is_parked(p, &p->q->claims[c]))
-            return c;
-    }
-    return SIZE_MAX;
-}
-
-static bool may_start(struct play *p, size_t claim) {
-    const struct claim *c = &p->q->claims[claim];
-
-    for (size_t i = 0; i < c->n_wants; i++) {
-        size_t pool = c->wants[i].pool;
-
-        if (p->used[pool] + c->wants[i].permits > p->limits[pool] || head_of(p, pool) != claim)
-            return false;
-    }
-    return true;
-}
-
-static int start(struct play *p, size_t claim, json_t *list) {
-    const struct claim *c = &p->q->claims[claim];
-
-    p->started[claim] = true;
-    for (size_t i = 0; i < c->n_wants; i++)
-        p->used[c->wants[i].pool] += c->wants[i].permits;
-    return list && json_array_append(list, (json_t *) c->json) < 0 ? -ENOMEM : 0;
-}
-
-/* A claim that may start is first in all its queues, so no other one can take its permits: the order of the
- * pools does not matter. */
-static int play_on(struct play *p, json_t *list) {
-    bool is_over = false;
-
-    while (!is_over) {
-        is_over = true;
-        for (size_t i = 0; i < p->q->n_pools; i++) {
-            size_t claim = head_of(p, i);
-
-            if (claim == SIZE_MAX || !may_start(p, claim))
-                continue;
-            if (start(p, claim, list) < 0)
-                return -ENOMEM;
-            is_over = false;
-        }
-    }
-    return 0;
-}
-
-bool queue_starts(const struct queue *q, const struct queue_change *change, const char *claim,
-                  json_t **ret) {
-    _cleanup_(play_done) struct play p = {};
-    json_t *list = ret ? json_array() : NULL;
-    size_t wanted = find_claim(q->waiting, claim);
-    int r = ret && !list ? -ENOMEM : play_begin(&p, q, change);
-
-    if (r == 0)
-        r = play_on(&p, list);
-    if (ret)
-        *ret = list;
-    return r == 0 && wanted != SIZE_MAX && p.started[wanted];
 }
 
 /* --- what would help --- */
@@ -329,7 +185,7 @@ json_int_t queue_lowest_limit(const struct queue *q, const char *pool, const cha
     return -1;
 }
 
-const json_t *queue_enough(const struct queue *q, const char *claim) {
+const json_t *queue_enough(const struct queue *q, const char *claim, bool first) {
     const json_t *best = NULL;
 
     for (size_t i = 0; i < q->n_claims; i++) {
@@ -338,8 +194,23 @@ const json_t *queue_enough(const struct queue *q, const char *claim) {
 
         if (!c->is_held || (best && strcmp(since, format_get_text(best, "since")) <= 0))
             continue;
-        if (queue_starts(q, &(struct queue_change){.ended = id}, claim, NULL))
+        if (queue_starts(q, &(struct queue_change){.ended = id, .first = first ? claim : NULL}, claim, NULL))
             best = c->json;
     }
     return best;
+}
+
+/* --- all claims --- */
+
+size_t queue_count(const struct queue *q) {
+    return q->n_claims;
+}
+
+const json_t *queue_claim(const struct queue *q, size_t i, bool *ret_is_held) {
+    *ret_is_held = q->claims[i].is_held;
+    return q->claims[i].json;
+}
+
+size_t queue_pool_of(const struct queue *q, size_t i) {
+    return q->claims[i].wants[0].pool;
 }

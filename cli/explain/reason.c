@@ -255,9 +255,53 @@ static int try_limit(json_t *sooner, const struct queue *q, const char *claim, c
                        NULL);
 }
 
-int reason_add_sooner(json_t *explained, const struct queue *q, const json_t *pools) {
+static bool is_first(const json_t *explained) {
+    json_t *item;
+    size_t i;
+
+    json_array_foreach (json_object_get(explained, "pools"), i, item)
+        if (format_get_number(item, "place") > 1)
+            return false;
+    return true;
+}
+
+/* Adds the move to the front: it starts the run at once, or sooner than it would. */
+static int try_move(json_t *sooner, const struct estimate_view *view, const json_t *explained) {
     const char *claim = format_get_text(explained, "run");
-    const json_t *holder = q ? queue_enough(q, claim) : NULL;
+    const struct queue_change change = {.first = claim};
+    const json_t *now = json_object_get(explained, "estimate");
+    _cleanup_(estimate_done) struct estimate e = {};
+    json_t *words = json_pack("[s, s, s, s]", "berth", "move", claim, "--first");
+
+    if (queue_starts(view->q, &change, claim, NULL) || !json_is_object(now))
+        return try_command(sooner, view->q, claim, &change, words, NULL);
+    if (!words || estimate_make(&e, view, &change, claim) < 0) {
+        json_decref(words);
+        return -ENOMEM;
+    }
+    if (e.is_known && e.mid_ms < format_get_number(now, "mid_ms"))
+        return json_array_append_new(
+            sooner, json_pack("{s:o, s:[], s:I, s:I}", "do", words, "starts", "low_ms", e.low_ms, "high_ms", e.high_ms));
+    json_decref(words);
+    return 0;
+}
+
+/* Adds the end of one holder that starts the run: alone, or once the run is the first. */
+static int try_end(json_t *sooner, const struct queue *q, const char *claim) {
+    const json_t *alone = queue_enough(q, claim, false), *holder = alone ? alone : queue_enough(q, claim, true);
+    const char *ended = format_get_text(holder, "claim");
+    const struct queue_change change = {.ended = ended, .first = alone ? NULL : claim};
+
+    if (!holder)
+        return 0;
+    return try_command(sooner, q, claim, &change,
+                       alone ? json_pack("[s, s, s]", "berth", "revoke", ended)
+                             : json_pack("[s, s, s, s, s]", "berth", "steal", ended, "--for", claim),
+                       holder);
+}
+
+int reason_add_sooner(json_t *explained, const struct estimate_view *view, const json_t *pools) {
+    const char *claim = format_get_text(explained, "run");
     json_t *sooner = json_array(), *item;
     int k = 0;
     size_t i;
@@ -265,14 +309,12 @@ int reason_add_sooner(json_t *explained, const struct queue *q, const json_t *po
     json_array_foreach (json_object_get(explained, "pools"), i, item) {
         const char *code = format_get_text(json_object_get(item, "why"), "code");
 
-        if (q && strcmp(code, "held") != 0 && strcmp(code, "free") != 0)
-            k |= try_limit(sooner, q, claim, reason_pool(pools, format_get_text(item, "pool")));
+        if (view && strcmp(code, "held") != 0 && strcmp(code, "free") != 0)
+            k |= try_limit(sooner, view->q, claim, reason_pool(pools, format_get_text(item, "pool")));
     }
-    if (holder) {
-        const char *ended = format_get_text(holder, "claim");
-
-        k |= try_command(sooner, q, claim, &(struct queue_change){.ended = ended},
-                         json_pack("[s, s, s]", "berth", "revoke", ended), holder);
-    }
+    if (view && !is_first(explained))
+        k |= try_move(sooner, view, explained);
+    if (view)
+        k |= try_end(sooner, view->q, claim);
     return k | json_object_set_new(explained, "sooner", sooner) ? -ENOMEM : 0;
 }

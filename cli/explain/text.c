@@ -4,8 +4,11 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/name.h"
 #include "cli/explain/reason.h"
+#include "cli/explain/start.h"
 #include "cli/format.h"
 
 #define INT "%" JSON_INTEGER_FORMAT
@@ -95,6 +98,22 @@ static void print_ahead(const json_t *pools, int width) {
     }
 }
 
+/* How long such runs mostly hold: 5 to 95 %. */
+static void print_usual(const json_t *usual) {
+    enum { LOW = 1, HIGH = 6 };
+    const json_t *q = json_object_get(usual, "q");
+    json_int_t runs = format_get_number(usual, "runs");
+    char low[FORMAT_SIZE], high[FORMAT_SIZE];
+
+    if (runs < USUAL_ENOUGH)
+        return;
+    if (json_is_true(json_object_get(usual, "overdue")))
+        printf(", longer than its last " INT, runs);
+    else
+        printf(", usually %s to %s", format_msec(json_integer_value(json_array_get(q, LOW)), low),
+               format_msec(json_integer_value(json_array_get(q, HIGH)), high));
+}
+
 static void print_holders(const json_t *pools, int width) {
     const char *label = "holders";
     char text[FORMAT_SIZE];
@@ -111,7 +130,9 @@ static void print_holders(const json_t *pools, int width) {
                 break;
             begin_line(&label, k == 0 ? format_get_text(item, "pool") : "", width);
             print_who(holder);
-            printf("%s\n", format_when(holder, "since", clock_realtime(), text));
+            printf("%s", format_when(holder, "since", clock_realtime(), text));
+            print_usual(json_object_get(holder, "usual"));
+            printf("\n");
         }
         if (json_array_size(holders) > k) {
             begin_line(&label, "", width);
@@ -149,6 +170,77 @@ static void print_wants(const json_t *pools) {
     printf("%s\n", json_array_size(pools) > 1 ? ", all at once" : "");
 }
 
+/* --- the start --- */
+
+/* Names the first holder that has held for longer than ever. */
+static void print_overdue(const json_t *pools) {
+    const char *label = "";
+    json_t *item, *holder;
+    size_t i, k;
+
+    json_array_foreach (pools, i, item)
+        json_array_foreach (json_object_get(item, "holders"), k, holder)
+            if (json_is_true(json_object_get(json_object_get(holder, "usual"), "overdue"))) {
+                begin_line(&label, NULL, 0);
+                printf("later if %.64s:%.64s goes on: that is not known\n", format_get_text(holder, "host"),
+                       format_get_text(holder, "name"));
+                return;
+            }
+}
+
+/* Prints "57, 64 and 12", in the order of the names. */
+static void print_runs(const json_t *basis) {
+    size_t n = json_array_size(basis), shown = n > SHOWN ? SHOWN : n;
+
+    for (size_t i = 0; i < shown; i++)
+        printf("%s" INT, i == 0 ? "" : i + 1 == n ? " and " : ", ", format_get_number(json_array_get(basis, i), "runs"));
+    if (n > shown)
+        printf(" and more");
+}
+
+/* Prints the local times of the span. */
+static void print_clock(json_int_t low_ms, json_int_t high_ms) {
+    time_t now = (time_t) (clock_realtime() / USEC_PER_SEC), from = now + low_ms / 1000, to = now + (high_ms + 999) / 1000;
+    bool is_far = high_ms >= 24 * 3600 * 1000;
+    char texts[2][64] = {"", ""};
+    struct tm tm;
+
+    if (high_ms < 60 * 1000)
+        return;
+    for (size_t i = 0; i < 2; i++)
+        if (localtime_r(i == 0 ? &from : &to, &tm))
+            (void) strftime(texts[i], sizeof(texts[i]), is_far ? "%a %H:%M" : "%H:%M", &tm);
+    printf(" (%s to %s)", texts[0], texts[1]);
+}
+
+static void print_start(const json_t *e, const json_t *pools) {
+    const json_t *estimate = json_object_get(e, "estimate"), *basis = json_object_get(estimate, "basis");
+    json_int_t low = format_get_number(estimate, "low_ms"), high = format_get_number(estimate, "high_ms");
+    const char *label = "start", *why = format_get_text(e, "no_estimate");
+    char span[START_SPAN_SIZE];
+
+    if (!json_is_object(estimate) && (!*why || !reason_is_pools(e)))
+        return;
+    begin_line(&label, NULL, 0);
+    if (!json_is_object(estimate)) {
+        printf("not known: %s\n", why);
+        return;
+    }
+    printf("%s", start_format_span(low, high, span));
+    print_clock(low, high);
+    printf("%s\n", high > 0 ? " with 8 chances of 10" : "");
+    if (json_is_true(json_object_get(estimate, "open")))
+        print_overdue(pools);
+    if (json_array_size(basis) == 0)
+        return;
+    begin_line(&label, NULL, 0);
+    printf("from the last ");
+    print_runs(basis);
+    printf(" runs; if no limit changes,\n");
+    begin_line(&label, NULL, 0);
+    printf("no host dies and nobody gets a head start\n");
+}
+
 static void print_sooner(const json_t *sooner) {
     const char *label = "sooner";
     json_t *item, *word;
@@ -157,17 +249,19 @@ static void print_sooner(const json_t *sooner) {
     json_array_foreach (sooner, i, item) {
         const char *stops = format_get_text(item, "stops");
         size_t n = json_array_size(json_object_get(item, "starts"));
-        char command[FORMAT_SIZE] = "";
+        char command[FORMAT_SIZE] = "", span[START_SPAN_SIZE];
 
         json_array_foreach (json_object_get(item, "do"), k, word)
             snprintf(command + strlen(command), sizeof(command) - strlen(command), "%s%.*s",
-                     k > 0 ? " " : "", *stops && k == 2 ? 8 : 130,
+                     k > 0 ? " " : "", id_is_valid(json_string_value(word)) ? 8 : 130,
                      json_string_value(word)); /* an id's first digits do */
         begin_line(&label, NULL, 0);
         printf("%-28s  ", command);
         if (*stops)
             printf("stops %s, then ", stops);
-        if (n > 1)
+        if (n == 0)
+            printf("then %s\n", start_format_span(format_get_number(item, "low_ms"), format_get_number(item, "high_ms"), span));
+        else if (n > 1)
             printf("starts it and %zu more\n", n - 1);
         else
             printf("starts it\n");
@@ -187,5 +281,6 @@ void explain_print(const json_t *e) {
     print_blocked(e, pools, width);
     print_ahead(pools, width);
     print_holders(pools, width);
+    print_start(e, pools);
     print_sooner(json_object_get(e, "sooner"));
 }

@@ -18,10 +18,16 @@ struct request {
     struct choice runs;
     const char *pool;    /* NULL: all */
     usec_t since, until; /* 0, USEC_INFINITY: all */
-    bool stats;
+    bool stats, use;
     enum stats_by by;
+    char **pools; /* --use: these; n_pools 0: all */
+    size_t n_pools, n_cells;
+    usec_t step; /* 0: a 24th of the time */
     struct shown shown;
 };
+
+#define CELLS 24
+#define CELLS_MAX 200
 
 /* Returns 0, or an exit status whose reason was printed. */
 static int check_choice(struct choice *c, const struct past *pasts, size_t n) {
@@ -48,15 +54,52 @@ static bool existed(const struct past *p, const struct request *r) {
 static int show_stats(const struct entries *e, const struct past *pasts, size_t n, const struct request *r) {
     _cleanup_(history_hosts_done) struct history_hosts hosts = {};
     _cleanup_(stats_done) struct stats stats = {};
-    usec_t until = r->until == USEC_INFINITY ? clock_realtime() : r->until;
-    usec_t since = r->since > 0 ? r->since : usec_sub(until, FIGURES_SPAN);
-    int k;
+    int k = history_hosts_make(e, &hosts);
 
-    if (since >= until)
-        return options_wrong_usage("history", "--since must be before --until");
-    k = history_hosts_make(e, &hosts);
-    k = k < 0 ? k : stats_make(pasts, n, &hosts, r->by, since, until, &stats);
+    k = k < 0 ? k : stats_make(pasts, n, &hosts, r->by, r->since, r->until, &stats);
     return k < 0 ? output_error(k) : history_show_stats(&stats, &hosts, &r->shown);
+}
+
+/* Keeps the pools that were asked for. Returns the first one that is not there; NULL: all are. */
+static const char *choose_pools(struct uses *u, const struct request *r) {
+    const char *missing = NULL;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < r->n_pools && !missing; i++) {
+        missing = r->pools[i];
+        for (size_t k = 0; k < u->n; k++)
+            if (use_pool_is(&u->pools[k], r->pools[i]))
+                missing = NULL;
+    }
+    for (size_t k = 0; k < u->n; k++) {
+        bool is_chosen_pool = r->n_pools == 0;
+
+        for (size_t i = 0; i < r->n_pools; i++)
+            is_chosen_pool |= use_pool_is(&u->pools[k], r->pools[i]);
+        if (is_chosen_pool)
+            u->pools[kept++] = u->pools[k];
+        else
+            free(u->pools[k].cells);
+    }
+    u->n = kept;
+    return missing;
+}
+
+static int show_use(const struct entries *e, const struct past *pasts, size_t n, const struct request *r) {
+    _cleanup_(history_hosts_done) struct history_hosts hosts = {};
+    _cleanup_(uses_done) struct uses uses = {};
+    const char *missing;
+    int k = history_hosts_make(e, &hosts);
+
+    k = k < 0 ? k : uses_make(&uses, e, pasts, n, &hosts, r->since, r->until, r->n_cells);
+    if (k < 0)
+        return output_error(k);
+    missing = choose_pools(&uses, r);
+    if (missing) {
+        fprintf(stderr, "berth history: the journal has no pool %s\n", missing);
+        return EXIT_UNKNOWN_NAME;
+    }
+    return history_show_use(&uses, &hosts, &r->shown);
 }
 
 static int show(const struct entries *e, struct request *r) {
@@ -66,6 +109,8 @@ static int show(const struct entries *e, struct request *r) {
 
     if (k < 0)
         return output_error(k);
+    if (r->use)
+        return show_use(e, pasts, n, r);
     status = check_choice(&r->runs, pasts, n);
     if (status != 0)
         return status;
@@ -73,6 +118,31 @@ static int show(const struct entries *e, struct request *r) {
         if (is_chosen(&pasts[i], r) && (r->stats || existed(&pasts[i], r)))
             pasts[n_chosen++] = pasts[i];
     return r->stats ? show_stats(e, pasts, n_chosen, r) : history_show_runs(pasts, n_chosen, &r->shown);
+}
+
+/* Figures are of a span of time, which --use cuts into cells. Returns 0, or an exit status whose reason was printed. */
+static int set_span(struct request *r) {
+    usec_t n;
+
+    if (r->stats && r->use)
+        return options_wrong_usage("history", "--stats and --use exclude each other");
+    if (r->use && r->pool)
+        return options_wrong_usage("history", "--pool is not for --use, which takes the names of pools");
+    if (r->step > 0 && !r->use)
+        return options_wrong_usage("history", "--step needs --use");
+    if (!r->stats && !r->use)
+        return 0;
+    r->until = r->until == USEC_INFINITY ? clock_realtime() : r->until;
+    r->since = r->since > 0 ? r->since : usec_sub(r->until, FIGURES_SPAN);
+    if (r->since >= r->until)
+        return options_wrong_usage("history", "--since must be before --until");
+    n = r->step > 0 ? (r->until - r->since + r->step - 1) / r->step : CELLS;
+    if (n > CELLS_MAX)
+        return options_wrong_usage("history", "--step is too short: that makes more than %d cells", CELLS_MAX);
+    if (r->step > 0 && n * r->step > r->until - r->since) /* whole cells, the last of which ends now */
+        r->since = usec_sub(r->until, n * r->step);
+    r->n_cells = (size_t) n;
+    return 0;
 }
 
 /* Returns 0, or an exit status whose reason was printed. */
@@ -96,10 +166,12 @@ int verb_history(int argc, char **argv) {
     _cleanup_(entries_done) struct entries entries = {};
     struct request r = {.until = USEC_INFINITY};
     struct sources sources = {};
-    const char *since = NULL, *until = NULL, *by = NULL;
+    const char *since = NULL, *until = NULL, *by = NULL, *step = NULL;
+    json_int_t step_ms = 0;
     const struct verb_option options[] = {
         OPTION_FLAG("--json", &r.shown.json), OPTION_FLAG("--utc", &r.shown.utc),
         OPTION_FLAG("--stats", &r.stats),     OPTION_VALUE("--by", &by),
+        OPTION_FLAG("--use", &r.use),         OPTION_VALUE("--step", &step),
         OPTION_VALUE("--pool", &r.pool),      OPTION_VALUE("--since", &since),
         OPTION_VALUE("--until", &until),      SOURCES_OPTIONS(&sources)};
     int words, status;
@@ -113,8 +185,15 @@ int verb_history(int argc, char **argv) {
         status = options_parse_when("history", "--until", until, &r.until);
     if (status == 0)
         status = parse_by(by, &r);
+    if (status == 0 && step)
+        status = options_parse_msec("history", "--step", step, &step_ms);
+    r.step = (usec_t) step_ms * USEC_PER_MSEC;
+    if (status == 0)
+        status = set_span(&r);
     for (int i = 1; i <= words && status == 0; i++)
-        status = options_check_job("history", "job or run", argv[i]);
+        status = r.use ? options_check_pool("history", argv[i]) : options_check_job("history", "job or run", argv[i]);
+    r.pools = argv + 1;
+    r.n_pools = r.use ? (size_t) words : 0;
     if (status == 0 && r.pool)
         status = options_check_pool("history", r.pool);
     if (status == 0)

@@ -11,9 +11,7 @@
 #include "cli/output.h"
 #include "cli/verbs.h"
 
-#define ENOUGH_FOR_P95 20   /* durations, below which the 95th percentile is not shown */
-#define ENOUGH_TO_TRUST 100 /* below which it has a mark */
-#define HOSTS_NAMED 8       /* the rest as a number */
+#define HOSTS_NAMED 8 /* the rest as a number */
 
 static const char *const by_names[] = {
     [STATS_BY_JOB] = "job", [STATS_BY_POOL] = "pool", [STATS_BY_HOST] = "host"};
@@ -40,7 +38,7 @@ static json_t *json_line(const struct stats *s, const struct stats_line *line) {
                      json_figures(&line->held), "cells", cells);
 }
 
-static json_t *json_hosts(const struct history_hosts *hosts, bool wrote) {
+json_t *history_json_hosts(const struct history_hosts *hosts, bool wrote) {
     json_t *names = json_array();
 
     for (size_t i = 0; i < hosts->n; i++)
@@ -58,7 +56,7 @@ static int show_json(const struct stats *s, const struct history_hosts *hosts) {
         k |= json_array_append_new(lines, json_line(s, &s->lines[i]));
     document = json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I}}", "schema", 1, "since",
                          history_json_when(s->since), "until", history_json_when(s->until), "stats", lines,
-                         "hosts", json_hosts(hosts, true), "hosts_missing", json_hosts(hosts, false), "open",
+                         "hosts", history_json_hosts(hosts, true), "hosts_missing", history_json_hosts(hosts, false), "open",
                          "waiting", (json_int_t) s->waiting, "running", (json_int_t) s->running, "unlogged",
                          (json_int_t) s->unlogged);
     return k == 0 && document ? output_json(document) : output_error(-ENOMEM);
@@ -88,10 +86,10 @@ static void add_duration(struct table *t, const struct figures *f, int64_t msec,
 }
 
 static void add_p95(struct table *t, const struct figures *f) {
-    if (f->n < ENOUGH_FOR_P95)
+    if (f->n < FIGURES_ENOUGH_FOR_P95)
         table_cell(t, TABLE_PLAIN, "%s", "");
     else
-        add_duration(t, f, f->p95, f->n < ENOUGH_TO_TRUST ? "*" : "");
+        add_duration(t, f, f->p95, f->n < FIGURES_ENOUGH_TO_TRUST ? "*" : "");
 }
 
 static void add_cells(struct table *t, const struct stats_line *line, bool utf8) {
@@ -130,8 +128,7 @@ static void print_hosts(const struct history_hosts *hosts, bool wrote, size_t n)
         printf(" and %zu more", n - i);
 }
 
-/* Prints what the figures leave out. */
-static void print_scope(const struct stats *s, const struct history_hosts *hosts, bool merged) {
+void history_print_hosts(const struct history_hosts *hosts, bool merged) {
     size_t n = 0, n_missing;
 
     for (size_t i = 0; i < hosts->n; i++)
@@ -145,6 +142,11 @@ static void print_scope(const struct stats *s, const struct history_hosts *hosts
         printf(" %s known and %s no journal here%s", n_missing == 1 ? "is" : "are",
                n_missing == 1 ? "has" : "have", merged ? "" : " (see -m)");
     putchar('\n');
+}
+
+/* Prints what the figures leave out. */
+static void print_scope(const struct stats *s, const struct history_hosts *hosts, bool merged) {
+    history_print_hosts(hosts, merged);
     if (s->waiting + s->running > 0)
         printf("%zu wait%s and %zu run%s still: not in the figures\n", s->waiting,
                s->waiting == 1 ? "s" : "", s->running, s->running == 1 ? "s" : "");

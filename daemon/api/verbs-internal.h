@@ -8,6 +8,7 @@
  *     verbs-rights.c  rights to the job, run or pools that a call names
  *     verbs-json.c    runs, jobs, names as JSON
  *     verbs-pools.c   pools and hosts as JSON, from snapshots or from what this host knows
+ *     verbs-usual.c   how long runs usually hold their permits, as JSON
  *     verbs-show.c    Pools, Hosts, Runs: answered when the stores have answered
  *     verbs-look.c    Look: a picture of pools and hosts, or one after the other
  *     verbs-redis.c   Redis: what this host knows of its Redis
@@ -112,6 +113,8 @@ json_t *json_job(struct manager *m, const struct job_settings *settings);
 
 /* cluster: NULL if Redis is away or not configured. wanted: the names to show, or NULL. *ret_unknown: a name
  * that is not known. */
+/* Owned list of Usual for those that hold permits of these pools or wait for them; NULL: no memory. */
+json_t *json_usual(struct manager *m, const struct snapshot *cluster, const json_t *pools);
 json_t *json_pools(struct manager *m, const struct snapshot *host, const struct snapshot *cluster, json_t *wanted,
                    const char **ret_unknown);
 json_t *json_hosts(struct manager *m, const struct snapshot *cluster);

@@ -15,6 +15,7 @@ struct show { /* one such call */
     struct snapshot *host, *cluster;
     int (*answer)(struct show *show);
     json_t *wanted;              /* Pools: names, or NULL */
+    bool has_times;              /* Pools: with how long runs of those with claims in the wanted pools took */
     bool has_keys;               /* with the keys of patterns: without them the counts of a pattern are 0 */
     bool all;                    /* Runs */
     bool is_of_host;             /* the store of the cluster is not asked */
@@ -76,7 +77,7 @@ static int show_ask(struct show *show) {
     size_t n_wanted = json_array_size(show->wanted);
     _cleanup_free_ const char **names = calloc(n_wanted + 1, sizeof(*names));
     const struct store_question question = {
-        .pools = names, .n_pools = names ? n_wanted : 0, .keys = show->has_keys};
+        .pools = names, .n_pools = names ? n_wanted : 0, .keys = show->has_keys, .times = show->has_times};
     int k = 0;
 
     for (size_t i = 0; i < question.n_pools; i++)
@@ -193,7 +194,8 @@ void verbs_forget(struct show *show) {
 
 static int pools_answer(struct show *show) {
     const char *unknown = NULL;
-    json_t *pools = json_pools(show->manager, show->host, show->cluster, show->wanted, &unknown);
+    json_t *pools = json_pools(show->manager, show->host, show->cluster, show->wanted, &unknown), *picture;
+    _cleanup_json_ json_t *usual = NULL;
 
     if (!pools)
         return -ENOMEM;
@@ -201,13 +203,20 @@ static int pools_answer(struct show *show) {
         json_decref(pools);
         return verbs_no_such_pool(steal_pointer(&show->call), show->manager, unknown);
     }
-    return control_call_answer(steal_pointer(&show->call), json_picture(show->manager, show->cluster, pools, NULL));
+    usual = show->has_times ? json_usual(show->manager, show->cluster, pools) : NULL;
+    picture = json_picture(show->manager, show->cluster, pools, NULL);
+    if (show->has_times && (!picture || !usual || json_object_set(picture, "usual", usual) < 0)) {
+        json_decref(picture);
+        return -ENOMEM;
+    }
+    return control_call_answer(steal_pointer(&show->call), picture);
 }
 
 int verbs_pools(struct control_call *call, json_t *params, void *userdata) {
     struct show *show = NULL;
     json_t *wanted = NULL;
-    const struct param table[] = {{"pools", PARAM_STRINGS, false, &wanted, 0, 0}};
+    bool usual = false;
+    const struct param table[] = {{"pools", PARAM_STRINGS, false, &wanted, 0, 0}, {"usual", PARAM_BOOL, false, &usual, 0, 0}};
     int k = params_read(call, params, table, ELEMENTSOF(table));
 
     if (k != 0)
@@ -217,6 +226,7 @@ int verbs_pools(struct control_call *call, json_t *params, void *userdata) {
         return k;
     show->wanted = json_incref(wanted);
     show->has_keys = true;
+    show->has_times = usual;
     return show_begin(show);
 }
 

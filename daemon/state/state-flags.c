@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The folder state/ of the runtime directory, but for the session: flags of the whole host. */
+/* The folder state/ of the runtime directory, but for the session: flags of the whole host, and times of its runs. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,9 @@
 
 #include "base/file.h"
 #include "daemon/state/state.h"
+#include "daemon/times.h"
 
+#define TIMES "state/times"
 #define DRAINED "state/drained"
 #define BOOT "state/boot"
 
@@ -65,4 +67,23 @@ void state_set_resumed(const struct state *state) {
         journal_log(state->journal, LOG_WARNING,
                     "%s: cannot write: %s; the next berthd takes the present runs for lost", path,
                     strerror(-r));
+}
+
+void state_save_times(const struct state *state, const char *text) {
+    char path[STATE_PATH_SIZE];
+    int r = file_write_atomic(format_path(state, TIMES, path), text, strlen(text), 0600);
+
+    if (r < 0)
+        journal_log(state->journal, LOG_WARNING, "%s: cannot write: %s; the next berthd estimates from its own runs alone", path,
+                    strerror(-r));
+}
+
+char *state_load_times(const struct state *state) {
+    char path[STATE_PATH_SIZE], *text = NULL;
+    size_t size;
+    int r = file_read(format_path(state, TIMES, path), TIMES_TEXT_MAX, &text, &size);
+
+    if (r < 0 && r != -ENOENT)
+        journal_log(state->journal, LOG_WARNING, "%s: cannot read: %s; the run times in it are forgotten", path, strerror(-r));
+    return r < 0 ? NULL : text;
 }

@@ -10,6 +10,7 @@
  *     jobs/JOB         last start, last result
  *     state/session    the session's id (store/redis)
  *     state/drained    exists while the operator has drained this host
+ *     state/times      how long the last runs of each name held their permits (daemon/times.h)
  *     state/boot       the boot whose first berthd took over what the state directory had
  *
  * Each record is one message in a file, replaced in one step. None needs to outlive a reboot, because
@@ -51,6 +52,10 @@ int state_set_drained(const struct state *state, bool drained);
  * this directory knows better what runs and waits. */
 bool state_is_resumed(const struct state *state);
 void state_set_resumed(const struct state *state);
+
+/* The text of times_save(). Losing it costs an estimate alone. state_load_times(): to be freed; NULL: nothing is remembered. */
+void state_save_times(const struct state *state, const char *text);
+char *state_load_times(const struct state *state);
 
 /* Waiting runs. */
 void state_save_run(const struct state *state, struct run *run);

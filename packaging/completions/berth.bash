@@ -106,7 +106,7 @@ _berth() {
         *) _berth_words "$(_berth_live name jobs) -e -z --except --count --from --json --help" ;;
         esac
         ;;
-    explain) _berth_words "$(_berth_jobs) $(_berth_live run runs) --json --help" ;;
+    explain) _berth_words "$(_berth_jobs) $(_berth_live run runs) --no-estimate --json --help" ;;
     runs) _berth_words "$(_berth_jobs) $(_berth_live run runs) --json --all --cluster --help" ;;
     pools) _berth_words "$(_berth_live name pools) --json --help" ;;
     limit)
@@ -149,10 +149,11 @@ _berth() {
         case $previous in
         --pool) _berth_keys ;;
         --by) _berth_words "job pool host" ;;
+        --step) _berth_words "5m 1h 1d" ;;
         --since | --until) _berth_words "today yesterday -1h -7d" ;;
         --directory) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
         --unit) ;;
-        *) _berth_words "$(_berth_jobs) $(_berth_live run runs) --stats --by --pool --since --until --utc --directory -m --unit --json --help" ;;
+        *) _berth_words "$(_berth_jobs) $(_berth_live run runs) --stats --by --use --step --pool --since --until --utc --directory -m --unit --json --help" ;;
         esac
         ;;
     audit)

@@ -163,17 +163,21 @@ static void heartbeat_on_reply(const struct redisReply *reply, void *userdata) {
 
 /* --- calls --- */
 
-/* In grace this host reports what it knows of the clock. Otherwise it asks for the latest number sometimes. */
+/* In grace this host reports what it knows of the clock. Otherwise it asks for the latest number sometimes. What it tells comes
+ * behind that. */
 static void add_clock(struct store_redis *store, struct redis_command *command, usec_t now) {
-    bool in_grace = store->epoch.in_grace;
+    bool in_grace = store->epoch.in_grace, asks, tells = tell_is_due(store);
     unsigned every = store->heartbeat.is_slow ? LATEST_EVERY / 2 : LATEST_EVERY;
 
-    if (!in_grace && store->heartbeat.n_sent++ % every != 0)
+    asks = in_grace || store->heartbeat.n_sent++ % every == 0;
+    if (!asks && !tells)
         return;
     /* An administrator who ends grace names a whole lease. */
     command_add_u64(command, admin_is_ending_grace(store) ? USEC_INFINITY / 2
                                                           : usec_sub(usec_sub(now, store->epoch.known_since), slot_failover_margin(store)));
     command_add_u64(command, in_grace ? clock_latest(store, now) : 0);
+    if (tells)
+        tell_add(store, command);
 }
 
 void heartbeat_send(struct store_redis *store) {
@@ -291,6 +295,7 @@ static void heartbeat_on_timer(void *userdata) {
 
 void heartbeat_start(struct store_redis *store) {
     store->heartbeat.is_answered = store->heartbeat.is_slow = false;
+    tell_again(store);
     /* Hosts that came back together send their next heartbeats apart. */
     timer_set(&store->heartbeat.timer, clock_boottime() + backoff_draw_within(store->env.heartbeat_usec));
     heartbeat_send(store);

@@ -23,6 +23,7 @@
 #include "store/redis/heartbeat.h"
 #include "store/redis/hello.h"
 #include "store/redis/operator/inspect.h"
+#include "store/redis/operator/tell.h"
 #include "store/redis/limits.h"
 #include "store/redis/link/link.h"
 #include "store/redis/push.h"
@@ -74,6 +75,7 @@ struct store_redis {
     struct limits limits;
     struct list admins;      /* struct admin: admin.c */
     struct inspections inspections;
+    struct tell tell;
 };
 
 static inline struct store_redis *store_redis_of(struct store *base) {

@@ -86,6 +86,30 @@ static void test_clock(void) {
     script_end();
 }
 
+/* What hosts tell of their runs lives as long as the session; a value of a wrong type harms nothing. */
+static void test_times(void) {
+    script_begin();
+    EXPECT(script_say("heartbeat s1 1 $ 0 0 0 0 0 0 a_10_0"), "ok $ *");
+    EXPECT(script_say("heartbeat s2 1 $ 0 0 0 0 0 0 b_20_0"), "ok $ *");
+    EXPECT(script_say("inspect times s1 none s2"), "ok [] a 10 0  b 20 0");
+    EXPECT(script_say("heartbeat s2 1 $ 0 0 0 0 0 0 c_30_0"), "ok $ *");
+    EXPECT(script_say("inspect times s2"), "ok [] c 30 0");
+    EXPECT(script_say("heartbeat s2 1 $ 0 0 0 0"), "ok $ *");
+    EXPECT(script_say("inspect times s2"), "ok [] c 30 0");
+    EXPECT(script_beat("s1", 2, 0), "ok $ *"); /* s2 has sent more since */
+    EXPECT(script_say("bye s2 1"), "ok *");
+    TEST_INT(redis_number(&script_server, "HLEN berth:{t}:times"), 1);
+    script_tell("DEL berth:{t}:times");
+    script_tell("SET berth:{t}:times x");
+    EXPECT(script_say("inspect times s1"), "ok [[berth:{t}:times * WRONGTYPE*]] ");
+    EXPECT(script_say("heartbeat s1 1 $ 0 0 0 0 0 0 d_40_0"), "ok $ *");
+    EXPECT(script_say("inspect times s1"), "ok [] ");
+    EXPECT(script_say("heartbeat s1 1 $ 0 0 0 0 0 0 d_40_0"), "ok $ *");
+    EXPECT(script_say("inspect times s1"), "ok [] d 40 0");
+    script_end();
+    TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:times"), 0);
+}
+
 static void test_resend(void) {
     char first[200];
 
@@ -248,7 +272,7 @@ static CU_TestInfo tests[] = {
     {"expiry in parts", test_expiry_in_parts},
     {"connections", test_connections},
     {"clock", test_clock},
-    {"resend", test_resend},
+    {"times", test_times}, {"resend", test_resend},
     {"hello refused", test_hello_refused},
     {"refused expires", test_refused_expires},
     {"renamed", test_renamed},

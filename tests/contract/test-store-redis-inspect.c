@@ -185,8 +185,56 @@ static void test_broken(void) {
     end(&b);
 }
 
+static long long n_told(void) {
+    return redis_number(&redis_bed.server, "HLEN berth:{test}:times");
+}
+
+/* What hosts tell of their runs is read of those whose claims are in the pools that are named. */
+static void test_times(void) {
+    const char *name = "db";
+    const struct store_question question = {.pools = &name, .n_pools = 1, .times = true};
+    struct answer answer = {.r = 1};
+    struct bed b;
+
+    if (!begin(&b))
+        return;
+    _cleanup_(snapshot_freep) struct snapshot *without = ask(&b, "db");
+    TEST_INT(without->n_times, 0);
+    _cleanup_reply_ redisReply *told = redis_command(&redis_bed.server, "EVAL %s 0",
+        "local s = '5' .. string.rep('0', 30) .. '1' redis.call('HSET', 'berth:{test}:meta', 'h:host1', s) "
+        "return redis.call('HSET', 'berth:{test}:times', s, 'dump 10')");
+    CU_ASSERT_FATAL(told && told->type == REDIS_REPLY_INTEGER);
+    TEST_INT(store_inspect(b.stores[0], &question, on_inspected, &answer), 0);
+    BED_UNTIL(&b, answer.r <= 0);
+    CU_ASSERT_FATAL(answer.r == 0 && answer.snapshot->n_times == 1);
+    TEST_STRING(answer.snapshot->times[0].host, "host1");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(answer.snapshot->times[0].text);
+    TEST_STRING(answer.snapshot->times[0].text, "dump 10");
+    snapshot_free(answer.snapshot);
+    end(&b);
+}
+
+/* What this host tells goes with a heartbeat, once, and again on a new connection; not to a full Redis. */
+static void test_told(void) {
+    struct bed b;
+
+    if (!begin(&b))
+        return;
+    store_tell(b.stores[0], strdup("first"));
+    store_tell(b.stores[0], strdup("dump 10"));
+    BED_UNTIL(&b, n_told() == 1);
+    _cleanup_reply_ redisReply *values = redis_command(&redis_bed.server, "HVALS berth:{test}:times");
+    TEST_STRING(values->element[0]->str, "dump 10");
+    redis_bed_command("DEL berth:{test}:times");
+    redis_bed_command("CLIENT KILL TYPE normal SKIPME yes");
+    BED_UNTIL(&b, n_told() == 1);
+    end(&b);
+}
+
 static CU_TestInfo tests[] = {
     {"slices", test_slices},
+    {"times", test_times},
+    {"told", test_told},
     {"shared", test_shared},
     {"budget", test_budget},
     {"broken connection", test_broken},

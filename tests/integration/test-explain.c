@@ -96,9 +96,11 @@ static void head_needs(void) {
     answer = explain(bee, "report");
     AT_STRING(answer, WHY("db"), "head-needs");
     AT_STRING(answer, "explained.0.pools.0.why.text", "place 2, 3 free; the first, ant:sync, waits for net");
-    TEST_INT(json_array_size(berth_at(answer, "explained.0.sooner")), 1); /* no limit of db helps */
-    AT_STRING(answer, "explained.0.sooner.0.stops", "ant:upload");
-    TEST_INT(json_array_size(berth_at(answer, "explained.0.sooner.0.starts")), 3);
+    TEST_INT(json_array_size(berth_at(answer, "explained.0.sooner")), 2); /* no limit of db helps */
+    AT_STRING(answer, "explained.0.sooner.0.do.1", "move");
+    TEST_INT(json_array_size(berth_at(answer, "explained.0.sooner.0.starts")), 1);
+    AT_STRING(answer, "explained.0.sooner.1.stops", "ant:upload");
+    TEST_INT(json_array_size(berth_at(answer, "explained.0.sooner.1.starts")), 3);
     json_decref(answer);
     answer = explain(ant, "sync");
     AT_STRING(answer, WHY("net"), "full");
@@ -182,6 +184,71 @@ static void elsewhere(void) {
     all_end(children, 3);
 }
 
+static json_t *await_estimate(struct host *h, const char *word) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+    json_t *answer = explain(h, word);
+
+    while (!json_is_object(berth_at(answer, "explained.0.estimate")) && clock_boottime() < until) {
+        json_decref(answer);
+        child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
+        answer = explain(h, word);
+    }
+    CU_ASSERT(json_is_object(berth_at(answer, "explained.0.estimate")));
+    return answer;
+}
+
+/* From ten runs of what holds the pool on, also by the next berthd: on its own host at once, on another one when its host has
+ * published them. A move to the front helps whoever is behind others. */
+static void estimate(void) {
+    struct child *children[3];
+    json_t *answer;
+    char id[33];
+
+    hosts_up();
+    for (int i = 0; i < 9; i++)
+        TEST_INT(berth(bee, "run -p db:3 --name dump -- /bin/true"), 0);
+    host_mark(bee);
+    children[0] = berth_at_gate(bee, "-p db:3", "dump", "started");
+    children[1] = berth_at_gate(bee, "-p db:3", "report", "queued");
+    answer = explain(bee, "report");
+    CU_ASSERT(json_is_null(berth_at(answer, "explained.0.estimate")));
+    AT_STRING(answer, "explained.0.no_estimate", "bee:dump has run only 9 times");
+    AT_INT(answer, "explained.0.pools.0.holders.0.usual.runs", 9);
+    json_decref(answer);
+    TEST_INT(berth(bee, "stop report"), 0);
+    TEST_INT(berth(bee, "stop dump"), 0); /* a run that was stopped does not count */
+    (void) berth_end(children[0]);
+    (void) berth_end(children[1]);
+    host_await_pool(bee, "db", "used", 0);
+    TEST_INT(berth(bee, "run -p db:3 --name dump -- /bin/true"), 0);
+    host_stop(bee);
+    host_mark(bee);
+    host_start(bee);
+    host_open(bee);
+    host_mark(bee);
+    children[0] = berth_at_gate(bee, "-p db:3", "dump", "started");
+    children[1] = berth_at_gate(bee, "-p db:3", "dump", "queued");
+    children[2] = berth_at_gate(bee, "-p db:3", "copy", "queued");
+    answer = await_estimate(bee, "copy");
+    AT_INT(answer, "explained.0.estimate.samples", 200);
+    AT_INT(answer, "explained.0.estimate.basis.0.runs", 10);
+    AT_STRING(answer, "explained.0.estimate.basis.0.basis", "own");
+    TEST_INT(json_array_size(berth_at(answer, "explained.0.estimate.basis")), 1);
+    CU_ASSERT(berth_number_at(answer, "explained.0.estimate.low_ms") <= berth_number_at(answer, "explained.0.estimate.high_ms"));
+    AT_STRING(answer, "explained.0.sooner.1.do.1", "move");
+    CU_ASSERT(berth_number_at(answer, "explained.0.sooner.1.high_ms") <= berth_number_at(answer, "explained.0.estimate.high_ms"));
+    AT_STRING(answer, "explained.0.sooner.2.do.1", "steal");
+    snprintf(id, sizeof(id), "%s", json_string_value(berth_at(answer, "explained.0.run")));
+    json_decref(answer);
+    TEST_INT(berth(bee, "explain copy"), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "\n  start    in "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "from the last 10 runs"));
+    TEST_INT(berth(bee, "explain --no-estimate copy"), 0);
+    CU_ASSERT_PTR_NULL(strstr(berth_out, "\n  start "));
+    json_decref(await_estimate(ant, id));
+    all_end(children, 3);
+}
+
 /* What does not wait: a job without a run, runs that are over; and words that name nothing, or several. */
 static void not_waiting(void) {
     json_t *answer;
@@ -234,6 +301,7 @@ int main(int argc, char **argv) {
         {"low", low},
         {"two-reasons", two_reasons},
         {"elsewhere", elsewhere},
+        {"estimate", estimate},
         {"not-waiting", not_waiting},
         {"redis-away", redis_away},
         CU_TEST_INFO_NULL,

@@ -13,6 +13,7 @@
 --       then, in grace, or to get the latest number:
 --       known-µs   how long its host has known this epoch
 --       latest     as in hello
+--       times      if there are new ones: how long this host's last runs held their permits, for people (daemon/times.h)
 -- Reply, one line: ok epoch more grace(0|1) count last-token claims clock [latest]
 --         clock: the last number drawn;  latest: no number drawn so far is higher
 --       or with news: {that line, overrides, ended, reclaimed, undeclared}
@@ -23,8 +24,8 @@
 -- Cost  5 calls
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
-local s, own_connection, own_epoch, expired_count, own_count, override_version, highest_token, known_usec, remembered_clock =
-    unpack(ARGV)
+local s, own_connection, own_epoch, expired_count, own_count, override_version, highest_token, known_usec, remembered_clock,
+    times = unpack(ARGV)
 local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'unsettled', 'override_version', 'override_expiry', 'clock')
 if m[1] ~= own_epoch then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
@@ -73,6 +74,7 @@ if epoch then expire(math.max(tonumber(expired_count), 0), s) end
 settle()
 save_clock()
 if not epoch then return {'epoch', ''} end
+if times and type(redis.pcall('HSET', at .. 'times', s, times)) == 'table' then call('UNLINK', at .. 'times') end -- of a wrong type
 connection, last = string.match(call('HGET', meta, 'c:' .. s), '^(%d+) (%d+)$')
 return {table.concat({'ok', epoch, more, grace and 1 or 0, count, last, claims, fmt(clock), latest()}, ' '),
     newer_overrides(tonumber(override_version)), ended, reclaimed, undeclared}

@@ -62,7 +62,7 @@ if old_connection and tonumber(old_connection) > tonumber(connection) then retur
 local function wipe()
     local sessions, budget = {}, 500
     local keys_left, finished = 500, true
-    call('UNLINK', at .. 'claims', at .. 'unsettled', at .. 'waiting')
+    call('UNLINK', at .. 'claims', at .. 'unsettled', at .. 'waiting', at .. 'times')
     for _, key in ipairs({'heartbeats', 'sessions', 'overrides'}) do
         local kind = key == 'sessions' and 'hash' or 'zset'
         if call('TYPE', at .. key)['ok'] ~= kind then call('UNLINK', at .. key) end

@@ -3,6 +3,7 @@
 --
 -- sessions   hash  session -> "host machine version pool=limit,..."
 -- heartbeats zset  session -> heartbeat_count at its last heartbeat; 0: it is being ended, which each heartbeat continues
+-- times      hash  session -> how long its host's last runs held their permits; no rule depends on it
 -- session:S:claims  set  its claims;  session:S:unsynced: those that a sync under way has not listed yet
 -- pool:P:limits  zset  session -> its declared limit;  pool:P:host_scoped  zset  sessions that declare it with scope host
 
@@ -66,6 +67,7 @@ local function end_session(s)
     lose_turns(s, true)
     call('HDEL', at .. 'sessions', s)
     call('ZREM', at .. 'heartbeats', s)
+    redis.pcall('HDEL', at .. 'times', s)
     if host and call('HGET', meta, 'h:' .. host) == s then call('HDEL', meta, 'h:' .. host) end
     ended[#ended + 1] = {s, host or '', fmt(clock)}
     return true

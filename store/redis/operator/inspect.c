@@ -27,6 +27,7 @@ static const struct {
     [INSPECT_QUEUE] = {"queue", inspect_read_queue},
     [INSPECT_PARKED] = {"parked", inspect_read_parked},
     [INSPECT_KEYS] = {"keys", inspect_read_keys},
+    [INSPECT_TIMES] = {"times", inspect_read_times},
 };
 
 const char *inspect_step_word(enum inspect_step step) {
@@ -80,7 +81,7 @@ static void inspection_answer(struct inspection *inspection, int result) {
 
 /* --- steps --- */
 
-static bool is_named(const struct inspection *inspection, const char *pool) {
+bool inspect_is_named(const struct inspection *inspection, const char *pool) {
     for (size_t i = 0; i < inspection->n_names; i++)
         if (strcmp(inspection->names[i], pool) == 0)
             return true;
@@ -88,7 +89,7 @@ static bool is_named(const struct inspection *inspection, const char *pool) {
 }
 
 size_t inspect_list_max(const struct inspection *inspection) {
-    return is_named(inspection, inspection->snapshot->pools[inspection->pool].name) ? SNAPSHOT_LIST_MAX : BRIEF_MAX;
+    return inspect_is_named(inspection, inspection->snapshot->pools[inspection->pool].name) ? SNAPSHOT_LIST_MAX : BRIEF_MAX;
 }
 
 /* Finds this host's claims that wait in the pool. */
@@ -133,6 +134,8 @@ static int is_needed(struct inspection *inspection) {
         return pool->parked > 0 && pool->n_queue < inspect_list_max(inspection);
     case INSPECT_KEYS:
         return inspection->keys && pool_name_parse(pool->name) == POOL_NAME_PATTERN;
+    case INSPECT_TIMES: /* of no pool: next_step() */
+        break;
     }
     return 0;
 }
@@ -148,6 +151,8 @@ static int next_step(struct inspection *inspection) {
         inspection->n_pools = inspection->snapshot->n_pools;
         inspection->pool = 0;
     }
+    if (inspection->step == INSPECT_TIMES)
+        return 0;
     (void) snprintf(inspection->cursor, sizeof(inspection->cursor), "0");
     do {
         if (inspection->step == INSPECT_KEYS) {
@@ -156,8 +161,10 @@ static int next_step(struct inspection *inspection) {
         } else {
             inspection->step++;
         }
-        if (inspection->pool == inspection->n_pools)
-            return 0;
+        if (inspection->pool == inspection->n_pools) {
+            inspection->step = INSPECT_TIMES;
+            return inspect_collect_hosts(inspection);
+        }
         r = is_needed(inspection);
     } while (r == 0);
     return r;
@@ -168,6 +175,10 @@ static int next_step(struct inspection *inspection) {
 static void inspect_on_reply(const struct redisReply *reply, void *userdata);
 
 static void add_arguments(struct inspection *inspection, struct redis_command *command) {
+    if (inspection->step == INSPECT_TIMES) {
+        inspect_add_hosts(inspection, command);
+        return;
+    }
     if (inspection->step != INSPECT_SESSIONS)
         command_add(command, inspection->snapshot->pools[inspection->pool].name);
     if (inspection->step == INSPECT_POSITIONS)
@@ -297,7 +308,7 @@ void inspect_fail(struct store_redis *store) {
 static int add_name(struct inspection *inspection, const char *name) {
     char **grown;
 
-    if (inspection->n_names >= NAMES_MAX || is_named(inspection, name))
+    if (inspection->n_names >= NAMES_MAX || inspect_is_named(inspection, name))
         return 0;
     grown = reallocarray(inspection->names, inspection->n_names + 1, sizeof(*grown));
     if (!grown)
@@ -338,6 +349,7 @@ static int add_question(struct inspection *inspection, const struct store_questi
             if (pool_name_parse(entry->claim->demands[i].pool) == POOL_NAME_KEY)
                 r = add_name(inspection, entry->claim->demands[i].pool);
     inspection->keys |= question && question->keys;
+    inspection->times |= question && question->times;
     return r;
 }
 

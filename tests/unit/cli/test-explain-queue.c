@@ -138,8 +138,8 @@ static void one_ends(void) {
     waiter(db, "b", 2, 2, 20);
     q = queue();
     CU_ASSERT(queue_is_complete(q));
-    TEST_STRING(format_get_text(queue_enough(q, "a"), "claim"), "new");
-    CU_ASSERT_PTR_NULL(queue_enough(q, "b"));
+    TEST_STRING(format_get_text(queue_enough(q, "a", false), "claim"), "new");
+    CU_ASSERT_PTR_NULL(queue_enough(q, "b", false));
     CU_ASSERT(!queue_starts(q, &(struct queue_change){.ended = "a"}, "a",
                             NULL)); /* ends what it holds, not what it waits for */
 }

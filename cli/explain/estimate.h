@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* When a waiting claim probably starts: the queues are played on 200 times, with times drawn from the last runs of each name.
+ * The same question about the same queues has the same answer. */
+
+#include "base/clock.h"
+#include "cli/explain/queue.h"
+#include "cli/explain/usual.h"
+
+#define ESTIMATE_SAMPLES 200
+#define ESTIMATE_CHANCE 0.8
+#define ESTIMATE_WHY_SIZE 200
+
+struct estimate_view { /* what is known of the queues now; borrowed */
+    const struct queue *q;
+    const json_t *pools; /* of io.berth.Pool */
+    const struct usuals *usuals;
+    usec_t now; /* realtime */
+};
+
+struct estimate {
+    bool is_known;
+    char why[ESTIMATE_WHY_SIZE]; /* not known: why */
+    json_int_t low_ms, mid_ms, high_ms; /* from low to high in 8 of 10 cases */
+    bool is_open; /* a holder has held for longer than ever: it may take longer */
+    json_t *basis; /* owned: a list of {"host", "name", "runs", "basis"} */
+};
+
+/* -ENOMEM. */
+int estimate_make(struct estimate *ret, const struct estimate_view *view, const struct queue_change *change,
+                  const char *claim);
+void estimate_done(struct estimate *e);
+/* How long a holder has held, in ms. */
+double estimate_age(const json_t *holder, usec_t now);

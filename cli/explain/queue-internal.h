@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The queues of some pools, as queue.c reads them and queue-play.c plays them. */
+
+#include "cli/explain/queue.h"
+
+struct want {
+    size_t pool;
+    json_int_t permits;
+};
+
+struct claim {
+    const json_t *json; /* a Holder or a Waiter */
+    bool is_held;
+    json_int_t waiting_ms;
+    struct want *wants;
+    size_t n_wants;
+};
+
+struct pool {
+    const char *name;
+    json_int_t limit, used;
+    size_t *line, n_line; /* the waiting claims in their order, parked ones where their time puts them */
+};
+
+struct queue {
+    struct pool *pools;
+    struct claim *claims;
+    size_t n_pools, n_claims;
+    json_t *held, *waiting; /* claim -> its number; a run may hold permits of its host while it waits for the
+                               cluster's */
+    bool is_complete;
+};
+
+/* Returns the number of a claim by its id, in queue->held or queue->waiting; SIZE_MAX: none. */
+size_t queue_find(const json_t *index, const char *id);

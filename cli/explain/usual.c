@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/explain/usual.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "cli/format.h"
+
+static const double shares[USUAL_QUANTILES] = {0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 1};
+
+/* --- what is known --- */
+
+static bool read_usual(struct usual *u, const json_t *json) {
+    const json_t *q = json_object_get(json, "q_ms"), *cap = json_object_get(json, "cap_ms");
+
+    *u = (struct usual){.host = format_get_text(json, "host"),
+                        .name = format_get_text(json, "name"),
+                        .runs = format_get_number(json, "runs"),
+                        .cap_msec = json_is_integer(cap) ? (double) json_integer_value(cap) : INFINITY};
+    for (size_t i = 0; i < USUAL_QUANTILES; i++) {
+        u->q_msec[i] = (double) json_integer_value(json_array_get(q, i));
+        if (u->q_msec[i] < 0 || (i > 0 && u->q_msec[i] < u->q_msec[i - 1]))
+            return false;
+    }
+    return u->runs > 0;
+}
+
+int usuals_make(struct usuals *ret, const json_t *list) {
+    struct usual *items = calloc(json_array_size(list) + 1, sizeof(*items));
+    json_t *json;
+    size_t i, n = 0;
+
+    if (!items)
+        return -ENOMEM;
+    json_array_foreach (list, i, json)
+        n += read_usual(&items[n], json);
+    *ret = (struct usuals){.items = items, .n = n};
+    return 0;
+}
+
+void usuals_done(struct usuals *u) {
+    free(u->items);
+}
+
+const struct usual *usuals_find(const struct usuals *u, const char *host, const char *name) {
+    for (size_t i = 0; i < u->n; i++)
+        if (strcmp(u->items[i].name, name) == 0 && strcmp(u->items[i].host, host) == 0)
+            return &u->items[i];
+    return NULL;
+}
+
+/* --- what counts for a claim --- */
+
+static void add_usual(struct basis *b, const struct usual *u) {
+    for (size_t i = 0; i < b->n; i++)
+        if (b->of[i] == u)
+            return;
+    b->of[b->n++] = u;
+    b->runs += u->runs;
+}
+
+static void add_list(struct basis *b, const struct usuals *u, const json_t *list) {
+    const struct usual *usual;
+    json_t *claim;
+    size_t i;
+
+    json_array_foreach (list, i, claim) {
+        usual = usuals_find(u, format_get_text(claim, "host"), format_get_text(claim, "name"));
+        if (usual)
+            add_usual(b, usual);
+    }
+}
+
+int basis_make(struct basis *ret, const struct usuals *u, const json_t *claim, const json_t *pool) {
+    const struct usual *own = usuals_find(u, format_get_text(claim, "host"), format_get_text(claim, "name"));
+
+    *ret = (struct basis){.of = calloc(u->n + 1, sizeof(struct usual *))};
+    if (!ret->of)
+        return -ENOMEM;
+    if (own && own->runs >= USUAL_ENOUGH) {
+        add_usual(ret, own);
+        return 0;
+    }
+    ret->is_pool = true;
+    add_list(ret, u, json_object_get(pool, "holders"));
+    add_list(ret, u, json_object_get(pool, "queue"));
+    if (ret->runs < USUAL_POOL_ENOUGH)
+        ret->n = 0;
+    return 0;
+}
+
+void basis_done(struct basis *b) {
+    free(b->of);
+}
+
+/* --- chance --- */
+
+/* Sebastiano Vigna's SplitMix64. */
+double chance_draw(struct chance *c) {
+    uint64_t z = c->state += 0x9e3779b97f4a7c15;
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return (double) ((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
+}
+
+/* Returns a value between two quantiles. Few runs are near the longest one: halfway stands the middle of arithmetic and harmonic mean, which
+ * is near the geometric one. */
+static double between(double low, double high, double share) {
+    double straight = low + (high - low) * share;
+
+    return low > 0 ? (straight + low * high / (low * share + high * (1 - share))) / 2 : straight;
+}
+
+/* Returns the share of runs that take at most so long. */
+static double share_within(const struct usual *u, double msec) {
+    double from = 0, to = 1;
+    size_t i = USUAL_QUANTILES - 1;
+
+    if (msec >= u->q_msec[i])
+        return 1;
+    while (i > 0 && msec < u->q_msec[i])
+        i--;
+    if (msec < u->q_msec[i])
+        return 0;
+    for (int n = 0; n < 20; n++) {
+        double middle = (from + to) / 2;
+
+        if (between(u->q_msec[i], u->q_msec[i + 1], middle) <= msec)
+            from = middle;
+        else
+            to = middle;
+    }
+    return shares[i] + (shares[i + 1] - shares[i]) * from;
+}
+
+static double time_of(const struct usual *u, double share) {
+    size_t i = USUAL_QUANTILES - 2;
+
+    while (i > 0 && shares[i] > share)
+        i--;
+    return between(u->q_msec[i], u->q_msec[i + 1], (share - shares[i]) / (shares[i + 1] - shares[i]));
+}
+
+static double weight_of(const struct usual *u, double age_msec) {
+    return (double) u->runs * (1 - share_within(u, age_msec));
+}
+
+bool basis_is_overdue(const struct basis *b, double age_msec) {
+    for (size_t i = 0; i < b->n; i++)
+        if (weight_of(b->of[i], age_msec) > 0)
+            return false;
+    return true;
+}
+
+static double draw_overdue(const struct basis *b, double age_msec, struct chance *c) {
+    double rest = chance_draw(c) * age_msec, longest = 0;
+
+    for (size_t i = 0; i < b->n; i++)
+        longest = MAX(longest, b->of[i]->cap_msec);
+    return MIN(rest, MAX(longest - age_msec, 0));
+}
+
+double basis_draw(const struct basis *b, double age_msec, struct chance *c) {
+    const struct usual *u = NULL;
+    double all = 0, at, within, msec;
+
+    for (size_t i = 0; i < b->n; i++)
+        all += weight_of(b->of[i], age_msec);
+    if (all <= 0)
+        return draw_overdue(b, age_msec, c);
+    at = chance_draw(c) * all;
+    for (size_t i = 0; i < b->n && (!u || at >= 0); i++)
+        if (weight_of(b->of[i], age_msec) > 0) {
+            u = b->of[i];
+            at -= weight_of(u, age_msec);
+        }
+    within = share_within(u, age_msec);
+    msec = time_of(u, within + chance_draw(c) * (1 - within));
+    return MAX(MIN(msec, u->cap_msec) - age_msec, 0);
+}

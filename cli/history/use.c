@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/history/use.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "base/demand.h"
+#include "base/journal/limit-word.h"
+
+enum change_kind { CHANGE_DECLARED, CHANGE_OVERRIDE, CHANGE_HELD, CHANGE_WAITING };
+
+struct change { /* of a pool at a time */
+    const char *name, *host;
+    size_t name_length;
+    usec_t time;
+    size_t order; /* of two at one time */
+    enum change_kind kind;
+    int64_t value; /* the limit, -1: the override has ended; or so many permits or runs more */
+};
+
+struct changes {
+    struct change *items;
+    size_t n, allocated;
+    int error;
+};
+
+static void add(struct changes *c, const struct change *change) {
+    if (c->n == c->allocated && c->error == 0) {
+        size_t allocated = c->allocated > 0 ? 2 * c->allocated : 256;
+        struct change *grown = reallocarray(c->items, allocated, sizeof(*grown));
+
+        if (!grown) {
+            c->error = -ENOMEM;
+            return;
+        }
+        c->items = grown;
+        c->allocated = allocated;
+    }
+    if (c->error == 0) {
+        c->items[c->n] = *change;
+        c->items[c->n].order = c->n;
+        c->n++;
+    }
+}
+
+/* --- limits --- */
+
+/* A host's declaration of a cluster pool counts for nothing by itself: redis-connected and limit-changed have what is in force. In
+ * redis-connected a pool without an override has none. */
+static void add_limit(struct changes *c, const struct entry *e, const struct limit_word *w, const char *at) {
+    struct change change = {
+        .name = at, .name_length = strlen(w->pool), .time = e->time, .value = w->none ? -1 : (int64_t) w->limit};
+
+    if (w->kind == LIMIT_HOST) {
+        change.host = e->host;
+        add(c, &change);
+    } else if (e->clock > 0 && w->kind == LIMIT_DECLARED) {
+        add(c, &change);
+        change.kind = CHANGE_OVERRIDE;
+        change.value = -1;
+        if (strcmp(e->event, "redis-connected") == 0)
+            add(c, &change);
+    } else if (e->clock > 0) {
+        change.kind = CHANGE_OVERRIDE;
+        add(c, &change);
+    }
+}
+
+/* Overrides come last: they count after what redis-connected says of the declared limits. */
+static void add_limits(struct changes *c, const struct entry *e) {
+    struct limit_word w;
+
+    for (int overrides = 0; overrides < 2; overrides++)
+        for (const char *at = e->limits, *next; at; at = next) {
+            next = limit_word_next(at, &w);
+            if (w.pool[0] != '\0' && (w.kind == LIMIT_OVERRIDE) == overrides)
+                add_limit(c, e, &w, at);
+        }
+}
+
+/* --- runs --- */
+
+static bool is_host_pool(const struct changes *limits, const char *name, size_t length, const char *host) {
+    for (size_t i = limits->n; i-- > 0;)
+        if (limits->items[i].name_length == length && strncmp(limits->items[i].name, name, length) == 0 &&
+            (!limits->items[i].host || strcmp(limits->items[i].host, host) == 0))
+            return limits->items[i].host != NULL;
+    return false;
+}
+
+static void add_span(struct changes *c, const struct change *change, usec_t from, usec_t to) {
+    struct change begin = *change, end = *change;
+
+    begin.time = from;
+    end.time = to;
+    end.value = -end.value;
+    add(c, &begin);
+    add(c, &end);
+}
+
+/* A run that goes on holds until the end of the time. */
+static void add_run(struct changes *c, const struct changes *limits, const struct past *p, usec_t until) {
+    usec_t ended = past_end_time(p) > 0 ? past_end_time(p) : until;
+    struct demands demands;
+    const char *at = p->pools;
+
+    if (demands_parse(p->pools, &demands) != 0)
+        return;
+    for (size_t i = 0; i < demands.n; i++, at += strcspn(at, ","), at += *at == ',') {
+        size_t length = strcspn(at, ":,");
+        struct change change = {.name = at, .name_length = length, .kind = CHANGE_WAITING, .value = 1};
+
+        change.host = is_host_pool(limits, at, length, p->host) ? p->host : NULL;
+        if (p->queued > 0 && p->queued < (p->hold.from > 0 ? p->hold.from : ended))
+            add_span(c, &change, p->queued, p->hold.from > 0 ? p->hold.from : ended);
+        change.kind = CHANGE_HELD;
+        change.value = demands.items[i].permits;
+        if (p->hold.from > 0)
+            add_span(c, &change, p->hold.from, MAX(p->hold.to > 0 ? p->hold.to : ended, p->hold.from));
+    }
+}
+
+/* --- a pool in time --- */
+
+static int compare_pools(const struct change *x, const struct change *y) {
+    int c = strncmp(x->name, y->name, MIN(x->name_length, y->name_length));
+
+    c = c != 0 ? c : (x->name_length > y->name_length) - (x->name_length < y->name_length);
+    return c != 0 ? c : strcmp(x->host ? x->host : "", y->host ? y->host : "");
+}
+
+static int compare_changes(const void *a, const void *b) {
+    const struct change *x = a, *y = b;
+    int c = compare_pools(x, y);
+
+    c = c != 0 ? c : (x->time > y->time) - (x->time < y->time);
+    return c != 0 ? c : (x->order > y->order) - (x->order < y->order);
+}
+
+struct now { /* the state of a pool at some time */
+    int64_t declared, override, held, waiting; /* the first two: -1: none is known */
+};
+
+static int64_t limit_of(const struct now *now) {
+    return now->override >= 0 ? now->override : now->declared;
+}
+
+static void add_cells(struct use_pool *p, const struct uses *u, const struct now *now, usec_t from, usec_t to) {
+    double allowed = limit_of(now) > 0 ? (double) limit_of(now) : 0;
+    usec_t span = MAX((u->until - u->since) / u->n_cells, (usec_t) 1);
+
+    while (from < to) {
+        size_t cell = MIN((size_t) ((from - u->since) / span), u->n_cells - 1);
+        usec_t end = cell + 1 == u->n_cells ? to : MIN(to, u->since + (cell + 1) * span);
+        double length = (double) (end - from);
+
+        p->cells[cell].held += allowed > 0 ? length * (double) now->held : 0;
+        p->cells[cell].allowed += length * allowed;
+        from = end;
+    }
+}
+
+/* Accounts for the time until a change. */
+static void pass(struct use_pool *p, const struct uses *u, const struct now *now, usec_t from, usec_t to) {
+    int64_t limit = limit_of(now);
+
+    from = MAX(from, u->since);
+    to = MIN(to, u->until);
+    if (from >= to)
+        return;
+    p->full += now->waiting > 0 ? to - from : 0;
+    p->known += limit >= 0 ? to - from : 0;
+    p->shut += limit == 0 ? to - from : 0;
+    p->peak = MAX(p->peak, (uint32_t) MAX(now->held, 0));
+    if (limit >= 0) {
+        p->limit_min = p->has_limit ? MIN(p->limit_min, (uint32_t) limit) : (uint32_t) limit;
+        p->limit_max = p->has_limit ? MAX(p->limit_max, (uint32_t) limit) : (uint32_t) limit;
+        p->has_limit = true;
+    }
+    add_cells(p, u, now, from, to);
+}
+
+static void apply(struct now *now, const struct change *change) {
+    switch (change->kind) {
+    case CHANGE_DECLARED:
+        now->declared = change->value;
+        break;
+    case CHANGE_OVERRIDE:
+        now->override = change->value;
+        break;
+    case CHANGE_HELD:
+        now->held += change->value;
+        break;
+    case CHANGE_WAITING:
+        now->waiting += change->value;
+        break;
+    }
+}
+
+/* Before the first limit that is known counts that one. */
+static int64_t first_limit(const struct change *changes, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (changes[i].kind == CHANGE_DECLARED && changes[i].value >= 0)
+            return changes[i].value;
+    return -1;
+}
+
+static int make_pool(struct uses *u, const struct change *changes, size_t n, int64_t declared) {
+    struct use_pool *p = &u->pools[u->n];
+    struct now now = {.declared = declared, .override = -1};
+    usec_t from = 0;
+
+    *p = (struct use_pool){.name = changes->name, .name_length = changes->name_length, .host = changes->host};
+    p->cells = calloc(u->n_cells, sizeof(*p->cells));
+    if (!p->cells)
+        return -ENOMEM;
+    u->n++;
+    for (size_t i = 0; i < n; i++) {
+        pass(p, u, &now, from, changes[i].time);
+        apply(&now, &changes[i]);
+        from = MAX(from, changes[i].time);
+    }
+    pass(p, u, &now, from, u->until);
+    for (size_t i = 0; i < u->n_cells; i++) {
+        p->all.held += p->cells[i].held;
+        p->all.allowed += p->cells[i].allowed;
+    }
+    return 0;
+}
+
+/* --- waits --- */
+
+static bool is_of_pool(const struct use_pool *pool, const struct past *p) {
+    if (pool->host && strcmp(pool->host, p->host) != 0)
+        return false;
+    for (const char *at = p->pools; *at; at += strcspn(at, ","), at += *at == ',')
+        if (strcspn(at, ":,") == pool->name_length && strncmp(at, pool->name, pool->name_length) == 0)
+            return true;
+    return false;
+}
+
+static void add_waits(struct use_pool *pool, const struct uses *u, const struct past *pasts, size_t n, int64_t *waits) {
+    size_t n_waits = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (pasts[i].queued > 0 && pasts[i].hold.from >= u->since && pasts[i].hold.from < u->until &&
+            past_waited_ms(&pasts[i]) >= 0 && is_of_pool(pool, &pasts[i]))
+            waits[n_waits++] = past_waited_ms(&pasts[i]);
+    pool->wait = figures_make(waits, n_waits);
+}
+
+/* --- all pools --- */
+
+bool use_pool_is(const struct use_pool *p, const char *name) {
+    return strlen(name) == p->name_length && strncmp(name, p->name, p->name_length) == 0;
+}
+
+/* Keys of a pattern have its limit where nothing tells of their own. */
+static int64_t limit_of_pattern(const struct changes *c, const struct change *key) {
+    const char *slash = memchr(key->name, '/', key->name_length);
+    size_t length = slash ? (size_t) (slash - key->name) + 1 : 0;
+
+    for (size_t i = 0; slash && i < c->n; i++)
+        if (c->items[i].kind == CHANGE_DECLARED && c->items[i].name_length == length + 1 && c->items[i].value >= 0 &&
+            strncmp(c->items[i].name, key->name, length) == 0 && c->items[i].name[length] == '*')
+            return c->items[i].value;
+    return -1;
+}
+
+static bool is_shown(const struct change *c) {
+    return c->name[0] != '@' && c->name[c->name_length - 1] != '*'; /* of a job; a pattern, whose keys are shown */
+}
+
+static int make_pools(struct uses *u, const struct changes *c, const struct past *pasts, size_t n) {
+    _cleanup_free_ int64_t *waits = calloc(n + 1, sizeof(*waits));
+    int k = waits ? 0 : -ENOMEM;
+
+    u->pools = calloc(c->n + 1, sizeof(*u->pools));
+    if (!u->pools)
+        return -ENOMEM;
+    for (size_t i = 0, next; i < c->n && k == 0; i = next) {
+        int64_t limit;
+
+        for (next = i + 1; next < c->n && compare_pools(&c->items[i], &c->items[next]) == 0;)
+            next++;
+        if (!is_shown(&c->items[i]))
+            continue;
+        limit = first_limit(&c->items[i], next - i);
+        k = make_pool(u, &c->items[i], next - i, limit >= 0 ? limit : limit_of_pattern(c, &c->items[i]));
+        if (k == 0)
+            add_waits(&u->pools[u->n - 1], u, pasts, n, waits);
+    }
+    return k;
+}
+
+int uses_make(struct uses *ret, const struct entries *e, const struct past *pasts, size_t n,
+              const struct history_hosts *hosts, usec_t since, usec_t until, size_t n_cells) {
+    struct uses u = {.since = since, .until = until, .n_cells = n_cells};
+    struct changes limits = {}, all = {};
+    int k = 0;
+
+    for (size_t i = 0; i < e->n; i++)
+        add_limits(&limits, &e->items[i]);
+    for (size_t i = 0; i < limits.n; i++)
+        add(&all, &limits.items[i]);
+    for (size_t i = 0; i < n; i++)
+        if (!past_ended_with_boot(&pasts[i], hosts))
+            add_run(&all, &limits, &pasts[i], until);
+    k = limits.error < 0 ? limits.error : all.error;
+    if (all.n > 0)
+        qsort(all.items, all.n, sizeof(*all.items), compare_changes);
+    if (k == 0)
+        k = make_pools(&u, &all, pasts, n);
+    free(limits.items);
+    free(all.items);
+    if (k < 0)
+        uses_done(&u);
+    else
+        *ret = u;
+    return k;
+}
+
+void uses_done(struct uses *u) {
+    for (size_t i = 0; i < u->n; i++)
+        free(u->pools[i].cells);
+    free(u->pools);
+    *u = (struct uses){};
+}
