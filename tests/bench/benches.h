@@ -11,6 +11,8 @@ void bench_pairs(struct report *r);    /* pairs a second through the store, besi
 void bench_handover(struct report *r); /* from a release to the next one's grant, and command */
 void bench_waiting(struct report *r);  /* what waiting costs: calls, memory */
 void bench_hosts(struct report *r);    /* thousands of hosts: load, lateness, recovery */
+void bench_hosts_tls(struct report *r);
+void bench_sessions(struct report *r); /* a hundred thousand sessions, without berthd */
 void bench_commands(struct report *r); /* whole commands beside flock, sem, etcdctl */
 void bench_flock(struct report *r);    /* hand-over from command to command, beside flock */
 void bench_flock_busy(struct report *r);

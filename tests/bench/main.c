@@ -18,7 +18,8 @@ static const struct {
     {"cost", bench_cost},       {"functions", bench_functions}, {"pairs", bench_pairs},   {"handover", bench_handover},
     {"waiting", bench_waiting}, {"commands", bench_commands},   {"daemon", bench_daemon}, {"memory", bench_memory},
     {"hosts", bench_hosts},     {"look", bench_look},           {"flock", bench_flock},
-    {"flock-busy", bench_flock_busy},
+    {"flock-busy", bench_flock_busy}, {"sessions", bench_sessions},
+    {"hosts-tls", bench_hosts_tls},
 };
 
 static bool is_chosen(int argc, char **argv, const char *name) {

@@ -173,8 +173,8 @@ static void expect_down(struct setting *s, enum redis_error error, const char *p
 }
 
 static void test_silence(void) {
-    expect_down(&(struct setting) {0}, REDIS_ERROR_RETRY, "cannot connect in time");
-    expect_down(&(struct setting) {.say = "+O"}, REDIS_ERROR_RETRY, "cannot connect in time");
+    expect_down(&(struct setting) {0}, REDIS_ERROR_BUSY, "cannot connect in time");
+    expect_down(&(struct setting) {.say = "+O"}, REDIS_ERROR_BUSY, "cannot connect in time");
     struct setting s = {.say = OK, .call_on_up = true};
     expect_down(&s, REDIS_ERROR_RETRY, "no answer in time");
     TEST_INT(s.n_up, 1);
@@ -273,7 +273,7 @@ static void test_excess(void) {
 
 static void test_errors(void) {
     expect_down(&(struct setting) {.say = "-NOAUTH Authentication required.\r\n"}, REDIS_ERROR_FATAL, "NOAUTH");
-    expect_down(&(struct setting) {.say = "-LOADING Redis is loading\r\n"}, REDIS_ERROR_RETRY, "LOADING");
+    expect_down(&(struct setting) {.say = "-LOADING Redis is loading\r\n"}, REDIS_ERROR_BUSY, "LOADING");
     struct setting s = {.say = "-NOPERM no CLIENT SETNAME for you\r\n", .free_on_up = true}; /* the name is for people only */
     begin(&s);
     turn(&s, 50 * USEC_PER_MSEC);

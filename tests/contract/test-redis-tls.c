@@ -260,7 +260,7 @@ static void test_other_protocol(void) {
     attempt_begin(&a, &place, "localhost", plain_port);
     a.settings.connect_timeout_usec = 300 * USEC_PER_MSEC;
     (void) snprintf(text, sizeof(text), "TLS with localhost:%u: ", plain_port);
-    attempt_expect_down(&a, REDIS_ERROR_RETRY, text);
+    attempt_expect_down(&a, REDIS_ERROR_BUSY, text);
 }
 
 static CU_TestInfo tests[] = {

@@ -3,15 +3,20 @@
 /* store-redis on a cluster of three masters (R17): the slot of the namespace is found, moves to other nodes key by key under load, or is
  * stuck half way. BERTH_TEST_MOVES: how many moves, 3 by default. */
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "store/redis/store-redis.h"
 #include "tests/harness/redis-bed.h"
 #include "tests/harness/redis-nodes.h"
+#include "tests/harness/tls.h"
 
 #define META "berth:{test}:meta"
 #define LIMIT 4 /* of db */
 #define WORKERS 12
+#define MANY 10000   /* claims of one session */
+#define HANDOVERS 200
 #define KEY_PAUSE (3 * USEC_PER_MSEC)
 #define LEASE (4 * USEC_PER_SEC)       /* which a busy machine does not lose; also the grace after a move */
 #define TIMEOUT (5 * USEC_PER_SEC / 2) /* in which a slot must have moved */
@@ -124,6 +129,124 @@ static void test_moves(void) {
     bed_done(&b);
 }
 
+/* --- many claims --- */
+
+/* All keys of the slot in one command. */
+static void migrate_all(unsigned from, unsigned to) {
+    _cleanup_reply_ redisReply *keys = redis_command(&nodes.servers[from], "CLUSTER GETKEYSINSLOT %u 1000", slot);
+    const char *argv[64] = {"MIGRATE", "127.0.0.1", nodes.ports[to], "", "0", "60000", "KEYS"};
+    int n = 7;
+
+    for (size_t i = 0; keys && i < keys->elements && n < 64; i++)
+        argv[n++] = keys->element[i]->str;
+    _cleanup_reply_ redisReply *reply = redisCommandArgv(nodes.servers[from].client, n, argv, NULL);
+    CU_ASSERT(reply && reply->type == REDIS_REPLY_STATUS);
+}
+
+static enum link_phase phase_of(const struct bed *b) {
+    return store_redis_of(b->stores[0])->link.phase;
+}
+
+static void test_many_claims(void) {
+    static const struct store_pool pools[] = {{.name = "many", .limit = MANY, .queue_limit = MANY}};
+    struct bed b;
+    usec_t began, moved, found;
+
+    if (!begin(&b, 1, true))
+        return;
+    TEST_INT(bed_declare(&b, 0, pools, 1), 0);
+    for (unsigned i = 0; i < MANY; i++)
+        probe_ask(bed_probe(&b, 0, "many"));
+    BED_UNTIL(&b, b.n_grants == MANY);
+    unsigned from = owner(), to = (from + 1) % NODES;
+    redis_nodes_begin_move(&nodes, slot, from, to);
+    began = clock_boottime();
+    migrate_all(from, to);
+    moved = clock_boottime();
+    redis_nodes_end_move(&nodes, slot, from, to);
+    BED_UNTIL(&b, phase_of(&b) == PHASE_SYNC);
+    found = clock_boottime();
+    BED_UNTIL(&b, phase_of(&b) == PHASE_LIVE);
+    printf("%u claims: moved in %" PRIu64 " ms, found %" PRIu64 " ms later, synced in %" PRIu64 " ms\n", MANY,
+           (moved - began) / USEC_PER_MSEC, (found - moved) / USEC_PER_MSEC, (clock_boottime() - found) / USEC_PER_MSEC);
+    CU_ASSERT(clock_boottime() - began < LEASE); /* by hand on a quiet machine: each within a second */
+    TEST_INT(redis_number(&nodes.servers[to], "SCARD berth:{test}:pool:many:held"), MANY);
+    BED_UNTIL(&b, bed_all_ready(&b));
+    CU_ASSERT_FALSE(bed_has_event(&b, "redis-lost: "));
+    bed_done(&b);
+}
+
+/* --- pushes --- */
+
+/* Returns whether a node was called, or published, this command. */
+static bool has_called(unsigned node, const char *command) {
+    _cleanup_reply_ redisReply *info = redis_command(&nodes.servers[node], "INFO commandstats");
+    char key[40];
+
+    (void) snprintf(key, sizeof(key), "cmdstat_%s:", command);
+    return info && info->str && strstr(info->str, key);
+}
+
+static int by_time(const void *a, const void *b) {
+    const usec_t *x = a, *y = b;
+
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* Returns how long half of the hand-overs from host to host took at most. */
+static usec_t hand_over(struct bed *b) {
+    usec_t took[HANDOVERS];
+    struct probe *held = bed_probe(b, 0, "one");
+
+    probe_grant(held);
+    for (unsigned i = 0; i < HANDOVERS; i++) {
+        struct probe *next = bed_probe(b, i + 1, "one");
+        usec_t began;
+
+        probe_wait(next);
+        began = clock_boottime();
+        probe_release(held);
+        BED_UNTIL(b, next->n_granted == 1);
+        took[i] = clock_boottime() - began;
+        held = next;
+    }
+    qsort(took, HANDOVERS, sizeof(*took), by_time);
+    return took[HANDOVERS / 2];
+}
+
+/* A grant reaches its host by the node of the namespace alone, as fast as without a cluster. */
+static void test_pushes(void) {
+    const char *plain_options[] = {"--port", NULL, NULL};
+    struct redis_server plain;
+    char port[8];
+    usec_t in_cluster, alone;
+    struct bed b;
+
+    if (!begin(&b, 2, true))
+        return;
+    for (unsigned i = 0; i < NODES; i++)
+        redis_reply_freep(&(redisReply *) {redis_command(&nodes.servers[i], "CONFIG RESETSTAT")});
+    in_cluster = hand_over(&b);
+    for (unsigned i = 0; i < NODES; i++) {
+        CU_ASSERT_EQUAL(has_called(i, "spublish"), i == owner());
+        CU_ASSERT_EQUAL(has_called(i, "evalsha"), i == owner());
+        CU_ASSERT_FALSE(has_called(i, "publish"));
+    }
+    bed_done(&b);
+
+    (void) snprintf(port, sizeof(port), "%u", tls_free_port());
+    plain_options[1] = port;
+    CU_ASSERT_FATAL(redis_server_start(&plain, plain_options) == 0);
+    redis_bed.port = (uint16_t) strtoul(port, NULL, 10);
+    if (redis_bed_begin(&b, 2)) {
+        alone = hand_over(&b);
+        printf("hand-over, p50: %" PRIu64 " us in a cluster, %" PRIu64 " us without\n", in_cluster, alone);
+        CU_ASSERT(in_cluster < 2 * alone + USEC_PER_MSEC); /* by hand on a quiet machine: within a tenth */
+        bed_done(&b);
+    }
+    redis_server_done(&plain);
+}
+
 /* --- a slot that stays between two nodes --- */
 
 static void test_stuck(void) {
@@ -197,7 +320,8 @@ static void test_none_exists(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"found", test_found}, {"moves", test_moves}, {"stuck", test_stuck}, {"margin", test_margin},
+    {"found", test_found}, {"moves", test_moves}, {"many claims", test_many_claims}, {"pushes", test_pushes},
+    {"stuck", test_stuck}, {"margin", test_margin},
     {"the key that must not exist", test_none_exists}, CU_TEST_INFO_NULL,
 };
 

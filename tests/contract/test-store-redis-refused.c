@@ -105,6 +105,23 @@ static void test_no_room(void) {
     bed_done(&b);
 }
 
+/* A Redis that has too much to do is asked less and less often: at last each heartbeat, if that is above 2 s. */
+static void test_busy(void) {
+    struct store_redis *store;
+    struct bed b;
+
+    if (!redis_bed_begin(&b, 1))
+        return;
+    store = store_redis_of(b.stores[0]);
+    for (unsigned i = 0; i < 12; i++)
+        link_fail(store, REDIS_ERROR_BUSY, "of the test");
+    TEST_INT(store->link.backoff.next_usec, BACKOFF_MAX);
+    link_fail(store, REDIS_ERROR_RETRY, "of the test");
+    TEST_INT(store->link.backoff.next_usec, redis_bed.heartbeat);
+    BED_UNTIL(&b, bed_all_ready(&b));
+    bed_done(&b);
+}
+
 /* An eviction policy or another master that appears while a host is connected is detected within a lease,
  * not only by the next connection. */
 static void test_changed_while_connected(void) {
@@ -281,6 +298,7 @@ static CU_TestInfo tests[] = {
     {"volatile policies", test_volatile_policies},
     {"many clients", test_many_clients},
     {"no room", test_no_room},
+    {"busy", test_busy},
     {"changed while connected", test_changed_while_connected},
     {"replica", test_replica},
     {"failed snapshot", test_failed_snapshot},

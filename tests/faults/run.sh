@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Runs the faults (arguments: see test-faults.c), and beside them one after the other the assumptions of the limit, clocks that jump (of a
-# slice one), restarts with fifty jobs, deaths of berthd around due times, partitions behind sentinels, and grants during stalls of each length (not of a slice). All of them mostly wait. Ends with
+# slice one), restarts with fifty jobs, deaths of berthd around due times, partitions behind sentinels, moves and failovers in a cluster, and grants during stalls of each length (not of a slice). All of them mostly wait. Ends with
 # the lines "FAIL: ..." of all and one line "N passed, N failed, N skipped", the sum.
 set -u
 programs=${BERTH_BUILD:-build}/tests/faults
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
-clocks='' least=7 deaths=${DUE_DEATHS:-60x2}
-case " $* " in *" --slice "*) clocks=guards least=6 deaths=${DUE_DEATHS:-20} ;; esac
+clocks='' least=8 deaths=${DUE_DEATHS:-60x2}
+case " $* " in *" --slice "*) clocks=guards least=7 deaths=${DUE_DEATHS:-20} ;; esac
 
 others() {
     status=0
@@ -18,6 +18,7 @@ others() {
     DUE_DEATHS=$deaths "$programs/test-due-deaths" || status=1
     "$programs/test-sentinel-partition" || status=1
     "$programs/test-cluster-moves" || status=1
+    "$programs/test-cluster-failovers" || status=1
     [ -n "$clocks" ] || GRANT_STALLS=all "$programs/../integration/test-grant-stalls" || status=1
     return $status
 }

@@ -3,7 +3,8 @@
 /* The slot of the namespace moves to and fro between two nodes of a cluster, key by key, while three hosts
  * start and end runs and one berthd after the other is killed. No run is stopped, no limit is exceeded, no
  * migration gets stuck, and nothing is left behind. $BERTH_MOVES: how many (2); several have the default
- * lease. Prints how long each move takes, and until all hosts are connected after it. */
+ * lease. Prints how long each move takes, and until all hosts are connected after it.
+ * And a move that stays half done for two leases, until redis-cli ends it. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,11 +14,11 @@
 #include "base/number.h"
 #include "tests/harness/host.h"
 #include "tests/harness/redis-nodes.h"
+#include "tests/harness/run-load.h"
 #include "tests/harness/test.h"
 #include "tests/harness/witness.h"
 
 #define HOSTS 3
-#define WORKERS 12 /* runs of the load at once */
 #define LIMIT 4  /* of pool db */
 #define POOLS "pool \"db\" { limit = 4 }\npool \"long\" { limit = 3 }\n"
 #define KEY_PAUSE (20 * USEC_PER_MSEC)
@@ -39,68 +40,6 @@ static uint64_t asked_for(void) {
 
 static void stop_nodes(void) {
     redis_nodes_done(&nodes);
-}
-
-/* --- the load --- */
-
-static struct worker {
-    struct child *child;
-    char id[24];
-} workers[WORKERS];
-static unsigned n_begun, n_wrong, n_unreached;
-static bool is_closed;
-
-static void begin(size_t i) {
-    struct worker *w = &workers[i];
-
-    (void) snprintf(w->id, sizeof(w->id), "r%u", n_begun++);
-    w->child = berth_start(hosts[i % HOSTS], "run -p db:%u --name %s -- %s --id %s --for %u",
-                           1 + n_begun % 2, w->id, cluster.command, w->id, 10 + n_begun % 7 * 30);
-}
-
-/* No run is refused or stopped, so each ends as its command does. Only a berthd that is just being killed
- * takes no new one: nobody keeps its socket here. */
-static void reap(struct worker *w) {
-    const char *text = child_text(w->child, 2);
-    bool is_unreached =
-        w->child->exit_code == 69 &&
-        (strstr(text, "cannot reach berthd") || strstr(text, "berthd closed the connection"));
-
-    n_unreached += is_unreached;
-    if (w->child->exit_code != 0 && !is_unreached && n_wrong++ < 5)
-        printf("%s ended with %d, signal %d: %s\n", w->id, w->child->exit_code, w->child->signal,
-               child_text(w->child, 2));
-    w->child = child_free(w->child);
-}
-
-/* Returns how many runs are open. */
-static unsigned turn(void) {
-    unsigned n = 0;
-
-    child_turn(clock_boottime() + 10 * USEC_PER_MSEC);
-    for (size_t i = 0; i < WORKERS; i++) {
-        if (workers[i].child && workers[i].child->ended)
-            reap(&workers[i]);
-        if (!workers[i].child && !is_closed)
-            begin(i);
-        n += workers[i].child != NULL;
-    }
-    return n;
-}
-
-static void load(usec_t length) {
-    for (usec_t until = clock_boottime() + length; clock_boottime() < until;)
-        (void) turn();
-}
-
-static void drain(void) {
-    usec_t until = clock_boottime() + BUSY;
-
-    is_closed = true;
-    while (turn() > 0 && clock_boottime() < until)
-        ;
-    TEST_INT(turn(), 0);
-    TEST_INT(n_wrong, 0);
 }
 
 /* --- hosts --- */
@@ -131,12 +70,10 @@ static void up(void) {
     slot = redis_nodes_slot(&nodes, "berth:{test}:meta");
     owner = redis_nodes_owner(&nodes, slot);
     cluster.master = &nodes.servers[owner];
-    memset(workers, 0, sizeof(workers));
-    n_begun = n_wrong = n_unreached = 0;
-    is_closed = false;
     for (size_t i = 0; i < HOSTS; i++)
         add_host(i, names[i]);
     TEST_INT(berth(hosts[0], "grace --end"), 0);
+    run_load_begin(hosts, HOSTS);
     for (size_t i = 0; i < HOSTS; i++) {
         TEST_INT(berth(hosts[i], "start long"), 0);
         host_await(hosts[i], "started", "job=long");
@@ -151,7 +88,7 @@ static unsigned move_keys(unsigned to, struct host *victim, unsigned kill_at) {
 
     redis_nodes_begin_move(&nodes, slot, owner, to);
     while (redis_nodes_move_key(&nodes, slot, owner, to)) {
-        load(KEY_PAUSE);
+        run_load_for(KEY_PAUSE);
         if (n++ != kill_at)
             continue;
         host_kill(victim);
@@ -169,9 +106,17 @@ static void await_hosts(void) {
     for (size_t i = 0; i < HOSTS; i++) {
         while (host_count(hosts[i], "redis-connected", "redis=127.0.0.1:%s", nodes.ports[owner]) == 0 &&
                clock_boottime() < until)
-            (void) turn();
+            (void) run_load_turn();
         TEST_FATAL(clock_boottime() < until, "a host does not find the node of the slot");
     }
+}
+
+/* A move loses nothing: Redis has all claims, also of hosts that it has not heard since. So an administrator may end the
+ * grace period of the epoch that the move began, and there was no other epoch: that would be a loss. */
+static void end_grace(struct host *h) {
+    for (size_t i = 0; i < HOSTS; i++)
+        TEST_INT(host_count(hosts[i], "grace-begun", " "), 1);
+    TEST_INT(berth(h, "grace --end"), 0);
 }
 
 static unsigned n_keys;
@@ -180,7 +125,7 @@ static unsigned n_keys;
 static usec_t move(unsigned round, unsigned to) {
     usec_t began, moved, took;
 
-    load(QUIET_LOAD);
+    run_load_for(QUIET_LOAD);
     for (size_t i = 0; i < HOSTS; i++)
         host_mark(hosts[i]);
     began = clock_boottime();
@@ -190,7 +135,7 @@ static usec_t move(unsigned round, unsigned to) {
     took = clock_boottime() - moved;
     printf("move %u: %" PRIu64 " ms, all hosts are connected %" PRIu64 " ms later\n", round,
            (moved - began) / USEC_PER_MSEC, took / USEC_PER_MSEC);
-    TEST_INT(berth(hosts[round % HOSTS], "grace --end"), 0);
+    end_grace(hosts[round % HOSTS]);
     for (size_t i = 0; i < HOSTS; i++)
         TEST_INT(host_count(hosts[i], "fenced", " "), 0);
     return took;
@@ -209,7 +154,7 @@ static void print_above(const struct witness *w) {
 static void end(void) {
     struct witness w = {0};
 
-    drain();
+    run_load_end();
     for (size_t i = 0; i < HOSTS; i++)
         host_mark(hosts[i]);
     test_gate_open(&cluster.gate);
@@ -235,14 +180,73 @@ static void test_moves(void) {
     }
     end();
     printf("%" PRIu64 " moves of %u keys, %u runs; connected again at worst after %" PRIu64 " ms\n", n,
-           n_keys, n_begun - n_unreached, worst / USEC_PER_MSEC);
+           n_keys, run_load_count(), worst / USEC_PER_MSEC);
+}
+
+/* --- half done --- */
+
+static void up_short(void) {
+    cluster_up_without_redis();
+    cluster.on_stopped = stop_nodes;
+    if (redis_nodes_start(&nodes) < 0)
+        abort();
+    slot = redis_nodes_slot(&nodes, "berth:{test}:meta");
+    owner = redis_nodes_owner(&nodes, slot);
+    cluster.master = &nodes.servers[owner];
+    add_host(0, "ant");
+    add_host(1, "bee");
+    TEST_INT(berth(hosts[0], "grace --end"), 0);
+}
+
+static void fix_cluster(void) {
+    char address[32], *argv[] = {(char *) "redis-cli", (char *) "--cluster",     (char *) "fix",
+                                 address,              (char *) "--cluster-yes", NULL};
+    struct child *c;
+
+    (void) snprintf(address, sizeof(address), "127.0.0.1:%s", nodes.ports[owner]);
+    c = child_start(argv, NULL);
+    CU_ASSERT_FATAL(c != NULL);
+    CU_ASSERT(child_await(c, BUSY));
+    if (c->exit_code != 0)
+        printf("redis-cli: %s%s\n", child_text(c, 1), child_text(c, 2));
+    TEST_INT(c->exit_code, 0);
+    (void) child_free(c);
+    owner = redis_nodes_owner(&nodes, slot);
+    cluster.master = &nodes.servers[owner];
+}
+
+/* Who holds a permit is stopped in time, and nobody gets one. When the move is over, work goes on after a grace
+ * period. */
+static void test_half_done(void) {
+    struct child *held, *waiting;
+    usec_t since;
+
+    held = berth_start(hosts[0], "run -p db:4 -- %s --id held --for 600000", cluster.command);
+    host_await(hosts[0], "started", "pools=db:4");
+    waiting = berth_start(hosts[1], "run -p db -- %s --id waiting", cluster.command);
+    host_await(hosts[1], "queued", "pools=db:1");
+    since = clock_boottime();
+    redis_nodes_begin_move(&nodes, slot, owner, (owner + 1) % NODES);
+    CU_ASSERT(redis_nodes_move_key(&nodes, slot, owner, (owner + 1) % NODES));
+    TEST_INT(berth_end(held), 76);
+    CU_ASSERT(clock_boottime() - since < CLUSTER_LEASE_USEC);
+    while (clock_boottime() < since + 2 * CLUSTER_LEASE_USEC)
+        child_turn(since + 2 * CLUSTER_LEASE_USEC);
+    TEST_INT(host_count(hosts[1], "granted", " "), 0);
+    fix_cluster();
+    since = clock_boottime();
+    TEST_INT(berth_end(waiting), 0);
+    printf("work goes on %" PRIu64 " ms after the fix\n", (clock_boottime() - since) / USEC_PER_MSEC);
+    CU_ASSERT(clock_boottime() - since < CLUSTER_LEASE_USEC + USEC_PER_SEC + 5 * USEC_PER_SEC); /* lease and margin */
 }
 
 static CU_TestInfo tests[] = {{"key by key", test_moves}, CU_TEST_INFO_NULL};
+static CU_TestInfo short_tests[] = {{"half done", test_half_done}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
         {.pName = "cluster moves", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
+        {.pName = "cluster moves", .pSetUpFunc = up_short, .pTearDownFunc = cluster_down, .pTests = short_tests},
         CU_SUITE_INFO_NULL};
 
     return test_main(argc, argv, suites);

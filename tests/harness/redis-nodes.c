@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "tests/harness/net.h"
 #include "tests/harness/tls.h"
 
 #define SLOTS 16384
@@ -30,14 +31,20 @@ static bool is_up(struct redis_server *s) {
 }
 
 static int start_server(struct redis_nodes *nodes, struct redis_server *server, unsigned i) {
-    const char *extra[] = {"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "2000",
-                           "--cluster-require-full-coverage", "no", "--bind", "127.0.0.1", "--cluster-port", nodes->buses[i], "--port",
+    size_t network = nodes->is_apart && i != nodes->alone;
+    const char *extra[] = {"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout",
+                           nodes->timeout ? nodes->timeout : "2000", "--cluster-require-full-coverage", "no", "--protected-mode", "no",
+                           "--repl-diskless-sync-delay", "0", "--bind", nodes->hosts[i], "--cluster-port", nodes->buses[i], "--port",
                            nodes->ports[i], NULL};
     int r;
 
+    (void) snprintf(nodes->hosts[i], sizeof(nodes->hosts[i]), nodes->is_apart ? NET_ADDRESS : "127.0.0.1", network + 1);
     (void) snprintf(nodes->ports[i], sizeof(nodes->ports[i]), "%u", tls_free_port());
     (void) snprintf(nodes->buses[i], sizeof(nodes->buses[i]), "%u", tls_free_port());
+    if (nodes->is_apart)
+        (void) setenv("REDIS_NETWORK", net_path(network), 1);
     r = redis_server_start(server, extra);
+    (void) unsetenv("REDIS_NETWORK");
     if (r < 0)
         printf("a node does not start: %s\n", strerror(-r));
     return r;
@@ -50,7 +57,20 @@ static int start_node(struct redis_nodes *nodes, unsigned i) {
         return r;
     must(redis_command(&nodes->servers[i], "CLUSTER SET-CONFIG-EPOCH %u", i + 1));
     must(redis_command(&nodes->servers[i], "CLUSTER ADDSLOTSRANGE %u %u", i * SLOTS / NODES, (i + 1) * SLOTS / NODES - 1));
-    must(redis_command(&nodes->servers[i], "CLUSTER MEET 127.0.0.1 %s %s", nodes->ports[0], nodes->buses[0])); /* the first: itself */
+    must(redis_command(&nodes->servers[i], "CLUSTER MEET %s %s %s", nodes->hosts[0], nodes->ports[0], nodes->buses[0])); /* the first: itself */
+    return 0;
+}
+
+struct redis_server *redis_nodes_get(struct redis_nodes *nodes, unsigned i) {
+    return i == NODES ? &nodes->replica : &nodes->servers[i];
+}
+
+static int learn_id(struct redis_nodes *nodes, unsigned i) {
+    _cleanup_reply_ redisReply *id = redis_command(redis_nodes_get(nodes, i), "CLUSTER MYID");
+
+    if (!id || id->type != REDIS_REPLY_STRING)
+        return -EIO;
+    (void) snprintf(nodes->ids[i], sizeof(nodes->ids[i]), "%s", id->str);
     return 0;
 }
 
@@ -71,11 +91,8 @@ int redis_nodes_start(struct redis_nodes *nodes) {
             }
             (void) poll(NULL, 0, 10);
         }
-        _cleanup_reply_ redisReply *id = redis_command(&nodes->servers[i], "CLUSTER MYID");
-
-        if (!id || id->type != REDIS_REPLY_STRING)
+        if (learn_id(nodes, i) < 0)
             return -EIO;
-        (void) snprintf(nodes->ids[i], sizeof(nodes->ids[i]), "%s", id->str);
     }
     return 0;
 }
@@ -86,6 +103,24 @@ static bool is_in_sync(struct redis_server *s) {
     return info && info->type == REDIS_REPLY_STRING && strstr(info->str, "master_link_status:up");
 }
 
+int redis_nodes_await_replica(struct redis_nodes *nodes, unsigned i) {
+    usec_t end = usec_add(clock_monotonic(), UP_LIMIT);
+
+    while (!is_in_sync(redis_nodes_get(nodes, i))) {
+        if (clock_monotonic() > end)
+            return -ETIMEDOUT;
+        (void) poll(NULL, 0, 10);
+    }
+    return 0;
+}
+
+static bool knows_replica(struct redis_nodes *nodes, unsigned i) {
+    _cleanup_reply_ redisReply *list = redis_command(&nodes->servers[i], "CLUSTER NODES");
+    const char *line = list && list->type == REDIS_REPLY_STRING ? strstr(list->str, nodes->ids[NODES]) : NULL;
+
+    return line && strcspn(line, "\n") > strcspn(line, " ") && memmem(line, strcspn(line, "\n"), " slave ", 7);
+}
+
 int redis_nodes_add_replica(struct redis_nodes *nodes, unsigned of) {
     usec_t end = usec_add(clock_monotonic(), UP_LIMIT);
     bool is_replica = false;
@@ -93,7 +128,7 @@ int redis_nodes_add_replica(struct redis_nodes *nodes, unsigned of) {
 
     if (r < 0)
         return r;
-    must(redis_command(&nodes->replica, "CLUSTER MEET 127.0.0.1 %s %s", nodes->ports[of], nodes->buses[of]));
+    must(redis_command(&nodes->replica, "CLUSTER MEET %s %s %s", nodes->hosts[of], nodes->ports[of], nodes->buses[of]));
     while (!is_replica || !is_in_sync(&nodes->replica)) {
         _cleanup_reply_ redisReply *reply = is_replica ? NULL : redis_command(&nodes->replica, "CLUSTER REPLICATE %s", nodes->ids[of]);
 
@@ -102,6 +137,14 @@ int redis_nodes_add_replica(struct redis_nodes *nodes, unsigned of) {
             return -ETIMEDOUT;
         (void) poll(NULL, 0, 10);
     }
+    if (learn_id(nodes, NODES) < 0)
+        return -EIO;
+    for (unsigned i = 0; i < NODES; i++) /* those that have to elect it, too */
+        while (!knows_replica(nodes, i)) {
+            if (clock_monotonic() > end)
+                return -ETIMEDOUT;
+            (void) poll(NULL, 0, 10);
+        }
     return 0;
 }
 
@@ -124,7 +167,7 @@ unsigned redis_nodes_owner(struct redis_nodes *nodes, unsigned slot) {
 
         if (range->element[0]->integer > slot || range->element[1]->integer < slot)
             continue;
-        for (unsigned k = 0; k < NODES; k++)
+        for (unsigned k = 0; k <= NODES; k++)
             if (strcmp(range->element[2]->element[2]->str, nodes->ids[k]) == 0)
                 node = k;
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A cluster of three masters: private redis-servers on loopback. Blocking, for tests only. */
+/* A cluster of three masters: private redis-servers on loopback, or in networks of their own. Blocking, for tests
+ * only. */
 
 #include <stdbool.h>
 
@@ -12,9 +13,13 @@
 struct redis_nodes {
     struct redis_server servers[NODES];
     struct redis_server replica; /* of one of them, after redis_nodes_add_replica() */
-    char ports[NODES + 1][8];    /* the last: the replica's */
+    char hosts[NODES + 1][16];   /* addresses; the last: the replica's */
+    char ports[NODES + 1][8];
     char buses[NODES + 1][8];
-    char ids[NODES][41];
+    char ids[NODES + 1][41];
+    const char *timeout; /* of nodes, ms; NULL: 2000 */
+    bool is_apart;       /* after net_up(): node `alone` is in network node 0, the others are in 1; to be set before */
+    unsigned alone;
 };
 
 /* Starts them and waits until each knows that the cluster is up. 0 or a negative errno. */
@@ -22,6 +27,11 @@ int redis_nodes_start(struct redis_nodes *nodes);
 void redis_nodes_done(struct redis_nodes *nodes);
 /* Starts a replica of a node, and waits until it has the node's data. 0 or a negative errno. */
 int redis_nodes_add_replica(struct redis_nodes *nodes, unsigned of);
+
+/* A node by its number; NODES: the replica. */
+struct redis_server *redis_nodes_get(struct redis_nodes *nodes, unsigned i);
+/* Waits until a node is a replica again that has its master's data. 0 or a negative errno. */
+int redis_nodes_await_replica(struct redis_nodes *nodes, unsigned i);
 
 /* The slot of a key, and the node that has it. */
 unsigned redis_nodes_slot(struct redis_nodes *nodes, const char *key);

@@ -228,7 +228,7 @@ bool redis_server_is_idle(const struct redis_server *s) {
 }
 
 void redis_server_done(struct redis_server *s) {
-    static const char *const files[] = {"redis.sock", "redis.log", "dump.rdb", "password"};
+    static const char *const files[] = {"redis.sock", "redis.log", "dump.rdb", "password", "nodes.conf"};
 
     redis_server_kill(s);
     if (s->directory[0] == '\0')

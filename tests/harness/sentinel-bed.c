@@ -82,6 +82,12 @@ static int write_config(const struct sentinel_bed *bed, const char *path) {
 }
 
 /* The periods are short, so that a sentinel soon knows the others. */
+static int hurry(struct sentinel_bed *bed, unsigned i) {
+    _cleanup_reply_ redisReply *reply = redis_command(&bed->sentinels[i], "SENTINEL DEBUG info-period 200 publish-period 200");
+
+    return reply && reply->type == REDIS_REPLY_STATUS ? 0 : -EIO;
+}
+
 static int start_sentinel(struct sentinel_bed *bed, unsigned i) {
     const char *extra[] = {config_of(bed, i),     "--bind",     bed->hosts[NODES + i],
                            "--protected-mode",    "no",         "--port",
@@ -92,9 +98,14 @@ static int start_sentinel(struct sentinel_bed *bed, unsigned i) {
         r = start(bed, i, &bed->sentinels[i], extra);
     if (r < 0)
         return r;
-    _cleanup_reply_ redisReply *reply = redis_command(&bed->sentinels[i], "SENTINEL DEBUG info-period 200 publish-period 200");
+    return hurry(bed, i);
+}
 
-    return reply && reply->type == REDIS_REPLY_STATUS ? 0 : -EIO;
+static void write_options(struct sentinel_bed *bed) {
+    (void) snprintf(bed->options, sizeof(bed->options),
+                    "sentinels = {\"%s:%s\", \"%s:%s\", \"%s:%s\"}\nmaster = " NAME "\n", bed->hosts[NODES],
+                    sentinel_port(bed, 0), bed->hosts[NODES + 1], sentinel_port(bed, 1),
+                    bed->hosts[NODES + 2], sentinel_port(bed, 2));
 }
 
 static int start_all(struct sentinel_bed *bed) {
@@ -109,15 +120,23 @@ static int start_all(struct sentinel_bed *bed) {
         (void) snprintf(bed->hosts[i], sizeof(bed->hosts[i]), bed->is_apart ? NET_ADDRESS : "127.0.0.1",
                         (size_t) (i % NODES > 0) + 1);
     }
-    (void) snprintf(bed->options, sizeof(bed->options),
-                    "sentinels = {\"%s:%s\", \"%s:%s\", \"%s:%s\"}\nmaster = " NAME "\n", bed->hosts[NODES],
-                    sentinel_port(bed, 0), bed->hosts[NODES + 1], sentinel_port(bed, 1),
-                    bed->hosts[NODES + 2], sentinel_port(bed, 2));
+    write_options(bed);
     for (unsigned i = 0; i < NODES && r >= 0; i++)
         r = start_node(bed, i);
     for (unsigned i = 0; i < NODES && r >= 0; i++)
         r = start_sentinel(bed, i);
     return r < 0 ? r : sentinel_bed_await_settled(bed, 0);
+}
+
+/* Its port is an argument, which redis_server_resume() passes again. */
+int sentinel_bed_move_sentinel(struct sentinel_bed *bed, unsigned i) {
+    int r;
+
+    redis_server_kill(&bed->sentinels[i]);
+    (void) snprintf(bed->ports[NODES + i], sizeof(bed->ports[0]), "%u", tls_free_port());
+    write_options(bed);
+    r = redis_server_resume(&bed->sentinels[i]);
+    return r < 0 ? r : hurry(bed, i);
 }
 
 int sentinel_bed_start(struct sentinel_bed *bed) {

@@ -24,6 +24,8 @@ int sentinel_bed_start(struct sentinel_bed *bed);
 /* The same after net_up(): the first node and the first sentinel are in network node 0, all others in
  * network node 1. */
 int sentinel_bed_start_apart(struct sentinel_bed *bed);
+/* A sentinel goes to another port, and `options` with it. 0 or a negative errno. */
+int sentinel_bed_move_sentinel(struct sentinel_bed *bed, unsigned i);
 void sentinel_bed_done(struct sentinel_bed *bed);
 /* "ADDRESS:PORT" of a node, as berth shows it. Until the next call. */
 const char *sentinel_bed_address(const struct sentinel_bed *bed, int node);

@@ -14,7 +14,7 @@
 #define POOLS "pool \"db\" { limit = 2 }\n"
 
 static struct redis_nodes nodes;
-static char urls[NODES][96];
+static char urls[NODES][320];
 
 static void stop_nodes(void) {
     redis_nodes_done(&nodes);
@@ -118,19 +118,59 @@ static void test_failover(void) {
     TEST_INT(berth_end(waiting), 0);
 }
 
-/* The first host of the url is not there, and the second one is a node without the slot. */
+/* The first hosts of the url are not there, and the last one is a node without the slot. They are tried one soon after
+ * the other. */
 static void test_hosts(void) {
     unsigned slot = redis_nodes_slot(&nodes, "berth:{test}:meta"), owner = redis_nodes_owner(&nodes, slot);
     unsigned other = (owner + 1) % NODES;
+    char *url = urls[other];
+    usec_t began = clock_boottime();
     struct host *ant;
+    size_t n;
 
     cluster.master = &nodes.servers[owner];
-    (void) snprintf(urls[other], sizeof(urls[other]), "redis://127.0.0.1:1,127.0.0.1:%s", nodes.ports[other]);
+    n = (size_t) snprintf(url, sizeof(urls[0]), "redis://127.0.0.1:1");
+    for (int i = 2; i <= 12; i++)
+        n += (size_t) snprintf(url + n, sizeof(urls[0]) - n, ",127.0.0.1:%d", i);
+    (void) snprintf(url + n, sizeof(urls[0]) - n, ",127.0.0.1:%s", nodes.ports[other]);
     ant = add_host("ant", other, "");
+    CU_ASSERT(clock_boottime() - began < 5 * USEC_PER_SEC); /* 12 growing pauses are 14 s */
     TEST_INT(berth(ant, "run -p db -- true"), 0);
 }
 
-static CU_TestInfo tests[] = {{"the slot moves", test_move}, {"hosts of the url", test_hosts}, {"failover", test_failover}, CU_TEST_INFO_NULL};
+static void await_connected(const char *name, unsigned node, usec_t within) {
+    static char options[] = "failover-margin = \"1s\"";
+    struct host *h = host_add(name, " ");
+    usec_t began = clock_boottime();
+
+    h->url = urls[node];
+    h->redis_options = options;
+    host_set_config(h, POOLS);
+    host_start(h);
+    host_await(h, "redis-connected", "redis=127.0.0.1:%s", strrchr(urls[(node + 1) % NODES], ':') + 1);
+    CU_ASSERT(clock_boottime() - began < within);
+}
+
+/* The only host of the url is a replica. Then it is a node that the cluster has forgotten, and knows of no slots; a
+ * node of the cluster is behind it in the url. */
+static void test_seeds(void) {
+    unsigned slot = redis_nodes_slot(&nodes, "berth:{test}:meta"), owner = redis_nodes_owner(&nodes, slot);
+    unsigned seed = (owner + NODES - 1) % NODES; /* urls[seed]: of the host; urls[owner]: of the node of the slot */
+
+    cluster.master = &nodes.servers[owner];
+    CU_ASSERT_FATAL(redis_nodes_add_replica(&nodes, owner) == 0);
+    (void) snprintf(urls[seed], sizeof(urls[seed]), "redis://127.0.0.1:%s", nodes.ports[NODES]);
+    await_connected("ant", seed, 3 * USEC_PER_SEC);
+    redis_reply_freep(&(redisReply *) {redis_command(&nodes.replica, "CLUSTER RESET HARD")});
+    for (unsigned i = 0; i < NODES; i++)
+        redis_reply_freep(&(redisReply *) {redis_command(&nodes.servers[i], "CLUSTER FORGET %s", nodes.ids[NODES])});
+    (void) snprintf(urls[seed], sizeof(urls[seed]), "redis://127.0.0.1:%s,127.0.0.1:%s", nodes.ports[NODES],
+                    nodes.ports[seed]);
+    await_connected("bee", seed, 3 * USEC_PER_SEC);
+    TEST_INT(berth(cluster.hosts[0], "grace --end"), 0);
+}
+
+static CU_TestInfo tests[] = {{"the slot moves", test_move}, {"hosts of the url", test_hosts}, {"seeds", test_seeds}, {"failover", test_failover}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {{.pName = "cluster", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests}, CU_SUITE_INFO_NULL};

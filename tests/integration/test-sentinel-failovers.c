@@ -13,12 +13,12 @@
 
 #include "base/number.h"
 #include "tests/harness/host.h"
+#include "tests/harness/run-load.h"
 #include "tests/harness/sentinel-bed.h"
 #include "tests/harness/test.h"
 #include "tests/harness/witness.h"
 
 #define HOSTS 3
-#define SLOTS 9 /* runs of the load at once */
 #define LIMIT 4 /* of pool db */
 #define POOLS "pool \"db\" { limit = 4 }\npool \"line\" { limit = 1 }\npool \"long\" { limit = 3 }\n"
 #define SPARE (5 * USEC_PER_SEC) /* for a failover, beside down-after */
@@ -47,63 +47,6 @@ static void stop_bed(void) {
         if (bed.nodes[i].pid > 0)
             (void) kill(bed.nodes[i].pid, SIGCONT);
     sentinel_bed_done(&bed);
-}
-
-/* --- the load --- */
-
-static struct slot {
-    struct child *child;
-    struct host *host;
-    char id[24];
-} slots[SLOTS];
-static unsigned n_begun, n_wrong;
-static bool is_closed;
-
-static void begin(size_t i) {
-    struct slot *slot = &slots[i];
-
-    slot->host = hosts[i % HOSTS];
-    (void) snprintf(slot->id, sizeof(slot->id), "r%u", n_begun++);
-    slot->child = berth_start(slot->host, "run -p db:%u --name %s -- %s --id %s --for %u", 1 + n_begun % 2,
-                              slot->id, cluster.command, slot->id, 50 + n_begun % 7 * 70);
-}
-
-/* No run is refused or stopped, so each ends as its command does. */
-static void reap(struct slot *slot) {
-    if (slot->child->exit_code != 0 && n_wrong++ == 0)
-        printf("%s on %s ended with %d, signal %d: %s\n", slot->id, slot->host->name, slot->child->exit_code,
-               slot->child->signal, child_text(slot->child, 2));
-    slot->child = child_free(slot->child);
-}
-
-/* Returns how many runs are open. */
-static unsigned turn(void) {
-    unsigned n = 0;
-
-    child_turn(clock_boottime() + 10 * USEC_PER_MSEC);
-    for (size_t i = 0; i < SLOTS; i++) {
-        if (slots[i].child && slots[i].child->ended)
-            reap(&slots[i]);
-        if (!slots[i].child && !is_closed)
-            begin(i);
-        n += slots[i].child != NULL;
-    }
-    return n;
-}
-
-static void load(usec_t length) {
-    for (usec_t until = clock_boottime() + length; clock_boottime() < until;)
-        (void) turn();
-}
-
-static void drain(void) {
-    usec_t until = clock_boottime() + BUSY;
-
-    is_closed = true;
-    while (turn() > 0 && clock_boottime() < until)
-        ;
-    TEST_INT(turn(), 0);
-    TEST_INT(n_wrong, 0);
 }
 
 /* --- hosts --- */
@@ -135,12 +78,10 @@ static void up(void) {
                          : "SENTINEL SET " SENTINEL_BED_MASTER " down-after-milliseconds 2000"));
     master = 0;
     cluster.master = &bed.nodes[0];
-    memset(slots, 0, sizeof(slots));
-    n_begun = n_wrong = 0;
-    is_closed = false;
     for (size_t i = 0; i < HOSTS; i++)
         add_host(i, names[i]);
     TEST_INT(berth(hosts[0], "grace --end"), 0);
+    run_load_begin(hosts, HOSTS);
     for (size_t i = 0; i < HOSTS; i++) {
         TEST_INT(berth(hosts[i], "start long"), 0);
         host_await(hosts[i], "started", "job=long");
@@ -205,7 +146,7 @@ static bool has_moved(struct host *h) {
 static usec_t await_hosts(usec_t since) {
     for (size_t i = 0; i < HOSTS; i++) {
         while (!has_moved(hosts[i]) && clock_boottime() < since + BUSY)
-            (void) turn();
+            (void) run_load_turn();
         TEST_FATAL(has_moved(hosts[i]), "a host does not find the new master");
     }
     return clock_boottime() - since;
@@ -250,7 +191,7 @@ static usec_t fail_over(unsigned round, void (*cause)(void)) {
     usec_t since, took;
 
     begin_line(round);
-    load(QUIET_LOAD);
+    run_load_for(QUIET_LOAD);
     for (size_t i = 0; i < HOSTS; i++)
         host_mark(hosts[i]);
     since = clock_boottime();
@@ -259,7 +200,7 @@ static usec_t fail_over(unsigned round, void (*cause)(void)) {
     find_master();
     CU_ASSERT_FATAL(master != former);
     TEST_INT(berth(hosts[round % HOSTS], "grace --end"), 0);
-    load(QUIET_LOAD);
+    run_load_for(QUIET_LOAD);
     end_line(round);
     restore(former);
     for (size_t i = 0; i < HOSTS; i++)
@@ -275,7 +216,7 @@ static int by_time(const void *a, const void *b) {
 
 /* Ends the jobs that lived through all of it. */
 static void end(void) {
-    drain();
+    run_load_end();
     test_gate_open(&cluster.gate);
     for (size_t i = 0; i < HOSTS; i++) {
         hosts[i]->mark = 0;
@@ -295,7 +236,7 @@ static void fail_over_often(const char *name, uint64_t n, void (*cause)(void), u
     qsort(took, n, sizeof(*took), by_time);
     printf("%s: %" PRIu64 " failovers, %u runs, median %" PRIu64 " ms, worst %" PRIu64
            " ms, allowed %" PRIu64 " ms\n",
-           name, n, n_begun, took[n / 2] / USEC_PER_MSEC, took[n - 1] / USEC_PER_MSEC, most / USEC_PER_MSEC);
+           name, n, run_load_count(), took[n / 2] / USEC_PER_MSEC, took[n - 1] / USEC_PER_MSEC, most / USEC_PER_MSEC);
     CU_ASSERT(!is_whole() || took[n - 1] <= most);
 }
 

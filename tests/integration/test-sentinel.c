@@ -67,10 +67,9 @@ static const char *address_of(int node) {
 
 static struct host *ant, *bee;
 static struct child *waiting;
+static char jobs[700]; /* of ant */
 
 static void set_scene(void) {
-    char jobs[700];
-
     (void) snprintf(jobs, sizeof(jobs), "job \"long\" { %s pools = {\"db:2\"} }\n", witness_at_gate("long", 0));
     ant = add_host("ant", options(), jobs);
     host_open(ant);
@@ -192,6 +191,25 @@ static void test_late(void) {
     hang("SENTINEL SET " SENTINEL_BED_MASTER " down-after-milliseconds 6000");
 }
 
+/* All sentinels get other addresses, one after the other, and the hosts learn them by reloads. Then the master gets another
+ * one. The run notices nothing. */
+static void test_readdressed(void) {
+    set_scene();
+    for (unsigned i = 0; i < SENTINEL_BED_NODES; i++) {
+        CU_ASSERT_FATAL(sentinel_bed_move_sentinel(&bed, i) == 0);
+        (void) options();
+        host_set_config(ant, POOLS "%s", jobs);
+        host_set_config(bee, POOLS);
+        TEST_INT(berth(ant, "reload"), 0);
+        TEST_INT(berth(bee, "reload"), 0);
+        CU_ASSERT_FATAL(sentinel_bed_await_settled(&bed, 0) == 0);
+    }
+    TEST_INT(host_count(ant, "redis-lost", " ") + host_count(bee, "redis-lost", " "), 0);
+    TEST_INT(host_count(ant, "redis-connected", " "), 0); /* not again */
+    CU_ASSERT(sentinel_bed_fail_over(&bed, 0) > 0);
+    end_scene();
+}
+
 static long long count_connections(struct redis_server *server) {
     static const char key[] = "total_connections_received:";
     _cleanup_reply_ redisReply *reply = redis_command(server, "INFO stats");
@@ -281,6 +299,7 @@ static CU_TestInfo tests[] = {{"found", test_found},
                               {"killed", test_killed},
                               {"ordered", test_ordered},
                               {"frozen", test_frozen},
+                              {"readdressed", test_readdressed},
                               {"late", test_late},
                               {"slow", test_slow},
                               {"minority", test_minority},

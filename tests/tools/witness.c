@@ -2,7 +2,8 @@
 
 /* A command that knows nothing of berth and watches it: it writes its own start and end, each as one line in one write, and holds a
  * kernel lock for as long as it or a process that it started lives, so that also a SIGKILL is seen. At its start it looks who else
- * holds such a lock right now: that is a true count of what runs at once, whatever happened to the records.
+ * holds such a lock, twice: those that it saw locked both times lived at one instant, between the two looks. That is a true count of what
+ * runs at once, whatever happened to the records.
  *
  *     witness FOLDER [--id TEXT] [--for MSEC] [--gate FIFO] [--ignore-term] [--child] [--exit CODE]
  *
@@ -128,9 +129,26 @@ static void add_demands(struct demands *sum, const struct demands *d) {
     }
 }
 
+/* Adds what the holder of a lock demands, which the name of its file says. */
+static void add_holder(struct demands *sum, const char *name) {
+    const char *at = strrchr(name, '@');
+    struct demands one;
+    char pools[512];
+
+    if (!at || (size_t) (at - name) >= sizeof(pools))
+        return;
+    memcpy(pools, name, (size_t) (at - name));
+    pools[at - name] = '\0';
+    replace(pools, '~', '/');
+    if (demands_parse(pools, &one) == 0)
+        add_demands(sum, &one);
+}
+
+/* One look takes time: a holder that it saw may have ended before it comes to one that began after that. */
 static const char *count_locked(char buffer[static DEMANDS_TEXT_SIZE]) {
-    struct demands sum = {0}, one;
-    char path[4096], pools[512];
+    struct demands sum = {0};
+    char path[4096], **names = NULL;
+    size_t n = 0;
     int folder;
     DIR *list;
 
@@ -140,16 +158,18 @@ static const char *count_locked(char buffer[static DEMANDS_TEXT_SIZE]) {
     if (!list)
         fail(path);
     for (struct dirent *entry; (entry = readdir(list));) {
-        const char *at = strrchr(entry->d_name, '@');
-
-        if (entry->d_name[0] == '.' || !at || (size_t) (at - entry->d_name) >= sizeof(pools))
+        if (entry->d_name[0] == '.' || !is_locked(folder, entry->d_name))
             continue;
-        memcpy(pools, entry->d_name, (size_t) (at - entry->d_name));
-        pools[at - entry->d_name] = '\0';
-        replace(pools, '~', '/');
-        if (demands_parse(pools, &one) == 0 && is_locked(folder, entry->d_name))
-            add_demands(&sum, &one);
+        names = realloc(names, (n + 1) * sizeof(*names));
+        if (!names || !(names[n++] = strdup(entry->d_name)))
+            fail("memory");
     }
+    for (size_t i = 0; i < n; i++) {
+        if (is_locked(folder, names[i]))
+            add_holder(&sum, names[i]);
+        free(names[i]);
+    }
+    free(names);
     (void) closedir(list);
     return sum.n ? demands_format(&sum, buffer) : "-";
 }

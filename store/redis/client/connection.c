@@ -212,7 +212,8 @@ static void connection_on_timer(void *userdata) {
     if ((first && first->deadline > clock_boottime()) || (c->socket.is_connected && read_replies(c)))
         arm(c);
     else if (first || !c->subscription.fn || !check_silence(c))
-        note_error(c, REDIS_ERROR_RETRY, c->is_up ? "no answer in time" : redis_socket_explain_silence(&c->socket));
+        note_error(c, c->is_up ? REDIS_ERROR_RETRY : REDIS_ERROR_BUSY,
+                   c->is_up ? "no answer in time" : redis_socket_explain_silence(&c->socket));
     leave(c);
 }
 

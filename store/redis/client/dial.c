@@ -272,17 +272,18 @@ void redis_dial_redirect(struct redis_dial *dial, const struct moved *moved) {
     dial->node = to;
 }
 
-void redis_dial_next(struct redis_dial *dial) {
+bool redis_dial_next(struct redis_dial *dial) {
     const char *others = dial->options->settings->others;
     struct moved *node = &dial->node;
 
     node->port = REDIS_PORT_DEFAULT;
     if (redis_url_get_host(others, dial->n_failed, node->host, sizeof(node->host), &node->port) == 0) {
         dial->n_failed++;
-        return;
+        return false;
     }
     dial->n_failed = 0;
     node->port = 0;
+    return true;
 }
 
 int redis_dial_again(struct redis_dial *dial, struct redis_connection **ret) {

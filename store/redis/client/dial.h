@@ -67,8 +67,8 @@ void redis_dial_format_target(const struct redis_dial *dial, char *buffer, size_
 bool redis_dial_warns_of_expiry(const struct redis_dial *dial, const struct redis_connection *c, char *text,
                                 size_t size);
 bool redis_dial_warns_of_files(const struct redis_dial *dial, char *text, size_t size);
-/* The next attempt goes to the next host of the url, or to its first one after the last. */
-void redis_dial_next(struct redis_dial *dial);
+/* The next attempt goes to the next host of the url, or to its first one after the last: then it returns true. */
+bool redis_dial_next(struct redis_dial *dial);
 /* The attempts from now on go to this node, until redis_dial_next(). */
 void redis_dial_redirect(struct redis_dial *dial, const struct moved *moved);
 /* Returns whether another attempt would use the same files and user as the last one. */

@@ -22,8 +22,8 @@ static const struct meaning {
     enum redis_error error;
     const char *text; /* NULL: the error itself */
 } meanings[] = {
-    {"LOADING", REDIS_ERROR_RETRY, "Redis is still loading its data (LOADING)"},
-    {"BUSY", REDIS_ERROR_RETRY, "a script of somebody keeps Redis busy (BUSY)"},
+    {"LOADING", REDIS_ERROR_BUSY, "Redis is still loading its data (LOADING)"},
+    {"BUSY", REDIS_ERROR_BUSY, "a script of somebody keeps Redis busy (BUSY)"},
     {"TRYAGAIN", REDIS_ERROR_WAIT, "the cluster moves the slot of this namespace to another node (TRYAGAIN)"},
     {"NOREPLICAS", REDIS_ERROR_RETRY, "Redis refuses writes: it has fewer replicas than min-replicas-to-write requires (NOREPLICAS)"},
     {"MASTERDOWN", REDIS_ERROR_RETRY, NULL},

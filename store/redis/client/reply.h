@@ -14,7 +14,8 @@ struct redisReply;
 
 /* The reaction to an error (R13). */
 enum redis_error {
-    REDIS_ERROR_RETRY,    /* temporary: LOADING, BUSY, MASTERDOWN ...; also errors of the connection */
+    REDIS_ERROR_RETRY,    /* temporary: MASTERDOWN ...; also errors of the connection */
+    REDIS_ERROR_BUSY,     /* the same of a Redis that has too much to do: LOADING, BUSY, no connection in time; the pauses grow longer */
     REDIS_ERROR_LATER,    /* the same, and attempts soon after each other make it worse */
     REDIS_ERROR_RELOAD,   /* NOSCRIPT: load the scripts again */
     REDIS_ERROR_REDIRECT, /* MOVED, READONLY: this server is not the master; connect again, to the node that is named */

@@ -91,7 +91,8 @@ bool server_info_is_usable(const struct server_info *server, enum redis_error *r
     *ret_error = REDIS_ERROR_FATAL;
     if (is_too_old(server, why, size))
         return false;
-    if (strcmp(server->role, "slave") == 0) { /* also a writable one: its master would miss the writes */
+    /* Also a writable one: its master would miss the writes. In a cluster it names its master (MOVED). */
+    if (strcmp(server->role, "slave") == 0 && !server->is_cluster) {
         *ret_error = REDIS_ERROR_REDIRECT;
         (void) snprintf(why, size, "this Redis is a replica (role:slave)");
     } else if (strncmp(server->policy, "allkeys-", strlen("allkeys-")) == 0) {

@@ -21,10 +21,14 @@ usec_t backoff_longest(const struct backoff *b) {
     return at_most(b->heartbeat_usec, BACKOFF_MAX);
 }
 
-usec_t backoff_next(struct backoff *b) {
-    usec_t pause = b->next_usec;
+usec_t backoff_longest_busy(const struct backoff *b) {
+    return b->heartbeat_usec > BACKOFF_MAX ? b->heartbeat_usec : BACKOFF_MAX;
+}
 
-    b->next_usec = at_most(pause == 0 ? BACKOFF_MIN : pause * 2, backoff_longest(b));
+usec_t backoff_next(struct backoff *b, usec_t most) {
+    usec_t pause = at_most(b->next_usec, most);
+
+    b->next_usec = at_most(pause == 0 ? BACKOFF_MIN : pause * 2, most);
     return pause;
 }
 

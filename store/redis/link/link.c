@@ -15,7 +15,7 @@ static void link_connect(struct store_redis *store);
 /* --- the pause before a retry --- */
 
 usec_t link_next_pause(struct store_redis *store) {
-    return backoff_next(&store->link.backoff);
+    return backoff_next(&store->link.backoff, backoff_longest(&store->link.backoff));
 }
 
 void link_reset_backoff(struct store_redis *store, usec_t sent) {
@@ -103,6 +103,7 @@ static enum status_error class_of(enum redis_error error) {
     case REDIS_ERROR_FATAL:
         return STATUS_ERROR_FATAL;
     case REDIS_ERROR_RETRY:
+    case REDIS_ERROR_BUSY:
     case REDIS_ERROR_LATER:
     case REDIS_ERROR_FULL:
         break;
@@ -110,8 +111,20 @@ static enum status_error class_of(enum redis_error error) {
     return STATUS_ERROR_RETRY;
 }
 
+static usec_t pause_after(struct store_redis *store, enum redis_error error) {
+    struct backoff *backoff = &store->link.backoff;
+    bool is_busy = error == REDIS_ERROR_BUSY || error == REDIS_ERROR_LATER;
+    usec_t least = error == REDIS_ERROR_LATER ? backoff_longest(backoff) : 0,
+           pause = backoff_next(backoff, is_busy ? backoff_longest_busy(backoff) : backoff_longest(backoff));
+
+    if (error == REDIS_ERROR_FATAL)
+        return BACKOFF_MAX;
+    return pause > least ? pause : least;
+}
+
 void link_fail(struct store_redis *store, enum redis_error error, const char *text) {
     bool is_right = strncmp(text, "NOPERM ", strlen("NOPERM ")) == 0 || strstr(text, "ACL failure");
+    bool all_tried = true;
     usec_t delay;
     char why[256];
 
@@ -123,17 +136,14 @@ void link_fail(struct store_redis *store, enum redis_error error, const char *te
         slot_wait(store, why);
         return;
     }
-    delay = link_next_pause(store);
     store->slot.n_redirects = 0;
     if (store->link.phase != PHASE_LIVE)
-        redis_dial_next(&store->link.dial);
+        all_tried = redis_dial_next(&store->link.dial);
+    /* The hosts of the url are tried one soon after the other: one of them may know more than the others. */
+    delay = all_tried || error == REDIS_ERROR_FATAL ? pause_after(store, error) : BACKOFF_MIN;
     link_close(store);
     link_log_lost(store, why, error == REDIS_ERROR_FATAL);
     link_note_away(store, why);
-    if (error == REDIS_ERROR_FATAL)
-        delay = BACKOFF_MAX;
-    else if (error == REDIS_ERROR_LATER)
-        delay = backoff_longest(&store->link.backoff);
     link_retry(store, backoff_draw(&store->link.backoff, delay));
     link_enter_away(store);
 }

@@ -13,13 +13,28 @@ static void grows(void) {
 
     backoff_init(&b, 5 * USEC_PER_SEC);
     for (int round = 0; round < 2; round++) {
-        TEST_INT(backoff_next(&b), 0);
+        TEST_INT(backoff_next(&b, backoff_longest(&b)), 0);
         for (usec_t pause = BACKOFF_MIN; pause < BACKOFF_MAX; pause *= 2)
-            TEST_INT(backoff_next(&b), pause);
-        TEST_INT(backoff_next(&b), BACKOFF_MAX);
-        TEST_INT(backoff_next(&b), BACKOFF_MAX);
+            TEST_INT(backoff_next(&b, backoff_longest(&b)), pause);
+        TEST_INT(backoff_next(&b, backoff_longest(&b)), BACKOFF_MAX);
+        TEST_INT(backoff_next(&b, backoff_longest(&b)), BACKOFF_MAX);
         backoff_reset(&b);
     }
+}
+
+/* The pauses grow to a heartbeat while Redis has too much to do, and not afterwards. */
+static void busy(void) {
+    struct backoff b;
+
+    backoff_init(&b, 5 * USEC_PER_SEC);
+    TEST_INT(backoff_next(&b, backoff_longest_busy(&b)), 0);
+    for (usec_t pause = BACKOFF_MIN; pause < 5 * USEC_PER_SEC; pause *= 2)
+        TEST_INT(backoff_next(&b, backoff_longest_busy(&b)), pause);
+    TEST_INT(backoff_next(&b, backoff_longest_busy(&b)), 5 * USEC_PER_SEC);
+    TEST_INT(backoff_next(&b, backoff_longest_busy(&b)), 5 * USEC_PER_SEC);
+    TEST_INT(backoff_next(&b, backoff_longest(&b)), BACKOFF_MAX);
+    backoff_init(&b, USEC_PER_SEC / 2);
+    TEST_INT(backoff_longest_busy(&b), BACKOFF_MAX);
 }
 
 /* A short heartbeat bounds the pauses. */
@@ -27,10 +42,10 @@ static void short_heartbeat(void) {
     struct backoff b;
 
     backoff_init(&b, 120 * USEC_PER_MSEC);
-    TEST_INT(backoff_next(&b), 0);
-    TEST_INT(backoff_next(&b), BACKOFF_MIN);
-    TEST_INT(backoff_next(&b), 100 * USEC_PER_MSEC);
-    TEST_INT(backoff_next(&b), 120 * USEC_PER_MSEC);
+    TEST_INT(backoff_next(&b, backoff_longest(&b)), 0);
+    TEST_INT(backoff_next(&b, backoff_longest(&b)), BACKOFF_MIN);
+    TEST_INT(backoff_next(&b, backoff_longest(&b)), 100 * USEC_PER_MSEC);
+    TEST_INT(backoff_next(&b, backoff_longest(&b)), 120 * USEC_PER_MSEC);
     for (int i = 0; i < 1000; i++)
         CU_ASSERT(backoff_draw(&b, 0) <= 12 * USEC_PER_MSEC);
 }
@@ -64,6 +79,7 @@ static void apart(void) {
 int main(int argc, char **argv) {
     CU_TestInfo tests[] = {
         {"grows", grows},
+        {"busy", busy},
         {"heartbeat", short_heartbeat},
         {"apart", apart},
         CU_TEST_INFO_NULL,

@@ -128,8 +128,8 @@ static void test_errors(void) {
         const char *text;
         enum redis_error error;
     } table[] = {
-        {"LOADING Redis is loading the dataset in memory", REDIS_ERROR_RETRY},
-        {"BUSY Redis is busy running a script", REDIS_ERROR_RETRY},
+        {"LOADING Redis is loading the dataset in memory", REDIS_ERROR_BUSY},
+        {"BUSY Redis is busy running a script", REDIS_ERROR_BUSY},
         {"NOREPLICAS Not enough good replicas to write.", REDIS_ERROR_RETRY},
         {"MASTERDOWN Link with MASTER is down", REDIS_ERROR_RETRY},
         {"CLUSTERDOWN The cluster is down", REDIS_ERROR_RETRY},

@@ -41,6 +41,7 @@ static const struct verdict {
     {"a version of letters", "redis_version:next\r\n" ID, NULL, 0},
     {"a replica", "redis_version:7.0.15\r\nrole:slave\r\n" ID, "this Redis is a replica (role:slave)",
      REDIS_ERROR_REDIRECT},
+    {"a replica of a cluster", "redis_version:7.0.15\r\nrole:slave\r\ncluster_enabled:1\r\n" ID, NULL, 0},
     {"no replication id", "redis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\nrole:master\r\n", NO_ID,
      REDIS_ERROR_FATAL},
     {"a short id", "master_replid:0123456789abcdef0123456789abcdef0123456\r\n", NO_ID, REDIS_ERROR_FATAL},

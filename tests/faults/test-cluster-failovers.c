@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The node of the namespace in a cluster is replaced by its replica, while three hosts start and end runs: it is
+ * killed, or gives way by order. No run is stopped, and no limit is exceeded. And it is cut off together with a
+ * host that holds a permit: that run has stopped before another one starts.
+ * $BERTH_FAILOVERS: how many are ordered (1); two fifths of that are killed, and as many are cut off. Several have
+ * a node timeout of 5 s. Prints how long the slowest host needed to reconnect. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "tests/harness/host.h"
+#include "tests/harness/net.h"
+#include "tests/harness/redis-nodes.h"
+#include "tests/harness/run-load.h"
+#include "tests/harness/test.h"
+#include "tests/harness/witness.h"
+
+#define HOSTS 3
+#define LIMIT 4 /* of pool db */
+#define POOLS "pool \"db\" { limit = 4 }\npool \"long\" { limit = 3 }\n"
+#define PATIENCE (60 * USEC_PER_SEC)
+#define QUIET_LOAD (1 * USEC_PER_SEC) /* between two failovers */
+#define OWNER 1                       /* has the slot of namespace test at first */
+#define OLD_SIDE ((size_t) 0)         /* network nodes: that of the owner */
+#define NEW_SIDE ((size_t) 1)
+
+static struct redis_nodes nodes;
+static struct host *hosts[HOSTS];
+static unsigned owner, standby;
+static char url[4 * 32], options[80];
+static bool has_cluster;
+
+static uint64_t asked_for(void) {
+    const char *text = getenv("BERTH_FAILOVERS");
+    uint64_t n = 1;
+
+    if (text)
+        CU_ASSERT_FATAL(number_parse(text, 1000, &n) >= 0);
+    return n;
+}
+
+static bool is_whole(void) {
+    return asked_for() > 1;
+}
+
+static void stop_nodes(void) {
+    redis_nodes_done(&nodes);
+}
+
+static void start_nodes(bool is_apart) {
+    nodes = (struct redis_nodes){.is_apart = is_apart, .alone = OWNER, .timeout = is_whole() && !is_apart ? "5000" : NULL};
+    TEST_FATAL(redis_nodes_start(&nodes) == 0, "no cluster");
+    owner = redis_nodes_owner(&nodes, redis_nodes_slot(&nodes, "berth:{test}:meta"));
+    TEST_INT(owner, OWNER);
+    standby = NODES;
+    TEST_FATAL(redis_nodes_add_replica(&nodes, owner) == 0, "no replica");
+    cluster.master = redis_nodes_get(&nodes, owner);
+    (void) snprintf(url, sizeof(url), "redis://%s:%s,%s:%s,%s:%s", nodes.hosts[0], nodes.ports[0], nodes.hosts[1],
+                    nodes.ports[1], nodes.hosts[2], nodes.ports[2]);
+}
+
+static void cluster_begin(const char *lease, const char *heartbeat) {
+    cluster_up_without_redis();
+    has_cluster = true;
+    cluster.on_stopped = stop_nodes;
+    cluster.lease = lease;
+    cluster.heartbeat = heartbeat;
+}
+
+static void down(void) {
+    if (has_cluster)
+        cluster_down();
+    has_cluster = false;
+}
+
+static struct host *add_host(const char *name, const char *network, const char *margin, const char *jobs) {
+    struct host *h = host_add(name, " ");
+
+    (void) snprintf(options, sizeof(options), "failover-margin = \"%s\"\n", margin);
+    h->url = url;
+    h->redis_options = options;
+    h->network = network;
+    host_set_config(h, POOLS "%s", jobs);
+    host_start(h);
+    host_await(h, "redis-connected", " ");
+    return h;
+}
+
+/* --- failovers under load --- */
+
+static void up(void) {
+    static const char *const names[HOSTS] = {"ant", "bee", "cow"};
+    char jobs[700];
+
+    cluster_begin("30s", "2s");
+    start_nodes(false);
+    (void) snprintf(jobs, sizeof(jobs), "job \"long\" { %s pools = {\"long\"} }\n", witness_at_gate("long", 0));
+    for (size_t i = 0; i < HOSTS; i++)
+        hosts[i] = add_host(names[i], NULL, "1s", jobs);
+    TEST_INT(berth(hosts[0], "grace --end"), 0);
+    run_load_begin(hosts, HOSTS);
+    for (size_t i = 0; i < HOSTS; i++) {
+        TEST_INT(berth(hosts[i], "start long"), 0);
+        host_await(hosts[i], "started", "job=long");
+    }
+}
+
+/* Returns how long the slowest host needed. */
+static usec_t await_hosts(usec_t since) {
+    for (size_t i = 0; i < HOSTS; i++) {
+        while (host_count(hosts[i], "redis-connected", "redis=%s:%s", nodes.hosts[standby], nodes.ports[standby]) == 0 &&
+               clock_boottime() < since + PATIENCE)
+            (void) run_load_turn();
+        TEST_FATAL(clock_boottime() < since + PATIENCE, "a host does not find the new node of the slot");
+    }
+    return clock_boottime() - since;
+}
+
+static void kill_owner(void) {
+    redis_server_kill(redis_nodes_get(&nodes, owner));
+}
+
+static void order_failover(void) {
+    _cleanup_reply_ redisReply *reply = redis_command(redis_nodes_get(&nodes, standby), "CLUSTER FAILOVER");
+
+    CU_ASSERT(reply && reply->type == REDIS_REPLY_STATUS);
+}
+
+/* All hosts are connected again, so each has reported what it holds: an administrator may end grace. */
+static usec_t fail_over(unsigned round, void (*cause)(void)) {
+    unsigned former = owner;
+    usec_t since, took;
+
+    run_load_for(QUIET_LOAD);
+    for (size_t i = 0; i < HOSTS; i++)
+        host_mark(hosts[i]);
+    since = clock_boottime();
+    cause();
+    took = await_hosts(since);
+    owner = standby;
+    standby = former;
+    cluster.master = redis_nodes_get(&nodes, owner);
+    TEST_INT(berth(hosts[round % HOSTS], "grace --end"), 0);
+    if (cluster.master->pid > 0 && redis_nodes_get(&nodes, former)->pid == 0)
+        CU_ASSERT_FATAL(redis_server_resume(redis_nodes_get(&nodes, former)) == 0);
+    TEST_FATAL(redis_nodes_await_replica(&nodes, former) == 0, "the former node does not become a replica");
+    for (size_t i = 0; i < HOSTS; i++)
+        TEST_INT(host_count(hosts[i], "fenced", " "), 0);
+    return took;
+}
+
+static int by_time(const void *a, const void *b) {
+    const usec_t *x = a, *y = b;
+
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* Ends the jobs that lived through all of it. */
+static void end(void) {
+    struct witness w = {0};
+
+    run_load_end();
+    test_gate_open(&cluster.gate);
+    for (size_t i = 0; i < HOSTS; i++) {
+        hosts[i]->mark = 0;
+        host_await(hosts[i], "exited", "job=long result=success");
+    }
+    witness_read(&w, cluster.witness);
+    CU_ASSERT(witness_max(&w, "db") <= LIMIT);
+    CU_ASSERT(witness_max(&w, "db") > 1);
+    witness_done(&w);
+    down();
+}
+
+static void fail_over_often(const char *name, uint64_t n, void (*cause)(void), usec_t most) {
+    _cleanup_free_ usec_t *took = calloc(n, sizeof(*took));
+
+    CU_ASSERT_FATAL(took != NULL);
+    up();
+    for (unsigned i = 0; i < n; i++) {
+        took[i] = fail_over(i, cause);
+        printf("%s %u: all hosts are connected after %" PRIu64 " ms\n", name, i, took[i] / USEC_PER_MSEC);
+    }
+    end();
+    qsort(took, n, sizeof(*took), by_time);
+    printf("%s: %" PRIu64 " failovers, %u runs, median %" PRIu64 " ms, worst %" PRIu64 " ms, allowed %" PRIu64 " ms\n",
+           name, n, run_load_count(), took[n / 2] / USEC_PER_MSEC, took[n - 1] / USEC_PER_MSEC, most / USEC_PER_MSEC);
+    CU_ASSERT(!is_whole() || took[n - 1] <= most);
+}
+
+static void test_killed(void) {
+    fail_over_often("killed", (asked_for() * 2 + 4) / 5, kill_owner, 12 * USEC_PER_SEC);
+}
+
+static void test_ordered(void) {
+    fail_over_often("ordered", asked_for(), order_failover, 2 * USEC_PER_SEC);
+}
+
+/* --- a partition: a run of ant holds the pool on the old side, and a run of bee waits on the other one --- */
+
+static bool has_network(void) {
+    static bool is_up;
+
+    if (!test_is_root())
+        return false;
+    if (!is_up && net_lacks()) {
+        test_skip(net_lacks());
+        return false;
+    }
+    if (!is_up)
+        CU_ASSERT_FATAL(net_up() == 0);
+    return is_up = true;
+}
+
+static void cut(void) {
+    CU_ASSERT_FATAL(net_run(OLD_SIDE,
+                            "nft 'add table inet f; add chain inet f in { type filter hook input priority 0; }; "
+                            "add chain inet f out { type filter hook output priority 0; }; add rule inet f in ip "
+                            "saddr " NET_ADDRESS " drop; add rule inet f out ip daddr " NET_ADDRESS " drop'",
+                            NEW_SIDE + 1, NEW_SIDE + 1));
+}
+
+static void heal(void) {
+    CU_ASSERT(net_run(OLD_SIDE, "nft 'add table inet f; delete table inet f'"));
+}
+
+/* The node timeout is 2 s: who is cut off accepts its last write within 3 s, which is the margin. */
+static void part(void) {
+    const struct witness_run *before, *after;
+    struct host *ant, *bee;
+    struct witness w = {0};
+    struct child *waiting;
+    char jobs[700];
+    usec_t since;
+
+    cluster_begin("4s", "500ms");
+    start_nodes(true);
+    (void) snprintf(jobs, sizeof(jobs), "job \"long\" { %s pools = {\"db:4\"} stop-timeout = \"300ms\" }\n",
+                    witness_at_gate("long", 0));
+    ant = add_host("ant", net_path(OLD_SIDE), "3s", jobs);
+    TEST_INT(berth(ant, "grace --end"), 0);
+    bee = add_host("bee", net_path(NEW_SIDE), "3s", "");
+    TEST_INT(berth(ant, "start long"), 0);
+    witness_await_start(cluster.witness, "long");
+    waiting = berth_start(bee, "run -p db -- %s --id waiting --for 500", cluster.command);
+    host_await(bee, "queued", "pools=db:1");
+    host_mark(ant);
+    host_mark(bee);
+
+    since = clock_boottime();
+    cut();
+    cluster.master = &nodes.replica;
+    host_await_within(bee, PATIENCE, "started", "pools=db:1");
+    host_await_within(ant, PATIENCE, "fenced", "job=long");
+    TEST_INT(berth_end(waiting), 0);
+    witness_read(&w, cluster.witness);
+    before = witness_find(&w, "long");
+    after = witness_find(&w, "waiting");
+    CU_ASSERT_FATAL(before && before->end && after);
+    CU_ASSERT(after->start > before->end);
+    CU_ASSERT(witness_max(&w, "db") <= LIMIT);
+    printf("cut off: the old run ends after %" PRIu64 " ms, the new one starts after %" PRIu64 " ms\n",
+           (before->end - since) / USEC_PER_MSEC, (after->start - since) / USEC_PER_MSEC);
+    witness_done(&w);
+    heal();
+    host_await_within(ant, PATIENCE, "redis-connected", "redis=%s:%s", nodes.hosts[NODES], nodes.ports[NODES]);
+    down();
+}
+
+static void test_parted(void) {
+    uint64_t n = (asked_for() * 2 + 4) / 5;
+
+    if (!has_network())
+        return;
+    for (uint64_t i = 0; i < n; i++)
+        part();
+}
+
+static CU_TestInfo tests[] = {
+    {"killed", test_killed}, {"ordered", test_ordered}, {"cut off", test_parted}, CU_TEST_INFO_NULL};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "cluster failovers", .pTearDownFunc = down, .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}

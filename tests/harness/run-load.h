@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* A load of `berth run`s: as one ends, the next one begins. Each takes one or two permits of pool `db` for 10 to
+ * 200 ms, and its witness is named "r0", "r1" ... No run may end otherwise than its command does; only a berthd
+ * that is just being killed takes no new one. For tests that turn by run_load_turn() while they wait. */
+
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "tests/harness/host.h"
+
+#define RUN_LOAD_WORKERS 12
+
+/* Workers take turns over these hosts, which must outlive the load. */
+void run_load_begin(struct host *const *hosts, size_t n_hosts);
+/* Ends what has ended, begins what is missing, and waits up to 10 ms. Returns how many are open. */
+unsigned run_load_turn(void);
+void run_load_for(usec_t length);
+/* Begins no more, and waits for the rest. Checks that each ended as its command did. */
+void run_load_end(void);
+/* How many have begun to run. */
+unsigned run_load_count(void);
