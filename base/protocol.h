@@ -26,6 +26,7 @@
 #define PROTOCOL_REFUSED                                                                                    \
     "refused" /* run reason(config-differs|unknown-job|parameters|resources|late|bad-request) text: it was  \
                  not, and will not be, started by this message */
+#define PROTOCOL_STUCK "stuck"       /* run text: this process of the run is there long after its kill; again each hour */
 #define PROTOCOL_REPORT "report"     /* at any time, and after hello; fields below */
 
 /* guard → berthd. Each connection begins with `state`; then what changes. */

@@ -212,6 +212,7 @@ int verb_pools(int argc, char **argv) {
 
 /* --- hosts --- */
 
+/* "net 3, nightly is due otherwise" */
 static const char *limits_text(const json_t *host, char buffer[static FORMAT_SIZE]) {
     const json_t *limits = json_object_get(host, "limits");
     size_t n = 0, i;
@@ -222,6 +223,9 @@ static const char *limits_text(const json_t *host, char buffer[static FORMAT_SIZ
         if (n < FORMAT_SIZE)
             n += (size_t) snprintf(buffer + n, FORMAT_SIZE - n, "%s%.64s " INT, i > 0 ? ", " : "",
                                    format_get_text(l, "pool"), format_get_number(l, "limit"));
+    json_array_foreach(json_object_get(host, "jobs_differ"), i, l)
+        if (n < FORMAT_SIZE)
+            n += (size_t) snprintf(buffer + n, FORMAT_SIZE - n, "%s%.64s is due otherwise", n > 0 ? ", " : "", json_string_value(l));
     return buffer;
 }
 
@@ -243,7 +247,7 @@ static void add_host(struct table *t, const json_t *h) {
 static int print_hosts(const json_t *answer) {
     static const struct table_column columns[] = {
         {.name = "HOST"}, {.name = "VERSION"}, {.name = "STATE"}, {.name = "CLAIMS", .right = true},
-        {.name = "SEEN"}, {.name = "OTHER LIMITS"},
+        {.name = "SEEN"}, {.name = "DIFFERS"},
     };
 
     output_caveats(answer);

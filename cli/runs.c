@@ -155,6 +155,7 @@ static const char *format_try(const json_t *run, char buffer[static FORMAT_SIZE]
 
 static void add_run(struct table *t, const json_t *run) {
     const char *state = format_get_text(run, "state"), *why = format_get_text(run, "blocked_by");
+    const char *stuck = format_get_text(run, "stuck");
     bool is_job = strcmp(format_get_text(run, "kind"), "job") == 0;
     char text[FORMAT_SIZE];
 
@@ -170,7 +171,10 @@ static void add_run(struct table *t, const json_t *run) {
     table_cell(t, TABLE_PLAIN, "%s", format_duration(run, "run_ms", text));
     table_cell(t, result_colour(format_get_text(run, "result")), "%s",
                format_result(run, "result", "exit_code", "signal", text));
-    table_cell(t, TABLE_NOTICE, "%s", why[0] ? why : format_get_text(run, "reason"));
+    if (*stuck)
+        table_cell(t, TABLE_BAD, "stuck: %s", stuck);
+    else
+        table_cell(t, TABLE_NOTICE, "%s", why[0] ? why : format_get_text(run, "reason"));
 }
 
 static int print_runs(const json_t *answer, bool all) {

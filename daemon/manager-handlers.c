@@ -19,6 +19,12 @@ static void job_on_stopping(struct run *r, enum supervise_reason reason, _unused
     run_enter(r, RUN_STATE_STOPPING);
 }
 
+static void run_on_stuck(struct run *r, const char *what, _unused_ void *userdata) {
+    run_set_stuck(r, what);
+    run_log_stuck(r, what);
+    run_changed(r);
+}
+
 static bool run_on_not_begun(struct run *r, _unused_ void *userdata) {
     return manager_run_requeue(r);
 }
@@ -57,6 +63,7 @@ const struct executor_handler manager_executor_handler = {
     .get_deadline = run_get_deadline,
     .on_started = run_on_started,
     .on_stopping = job_on_stopping,
+    .on_stuck = run_on_stuck,
     .on_not_begun = run_on_not_begun,
     .on_cleared = job_on_cleared,
     .on_ended = job_on_ended,
@@ -77,6 +84,7 @@ static void adhoc_on_ended(struct run *r, enum run_result result, _unused_ void 
 const struct adhoc_handler manager_adhoc_handler = {
     .get_deadline = run_get_deadline,
     .on_started = run_on_started,
+    .on_stuck = run_on_stuck,
     .on_not_begun = run_on_not_begun,
     .on_client_gone = adhoc_on_client_gone,
     .on_ended = adhoc_on_ended,

@@ -7,6 +7,12 @@
 
 #include "daemon/manager-internal.h"
 
+static uint32_t hash_of_job(const struct settings *settings, const char *name) {
+    const struct job_settings *job = settings_find_job(settings, name);
+
+    return job ? (uint32_t) job->triggers.schedule_hash : 0;
+}
+
 int manager_declare(struct manager *m, struct store *s) {
     _cleanup_free_ struct store_pool *pools = calloc(m->settings->n_pools + 1, sizeof(*pools));
     bool host = s == m->host_store;
@@ -23,6 +29,8 @@ int manager_declare(struct manager *m, struct store *s) {
         pools[n].is_host_scoped = !host && !cluster;
         memcpy(pools[n].name, p->name, sizeof(pools[n].name));
         pools[n].limit = host && cluster ? p->host_limit : p->limit;
+        if (pool_name_parse(p->name) == POOL_NAME_JOB)
+            pools[n].due_hash = hash_of_job(m->settings, p->name + 1);
         pools[n++].queue_limit = p->queue_limit;
     }
     return store_declare(s, pools, n, m->drained);

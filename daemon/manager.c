@@ -296,6 +296,10 @@ void manager_client_started(struct run *run, pid_t pid, usec_t started) {
     adhoc_client_started(manager_of(run)->adhoc, run, pid, started);
 }
 
+void manager_client_stuck(struct run *run, const char *what) {
+    adhoc_client_stuck(manager_of(run)->adhoc, run, what);
+}
+
 void manager_client_ended(struct run *run, const struct adhoc_report *report) {
     adhoc_client_ended(manager_of(run)->adhoc, run, report);
 }

@@ -117,6 +117,7 @@ void manager_client_gone(struct run *r);
 /* The write end of a granted ad hoc run's FIFO, once: the caller sends and closes it. -1 if it was taken already. */
 int manager_take_hold_fd(struct run *r);
 /* As adhoc_client_started() and _ended(). */
+void manager_client_stuck(struct run *r, const char *what);
 void manager_client_started(struct run *r, pid_t pid, usec_t started);
 void manager_client_ended(struct run *r, const struct adhoc_report *report);
 

@@ -122,6 +122,15 @@ void run_log_stopping(const struct run *r, enum event_type type) {
     run_log(r, &e, "%s is being stopped: %s", r->name, run_reason_text(r->reason));
 }
 
+void run_log_stuck(const struct run *r, const char *what) {
+    char pools[DEMANDS_TEXT_SIZE];
+    struct event e = run_event(r, EVENT_STUCK, pools);
+
+    e.reason = what;
+    run_log(r, &e, "%s was killed and does not end: %s%s", r->name, what,
+            r->n_demands > 0 ? "; its permits stay taken until that is gone" : "");
+}
+
 void run_log_fenced(const struct run *run, int64_t spare_usec) {
     char pools[DEMANDS_TEXT_SIZE], text[DURATION_TEXT_SIZE];
     struct event e = run_event(run, EVENT_FENCED, pools);

@@ -15,6 +15,7 @@ struct events *run_events(const struct run *run);
 void run_log_exited(const struct run *run, enum run_result result);
 void run_log_stopping(const struct run *run,
                       enum event_type type); /* STOPPING or LEASE_LOST, with run->reason */
+void run_log_stuck(const struct run *run, const char *what); /* a process that its kill has not ended */
 #define RUN_SPARE_UNKNOWN INT64_MIN
 /* The last process of the run ended that long before the end of its lease (negative: after). UNKNOWN: after
  * it, by an unknown time. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *run_state_name(enum run_state state) {
@@ -123,10 +124,17 @@ struct run *run_free(struct run *r) {
     claim_done(&r->host_claim, r);
     claim_done(&r->cluster_claim, r);
     free(r->reason_text);
+    free(r->end.stuck);
     run_origin_done(&r->job.origin);
     free(r->job.turn);
     free(r);
     return NULL;
+}
+
+/* Without memory it stays unknown; the event tells it. */
+void run_set_stuck(struct run *r, const char *what) {
+    free(r->end.stuck);
+    r->end.stuck = strdup(what);
 }
 
 void run_changed(struct run *r) {

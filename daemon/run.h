@@ -75,6 +75,7 @@ struct run_end {
     usec_t realtime, boottime; /* 0: not yet */
     enum run_result result;
     int exit_code, signal;     /* -1: none */
+    char *stuck;               /* not over: a process that its kill has not ended, for people; NULL: none is known */
 };
 
 struct run_timer { /* the one time limit that is armed: queue timeout, later a kill by the runner when the guard hangs */
@@ -181,6 +182,7 @@ void run_set_state(struct run *r, struct list lists[static RUN_STATES], enum run
 void run_changed(struct run *r); /* calls the watches: a new position, deadline ... */
 void run_set_reason(struct run *r, const char *format, ...) _printf_(2, 3); /* the first one stays */
 void run_clear_reason(struct run *r);
+void run_set_stuck(struct run *r, const char *what); /* printable; replaces what is known */
 
 /* The cluster's or the host's: what is shown as BERTH_TOKEN. 0: none. */
 uint64_t run_token(const struct run *r);

@@ -46,6 +46,15 @@ void answer_lost(struct berthd_link *berthd, const char *run, const char *killed
     berthd_link_send(berthd, &w);
 }
 
+void answer_stuck(struct berthd_link *berthd, const char *run, const char *what) {
+    struct message_writer w;
+
+    message_begin(&w, PROTOCOL_STUCK);
+    message_put(&w, "run", run);
+    message_put_text(&w, "text", what);
+    berthd_link_send(berthd, &w);
+}
+
 void answer_recovered(struct berthd_link *berthd) {
     struct message_writer w;
 

@@ -14,5 +14,7 @@ void answer_refused(struct berthd_link *berthd, const char *run, const char *rea
 /* The report of a run of which neither guard nor guard file nor report is left: no process of it runs.
  * killed: the token of the run that berthd wanted killed, or NULL. */
 void answer_lost(struct berthd_link *berthd, const char *run, const char *killed);
+/* what: a process of the run that its kill has not ended. */
+void answer_stuck(struct berthd_link *berthd, const char *run, const char *what);
 /* berthd has got the state of each run. */
 void answer_recovered(struct berthd_link *berthd);

@@ -286,6 +286,12 @@ static void runner_on_report(const char *run, void *userdata) {
         answer_lost(runner->berthd, run, NULL);
 }
 
+static void runner_on_stuck(const char *run, const char *what, void *userdata) {
+    const struct runner *runner = userdata;
+
+    answer_stuck(runner->berthd, run, what);
+}
+
 static void runner_on_reaped(void *userdata) {
     struct runner *runner = userdata;
 
@@ -329,7 +335,7 @@ static void runner_bound_again(const char *run, void *userdata) {
 static int runner_recover(struct runner *runner) {
     _cleanup_free_ char *cgroup = NULL;
     const struct runs_handler handler = {
-        .on_report = runner_on_report, .on_reaped = runner_on_reaped, .on_withdrawn = runner_on_withdrawn, .userdata = runner};
+        .on_report = runner_on_report, .on_stuck = runner_on_stuck, .on_reaped = runner_on_reaped, .on_withdrawn = runner_on_withdrawn, .userdata = runner};
     char path[GUARD_FILE_PATH_SIZE];
     int r;
 

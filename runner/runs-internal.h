@@ -15,6 +15,7 @@ struct entry { /* of a run whose guard lives, or which is being swept */
     int pidfd;              /* -1: the guard was found before it could write its pid down; looked at again by the timer */
     sd_event_source *source;
     bool is_reaping;
+    usec_t stuck_due;       /* while it is reaped: when its processes are reported (again) */
     bool must_die;          /* was to be killed before its pid was known */
     bool is_withdrawn;      /* prepared, and to be killed: also once its pid is known */
     bool is_prepared;       /* was forked for `prepare`; its record tells whether it was granted since */

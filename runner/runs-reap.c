@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "base/failpoint.h"
+#include "base/process/process-describe.h"
+#include "base/process/process-environ.h"
 #include "base/process/process-tree.h"
 #include "base/protocol.h"
 #include "runner/credentials.h"
@@ -16,6 +18,8 @@
 
 #define REAP_RETRY_MIN (5 * USEC_PER_MSEC)
 #define REAP_RETRY_MAX USEC_PER_SEC
+#define STUCK_AFTER (10 * USEC_PER_SEC)
+#define STUCK_AGAIN (3600 * USEC_PER_SEC)
 
 /* All descendants of this process that are not below a living guard: what dead guards left to the subreaper. */
 static int reap_inherited(const struct runs *r) {
@@ -69,6 +73,33 @@ static void reap_entry(struct entry *e, bool is_nothing_inherited) {
     r->handler.on_report(run, r->handler.userdata);
 }
 
+/* A process that cleaned its environment is not found. */
+static void describe_left(const char *run, char text[static PROCESS_TEXT_SIZE]) {
+    char assignment[sizeof("BERTH_RUN=") + ID_TEXT_SIZE];
+    pid_t pid;
+
+    (void) snprintf(assignment, sizeof(assignment), "BERTH_RUN=%s", run);
+    pid = process_environ_find(assignment);
+    if (pid <= 0)
+        pid = process_tree_find(getpid());
+    text[0] = '\0';
+    if (pid > 0)
+        process_describe(pid, text);
+    if (!text[0])
+        (void) snprintf(text, PROCESS_TEXT_SIZE, "a process that berth-runner cannot look at");
+}
+
+static void report_stuck(struct entry *e) {
+    char text[PROCESS_TEXT_SIZE];
+    usec_t now = clock_boottime();
+
+    if (!e->is_reaping || entry_is_prepared(e) || now < e->stuck_due)
+        return;
+    e->stuck_due = usec_add(now, STUCK_AGAIN);
+    describe_left(e->run, text);
+    e->runs->handler.on_stuck(e->run, text, e->runs->handler.userdata);
+}
+
 void runs_reap(struct runs *r) {
     bool was_reaping = runs_is_reaping(r), is_nothing_inherited;
 
@@ -78,6 +109,8 @@ void runs_reap(struct runs *r) {
     list_foreach_safe(e, &r->entries, struct entry, link)
         if (e->is_reaping)
             reap_entry(e, is_nothing_inherited);
+    list_foreach(e, &r->entries, struct entry, link)
+        report_stuck(e);
     if (runs_is_reaping(r)) {
         timer_set_in(&r->timer, r->again);
         r->again = r->again < REAP_RETRY_MAX / 2 ? 2 * r->again : REAP_RETRY_MAX;
@@ -88,6 +121,7 @@ void runs_reap(struct runs *r) {
 void entry_reap(struct entry *e) {
     e->source = sd_event_source_disable_unref(e->source);
     e->is_reaping = true;
+    e->stuck_due = usec_add(clock_boottime(), STUCK_AFTER);
     e->runs->again = REAP_RETRY_MIN;
     timer_set_in(&e->runs->timer, 0);
 }

@@ -26,6 +26,8 @@ enum { RUNS_E_OVERLAP = 1, RUNS_E_TOO_MANY, RUNS_E_IN_THE_WAY };
 struct runs_handler {
     /* A run is over. Its report may exist, and berthd may not have it yet. A run to be killed that ended by itself has none. */
     void (*on_report)(const char *run, void *userdata);
+    /* Processes of a run have outlived their kill; called again each hour. what: one of them, for people. */
+    void (*on_stuck)(const char *run, const char *what, void *userdata);
     void (*on_reaped)(void *userdata);                   /* no sweep is under way any more */
     void (*on_withdrawn)(void *userdata);                /* nothing is left of a guard that was prepared */
     void *userdata;

@@ -56,7 +56,9 @@ struct snapshot_pool {
 
 struct snapshot_limit { /* a limit that a session declares */
     char pool[POOL_NAME_SIZE];
-    uint32_t limit;
+    uint32_t limit, due_hash; /* due_hash: of store_pool */
+    bool differs;             /* from the limit in force without override */
+    bool is_due_otherwise;    /* of a job that has other due times on this host */
 };
 
 struct snapshot_session {
@@ -64,7 +66,7 @@ struct snapshot_session {
     bool drained;                  /* it requests nothing new */
     uint32_t claims;               /* held and waiting */
     usec_t seen_usec;              /* as above */
-    struct snapshot_limit *limits; /* those that differ from the limit in force without override */
+    struct snapshot_limit *limits; /* those that differ in one or the other */
     size_t n_limits;
 };
 

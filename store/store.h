@@ -102,6 +102,7 @@ struct store_pool { /* as this host's config declares it */
     char name[POOL_NAME_SIZE];
     uint32_t limit, queue_limit;
     bool is_host_scoped; /* declared only to report the other scope (R14): no claim in this store names it */
+    uint32_t due_hash;   /* of a job's pool: jobs with other due times have another one; 0: not known */
 };
 
 /* A handler is called once, at the latest by store_free(): r is 0, a positive named answer, or a negative

@@ -68,6 +68,7 @@ struct search {
     char *buffer; /* of ENVIRON_MAX bytes */
     int signal;
     int n, error; /* processes that have the assignment; the last error */
+    pid_t found;  /* one of them; 0: none */
 };
 
 static int process_environ_on_entry(const char *name, void *userdata) {
@@ -79,20 +80,36 @@ static int process_environ_on_entry(const char *name, void *userdata) {
         r = signal_one((pid_t) pid, search->assignment, search->buffer, search->signal);
     if (r < 0)
         search->error = r;
-    else
+    else if (r > 0) {
         search->n += r;
+        search->found = (pid_t) pid;
+    }
     return 0;
 }
 
-int process_environ_signal(const char *assignment, int signal) {
+/* Signal 0 is none. Returns how many processes have the assignment, or a negative errno. */
+static int process_environ_each(struct search *search) {
     _cleanup_free_ char *buffer = malloc(ENVIRON_MAX);
-    struct search search = {.assignment = assignment, .buffer = buffer, .signal = signal};
     int r;
 
     if (!buffer)
         return -ENOMEM;
-    r = directory_each("/proc", process_environ_on_entry, &search);
+    search->buffer = buffer;
+    r = directory_each("/proc", process_environ_on_entry, search);
     if (r < 0)
-        search.error = r;
-    return search.n == 0 ? search.error : search.n;
+        search->error = r;
+    return search->n == 0 ? search->error : search->n;
+}
+
+int process_environ_signal(const char *assignment, int signal) {
+    struct search search = {.assignment = assignment, .signal = signal};
+
+    return process_environ_each(&search);
+}
+
+pid_t process_environ_find(const char *assignment) {
+    struct search search = {.assignment = assignment};
+    int r = process_environ_each(&search);
+
+    return r < 0 ? r : search.found;
 }

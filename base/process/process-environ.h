@@ -4,7 +4,11 @@
 /* Finds the processes left of a run without its guard, its runner and a cgroup: by BERTH_RUN in the environment
  * with which a process was started. A process that cleans its environment is not found. */
 
+#include <sys/types.h>
+
 /* Signals all other processes that were started with exactly this "NAME=value" in their environment.
  * Processes whose environment cannot be read are skipped. Returns how many live, or a negative errno, also
  * if some processes could not be checked now. */
 int process_environ_signal(const char *assignment, int signal);
+/* Returns one of these processes; 0: none was found, or a negative errno. */
+pid_t process_environ_find(const char *assignment);

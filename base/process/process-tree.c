@@ -379,6 +379,20 @@ int process_tree_list(pid_t root, pid_t *ret, size_t n) {
     return living;
 }
 
+pid_t process_tree_find(pid_t root) {
+    _cleanup_(processes_done) struct processes all = {0};
+    int r = processes_load_tree(&all, &(struct tree) {.root = root});
+    pid_t found = 0;
+
+    for (size_t i = 0; r == 0 && i < all.n; i++)
+        if (all.items[i].in_tree && (found == 0 || all.items[i].is_living)) {
+            found = all.items[i].pid;
+            if (all.items[i].is_living)
+                break;
+        }
+    return r < 0 ? r : found;
+}
+
 int process_tree_contains(pid_t root, pid_t pid) {
     while (pid != root) {
         struct process process;

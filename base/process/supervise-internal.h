@@ -29,6 +29,7 @@ struct supervise {
     struct supervise_repeat {
         usec_t due, pause; /* of the next time, and until the one after it */
     } kill, recheck;       /* recheck: looks at the cgroup; due is USEC_INFINITY: none is needed */
+    usec_t stuck_due;          /* killed: of the next on_stuck */
 };
 
 /* --- supervise.c --- */

@@ -24,12 +24,16 @@
 
 #include "base/deadline.h"
 #include "base/failpoint.h"
+#include "base/process/process-describe.h"
 #include "base/process/process-tree.h"
 #include "base/process/supervise-child.h"
 
 /* A kill that did not empty the tree (a fork race, a process in an uninterruptible wait) is repeated. */
 #define KILL_RETRY_MIN (20 * USEC_PER_MSEC)
 #define KILL_RETRY_MAX USEC_PER_SEC
+/* From the first kill to on_stuck, and from one to the next; on_stuck may come KILL_RETRY_MAX later. */
+#define STUCK_AFTER (10 * USEC_PER_SEC)
+#define STUCK_AGAIN (3600 * USEC_PER_SEC)
 /* The kernel reports that a cgroup has emptied with a delay (at most every 10 ms), so the cgroup is polled as well. */
 #define RECHECK_MIN USEC_PER_MSEC
 #define RECHECK_MAX USEC_PER_SEC
@@ -86,6 +90,7 @@ static void supervise_kill(struct supervise *s) {
     if (!s->is_killing) {
         s->is_killing = true;
         s->kill.pause = KILL_RETRY_MIN;
+        s->stuck_due = usec_add(clock_boottime(), STUCK_AFTER);
     }
     supervise_tree_kill(&s->tree, s->pid > 0 ? s->pidfd : -1);
     s->kill.due = usec_add(clock_boottime(), s->kill.pause);
@@ -254,6 +259,18 @@ int supervise_on_pipe(_unused_ sd_event_source *source, _unused_ int fd, _unused
     return 0;
 }
 
+static void supervise_report_stuck(struct supervise *s) {
+    char text[PROCESS_TEXT_SIZE] = "";
+    pid_t pid = process_tree_find(getpid());
+
+    if (pid > 0)
+        process_describe(pid, text);
+    if (!text[0])
+        (void) snprintf(text, sizeof(text), "a process that cannot be looked at");
+    s->stuck_due = usec_add(clock_boottime(), STUCK_AGAIN);
+    s->handler.on_stuck(s, text, s->handler.userdata);
+}
+
 static void supervise_on_timer(void *userdata) {
     struct supervise *s = userdata;
     usec_t now = clock_boottime();
@@ -273,7 +290,8 @@ static void supervise_on_timer(void *userdata) {
         supervise_begin_stop(s, SUPERVISE_REASON_TIMEOUT);
     else
         supervise_set_timer(s);
-    (void) supervise_check(s);
+    if (!supervise_check(s) && s->is_killing && s->handler.on_stuck && now >= s->stuck_due)
+        supervise_report_stuck(s);
 }
 
 static int supervise_add_sources(struct supervise *s, sd_event *event) {

@@ -55,6 +55,8 @@ struct supervise_handler {
     void (*on_stopping)(struct supervise *s, enum supervise_reason reason, void *userdata);
     void (*on_suspended)(struct supervise *s, void *userdata);   /* the command was stopped (SIGTSTP ...); may be NULL */
     void (*on_left)(struct supervise *s, void *userdata);        /* the command has ended before other processes of the tree; once; may be NULL */
+    /* Processes are left long after their kill; called again each hour. what: one of them, for people. May be NULL. */
+    void (*on_stuck)(struct supervise *s, const char *what, void *userdata);
     /* The tree is empty (or never came to be). Once; last call. The supervise may be freed in it. */
     void (*on_done)(struct supervise *s, const struct supervise_result *result, void *userdata);
     void *userdata;

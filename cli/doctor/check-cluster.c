@@ -60,6 +60,51 @@ void doctor_limits_differ(const struct facts *f, struct report *r) {
     }
 }
 
+/* --- jobs that hosts share --- */
+
+void doctor_jobs_differ(const struct facts *f, struct report *r) {
+    json_t *host, *job;
+    size_t i, k;
+
+    json_array_foreach (json_object_get(f->hosts, "hosts"), i, host)
+        json_array_foreach (json_object_get(host, "jobs_differ"), k, job) {
+            const char *name = format_get_text(host, "host");
+
+            report_add(r, SEVERITY_WARN, "%s: %s defines other due times than %s; each of either is decided once",
+                       json_string_value(job), name, facts_host(f));
+            report_about(r, name, NULL, NULL);
+            report_do(r, "make schedule, every, except, zone and splay agree, then on each host:");
+            report_command(r, "berth", "reload");
+        }
+}
+
+static bool is_of_no_host(const json_t *item) {
+    const json_t *hosts = json_object_get(item, "hosts");
+
+    return json_is_array(hosts) && json_array_size(hosts) == 0;
+}
+
+void doctor_open_turns(const struct facts *f, struct report *r) {
+    const char *last = "";
+    json_t *item;
+    size_t i;
+
+    json_array_foreach (json_object_get(f->next, "next"), i, item) {
+        const char *job = format_get_text(item, "job");
+        json_int_t attempt = format_get_number(item, "attempt");
+
+        if (!is_of_no_host(item) || strcmp(job, last) == 0)
+            continue;
+        last = job;
+        if (attempt > 0)
+            report_add(r, SEVERITY_WARN, "%s: attempt " INT " is open, and every host that defines the job is drained", job, attempt);
+        else
+            report_add(r, SEVERITY_WARN, "%s: no host takes its due times: every host that defines the job is drained", job);
+        report_do(r, "on a host that is to begin it:");
+        report_command(r, "berth", "undrain");
+    }
+}
+
 /* --- versions --- */
 
 void doctor_version_skew(const struct facts *f, struct report *r) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Checks of runs and their processes on this host. */
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +9,6 @@
 
 #define INT "%" JSON_INTEGER_FORMAT
 #define HOLD_AGE (60 * USEC_PER_SEC)
-#define LOOK_AGAIN 300 /* ms: every process is in state D for a moment */
 #define STRAYS_SHOWN 5
 #define STRAY_SLACK USEC_PER_SEC /* the age of a process is known by clock ticks */
 
@@ -41,10 +39,6 @@ static void add_partial(const struct facts *f, struct report *r, const struct pr
                    f->is_root ? "some processes could not be looked at" : "needs root");
 }
 
-static bool is_in(const json_t *run, const char *state) {
-    return strcmp(format_get_text(run, "state"), state) == 0;
-}
-
 #define foreach_run(f, i, run) json_array_foreach (json_object_get((f)->runs, "runs"), i, run)
 
 /* --- stuck-run --- */
@@ -59,22 +53,17 @@ static json_int_t limit_of(const struct facts *f, const char *name) {
     return 0;
 }
 
-static void add_stuck(const struct facts *f, struct report *r, const json_t *run, const struct process *p) {
+static void add_stuck(const struct facts *f, struct report *r, const json_t *run) {
     const char *id = format_get_text(run, "run"), *name = format_get_text(run, "name"), *pool;
-    char pools[FORMAT_SIZE], age[FORMAT_SIZE], reason[FORMAT_SIZE], limit[32];
+    char pools[FORMAT_SIZE], reason[FORMAT_SIZE], limit[32];
     json_t *permits;
 
-    report_add(r, SEVERITY_WARN,
-               "%s (run %.8s) is being stopped and is there: process %d (%s) waits in the kernel (state D), "
-               "it is %s old",
-               name, id, (int) p->pid, p->name,
-               format_msec((json_int_t) (age_of(f, p) / USEC_PER_MSEC), age));
+    report_add(r, SEVERITY_WARN, "%s (run %.8s) was killed and does not end: %s", name, id,
+               format_get_text(run, "stuck"));
     report_about(r, facts_host(f), NULL, id);
     if (!*format_pools(run, "pools", pools))
         return;
-    report_do(r,
-              "its permits (%s) stay taken until it is gone: a disk or a network mount does not answer; "
-              "until then:",
+    report_do(r, "its permits (%s) stay taken until that is gone: does a disk or a network mount not answer? Until then:",
               pools);
     (void) snprintf(reason, sizeof(reason), "stuck %s on %s", name, facts_host(f));
     json_object_foreach (json_object_get(run, "pools"), pool, permits) {
@@ -84,34 +73,11 @@ static void add_stuck(const struct facts *f, struct report *r, const json_t *run
     }
 }
 
-static const struct process *find_stuck(const struct processes *all, const char *run) {
-    for (size_t i = 0; i < all->n; i++)
-        if (all->items[i].state == 'D' && strcmp(all->items[i].run, run) == 0)
-            return &all->items[i];
-    return NULL;
-}
-
 void doctor_stuck_run(const struct facts *f, struct report *r) {
-    _cleanup_(processes_done) struct processes all = {0};
-    const struct process *p;
-    bool has_waited = false;
     json_t *run;
-    size_t i, n = 0;
+    size_t i;
 
-    foreach_run(f, i, run) n += is_in(run, "stopping");
-    if (n == 0 || find_processes(f, r, false, &all) < 0)
-        return;
-    foreach_run(f, i, run) {
-        p = is_in(run, "stopping") ? find_stuck(&all, format_get_text(run, "run")) : NULL;
-        if (!p)
-            continue;
-        if (!has_waited)
-            (void) poll(NULL, 0, LOOK_AGAIN);
-        has_waited = true;
-        if (process_state(p->pid) == 'D')
-            add_stuck(f, r, run, p);
-    }
-    add_partial(f, r, &all);
+    foreach_run(f, i, run) if (*format_get_text(run, "stuck")) add_stuck(f, r, run);
 }
 
 /* --- leaked-hold --- */

@@ -75,7 +75,7 @@ struct facts {
     time_t config_changed; /* the latest change of a file of it, in seconds since 1970 */
     int daemon_error;      /* a negative errno: berthd does not answer */
     bool has_no_redis;     /* berthd's config has no redis section */
-    json_t *version, *redis, *metrics, *runs, *jobs, *pools, *hosts; /* replies of io.berth; NULL: none */
+    json_t *version, *redis, *metrics, *runs, *jobs, *next, *pools, *hosts; /* replies of io.berth; NULL: none */
 };
 
 /* Reads the config and asks berthd, for some seconds at most. Failures are facts, too. */
@@ -96,6 +96,7 @@ enum {
     NEEDS_POOLS = 16, /* as Redis has them now */
     NEEDS_HOSTS = 32, /* the same; without a redis section there is nothing to check */
     NEEDS_SETTINGS = 64,
+    NEEDS_JOBS = 128, /* and when they are due */
 };
 /* Why a check with these needs cannot be made; NULL: it can. */
 const char *facts_missing(const struct facts *f, unsigned needs);
@@ -125,6 +126,8 @@ void doctor_redis_warnings(const struct facts *f, struct report *r);
 void doctor_heartbeat(const struct facts *f, struct report *r);
 void doctor_grace(const struct facts *f, struct report *r);
 void doctor_limits_differ(const struct facts *f, struct report *r);
+void doctor_jobs_differ(const struct facts *f, struct report *r);
+void doctor_open_turns(const struct facts *f, struct report *r);
 void doctor_version_skew(const struct facts *f, struct report *r);
 void doctor_hosts_silent(const struct facts *f, struct report *r);
 void doctor_host_drained(const struct facts *f, struct report *r);

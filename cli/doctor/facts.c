@@ -10,6 +10,7 @@
 #include "cli/format.h"
 
 #define CALL_TIME (2 * USEC_PER_SEC) /* of one call */
+#define SHARED_MAX 100                /* jobs whose hosts are asked for */
 #define ALL_TIME (5 * USEC_PER_SEC)  /* of all calls */
 
 /* --- berthd --- */
@@ -61,6 +62,21 @@ static void ask_of_redis(struct facts *f, usec_t until) {
         f->redis = json_incref(reply.params);
 }
 
+/* Of the jobs that hosts share. */
+static void ask_of_next(struct facts *f, usec_t until) {
+    json_t *names = json_array(), *job;
+    size_t i;
+
+    json_array_foreach (json_object_get(f->jobs, "jobs"), i, job)
+        if (strcmp(format_get_text(job, "on"), "any") == 0 && json_array_size(names) < SHARED_MAX)
+            (void) json_array_append(names, json_object_get(job, "name"));
+    if (json_array_size(names) > 0)
+        (void) ask_for("io.berth.Next", json_pack("{s:O, s:i}", "jobs", names, "count", 1), until, &f->next);
+    else
+        f->next = json_pack("{s:[]}", "next");
+    json_decref(names);
+}
+
 /* Those that wait for Redis come last. */
 static void ask_all(struct facts *f) {
     usec_t until = usec_add(clock_boottime(), ALL_TIME);
@@ -74,6 +90,7 @@ static void ask_all(struct facts *f) {
     (void) ask_for("io.berth.Metrics", NULL, until, &f->metrics);
     (void) ask_for("io.berth.Runs", NULL, until, &f->runs);
     (void) ask_for("io.berth.Jobs", NULL, until, &f->jobs);
+    ask_of_next(f, until);
     (void) ask_for("io.berth.Pools", NULL, until, &f->pools);
     if (!f->has_no_redis)
         (void) ask_for("io.berth.Hosts", NULL, until, &f->hosts);
@@ -111,7 +128,7 @@ void facts_collect(struct facts *f, const char *config_path) {
 }
 
 void facts_done(struct facts *f) {
-    json_t **replies[] = {&f->version, &f->redis, &f->metrics, &f->runs, &f->jobs, &f->pools, &f->hosts};
+    json_t **replies[] = {&f->version, &f->redis, &f->metrics, &f->runs, &f->jobs, &f->next, &f->pools, &f->hosts};
 
     for (size_t i = 0; i < ELEMENTSOF(replies); i++)
         json_decref(*replies[i]);
@@ -151,6 +168,8 @@ const char *facts_missing(const struct facts *f, unsigned needs) {
     if (needs & ~NEEDS_SETTINGS && !f->version)
         return "needs berthd";
     if (needs & NEEDS_REDIS && !f->redis && !f->has_no_redis)
+        return "berthd did not answer in time";
+    if (needs & NEEDS_JOBS && (!f->jobs || !f->next))
         return "berthd did not answer in time";
     if ((needs & NEEDS_METRICS && !f->metrics) || (needs & NEEDS_RUNS && !f->runs))
         return "berthd did not answer in time";

@@ -28,7 +28,7 @@ static bool is_over(const json_t *run) {
 static json_t *explain_run(const json_t *run, const char *host) {
     static const char *const members[] = {"run",     "name",       "state",   "wait_ms",   "since",
                                           "started", "ended",      "result",  "exit_code", "signal",
-                                          "reason",  "blocked_by", "position"};
+                                          "reason",  "stuck",      "moved",   "blocked_by", "position"};
     json_t *e = json_pack("{s:s, s:O}", "host", host, "wants", json_object_get(run, "pools"));
 
     for (size_t i = 0; e && i < ELEMENTSOF(members); i++) {

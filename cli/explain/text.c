@@ -50,7 +50,7 @@ static void print_state(const json_t *e) {
     else if (strcmp(state, "starting") == 0)
         printf("has its permits and is being started");
     else if (strcmp(state, "stopping") == 0)
-        printf("is being stopped");
+        printf("is being stopped%s%.200s", *format_get_text(e, "stuck") ? "; killed, and there is still " : "", format_get_text(e, "stuck"));
     else if (strcmp(state, "done") == 0)
         printf("is over: %s", format_result(e, "result", "exit_code", "signal", text));
     else
@@ -156,6 +156,18 @@ static void print_blocked(const json_t *e, const json_t *pools, int width) {
         begin_line(&label, format_get_text(item, "pool"), width);
         printf("%s\n", format_get_text(json_object_get(item, "why"), "text"));
     }
+}
+
+static void print_moved(const json_t *e) {
+    const json_t *moved = json_object_get(e, "moved");
+    const char *label = "moved";
+    char when[FORMAT_SIZE], text[FORMAT_SIZE];
+
+    if (!json_is_object(moved))
+        return;
+    begin_line(&label, NULL, 0);
+    printf("%s by an operator: its head start is %s now\n", format_when(moved, "at", clock_realtime(), when),
+           format_duration(moved, "head_start_ms", text));
 }
 
 static void print_wants(const json_t *pools) {
@@ -278,6 +290,7 @@ void explain_print(const json_t *e) {
     if (strcmp(format_get_text(e, "state"), "waiting") != 0 || json_array_size(pools) == 0)
         return;
     print_wants(pools);
+    print_moved(e);
     print_blocked(e, pools, width);
     print_ahead(pools, width);
     print_holders(pools, width);

@@ -80,6 +80,14 @@ static void command_on_stopping(_unused_ struct supervise *s, enum supervise_rea
         fprintf(stderr, "berth: stopping the command (%s)\n", supervise_reason_name(reason));
 }
 
+static void command_on_stuck(_unused_ struct supervise *s, const char *what, void *userdata) {
+    struct adhoc *a = userdata;
+
+    fprintf(stderr, "berth: the command was killed and does not end: %s; its permits stay taken until that is gone\n", what);
+    if (!a->grant.facts.is_nested)
+        run_connection_report_stuck(a, what);
+}
+
 /* Whether this process group has the terminal. */
 static bool is_foreground(void) {
     _cleanup_close_ int tty = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
@@ -200,6 +208,7 @@ static int command_new(struct adhoc *a, struct supervise **ret) {
                                               .on_stopping = command_on_stopping,
                                               .on_suspended = command_on_suspended,
                                               .on_left = command_on_left,
+                                              .on_stuck = command_on_stuck,
                                               .on_done = command_on_done,
                                               .userdata = a};
     struct supervise_options options = {.stop_signal = SIGTERM,

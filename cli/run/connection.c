@@ -367,13 +367,21 @@ void run_connection_give_back(struct adhoc *a) {
     wait_again(a);
 }
 
+/* A failed send shows as the end of the connection. params: stolen. */
+static void send_report(struct adhoc *a, const char *method, json_t *params) {
+    if (a->connection.client && params)
+        (void) client_send(a->connection.client, method, params, CLIENT_ONEWAY);
+    else
+        json_decref(params);
+}
+
 void run_connection_report_started(struct adhoc *a) {
     json_t *params = json_pack("{s:s, s:i, s:I}", "run", a->run, "pid", (int) a->command.pid, "started_usec",
                                (json_int_t) a->command.started);
 
-    /* A failed send shows as the end of the connection. */
-    if (a->connection.client && params)
-        (void) client_send(a->connection.client, "io.berth.Started", params, CLIENT_ONEWAY);
-    else
-        json_decref(params);
+    send_report(a, "io.berth.Started", params);
+}
+
+void run_connection_report_stuck(struct adhoc *a, const char *what) {
+    send_report(a, "io.berth.Stuck", json_pack("{s:s, s:s}", "run", a->run, "what", what));
 }

@@ -96,6 +96,7 @@ int run_connection_start(struct adhoc *a);
 /* Closes the connection, which withdraws a waiting claim. */
 void run_connection_stop(struct adhoc *a);
 void run_connection_report_started(struct adhoc *a);
+void run_connection_report_stuck(struct adhoc *a, const char *what); /* a process that its kill has not ended */
 /* The lease was lost before the command began: reports that to berthd and claims the permits again. */
 void run_connection_give_back(struct adhoc *a);
 /* Shows on standard error why it waits: a reply "waiting" came (params), or berthd is away (NULL); the

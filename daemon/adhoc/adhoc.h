@@ -60,6 +60,7 @@ struct adhoc_handler {
     usec_t (*get_deadline)(const struct run *run,
                            void *userdata); /* USEC_INFINITY: none; 0: not known yet */
     void (*on_started)(struct run *run, pid_t pid, usec_t started /* boottime */, void *userdata);
+    void (*on_stuck)(struct run *run, const char *what, void *userdata); /* a process that its kill has not ended */
     /* The lease was lost before the command was begun. True: the run was requeued. */
     bool (*on_not_begun)(struct run *run, void *userdata);
     void (*on_client_gone)(struct run *run, void *userdata); /* of a run that waits */
@@ -115,4 +116,5 @@ struct adhoc_report {       /* what the client reports of the end of its command
 /* Impossible times are replaced: a start before the request, an end before the start, and the future.
  * started: boottime; 0: not reported. */
 void adhoc_client_started(struct adhoc *adhoc, struct run *run, pid_t pid, usec_t started);
+void adhoc_client_stuck(struct adhoc *adhoc, struct run *run, const char *what); /* printable */
 void adhoc_client_ended(struct adhoc *adhoc, struct run *run, const struct adhoc_report *report);

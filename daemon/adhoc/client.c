@@ -90,6 +90,11 @@ void adhoc_client_started(struct adhoc *adhoc, struct run *run, pid_t pid, usec_
     adhoc_write_record(adhoc, run);
 }
 
+void adhoc_client_stuck(struct adhoc *adhoc, struct run *run, const char *what) {
+    if (run->state == RUN_STATE_RUNNING || run->state == RUN_STATE_STOPPING)
+        adhoc_call(adhoc, on_stuck, run, what);
+}
+
 /* The deadline that the client was enforcing. It may be older than ours: the client may have missed later
  * extensions. */
 static usec_t sanitize_reported_deadline(struct adhoc *adhoc, const struct run *run, usec_t reported) {

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "daemon/api/verbs-internal.h"
 
 struct holder { /* one call of Hold */
@@ -325,6 +326,28 @@ int verbs_started(struct control_call *call, json_t *params, void *userdata) {
     if (!r)
         return verbs_no_such_run(call, id);
     manager_client_started(r, (pid_t) pid, (usec_t) started);
+    return control_call_reply(call, NULL);
+}
+
+#define STUCK_MAX 160 /* as long as PROCESS_TEXT_SIZE of base/process/process-describe.h */
+
+int verbs_stuck(struct control_call *call, json_t *params, void *userdata) {
+    char text[STUCK_MAX];
+    const char *id = NULL, *what = NULL;
+    struct run *r;
+    const struct param table[] = {
+        {"run", PARAM_STRING, true, &id, 0, 0},
+        {"what", PARAM_STRING, true, &what, 0, 0},
+    };
+    int k = params_read(call, params, table, ELEMENTSOF(table));
+
+    if (k != 0)
+        return k;
+    r = find_own(call, userdata, id, false);
+    if (!r)
+        return verbs_no_such_run(call, id);
+    text_escape(what, strlen(what), text, sizeof(text));
+    manager_client_stuck(r, text);
     return control_call_reply(call, NULL);
 }
 

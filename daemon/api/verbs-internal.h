@@ -172,4 +172,5 @@ int verbs_drain(struct control_call *call, json_t *params, void *userdata);
 int verbs_undrain(struct control_call *call, json_t *params, void *userdata);
 int verbs_hold(struct control_call *call, json_t *params, void *userdata);
 int verbs_started(struct control_call *call, json_t *params, void *userdata);
+int verbs_stuck(struct control_call *call, json_t *params, void *userdata);
 int verbs_ended(struct control_call *call, json_t *params, void *userdata);

@@ -118,6 +118,15 @@ static int set_origin(json_t *o, const struct settings *settings, const struct r
     return k;
 }
 
+/* The number of a move is a time of Redis (R7). */
+static json_t *json_moved(const struct run *r) {
+    const struct claim *c = r->cluster_claim.moved > 0 ? &r->cluster_claim : &r->host_claim;
+
+    if (c->moved == 0)
+        return json_null();
+    return json_pack("{s:o, s:o}", "at", json_time(c->moved), "head_start_ms", json_msec(claim_head_start(c)));
+}
+
 json_t *json_run(const struct settings *settings, const struct run *r, json_t *position, const char *blocked_by) {
     usec_t now = clock_boottime();
     json_t *o = json_object();
@@ -142,6 +151,8 @@ json_t *json_run(const struct settings *settings, const struct run *r, json_t *p
     k |= json_object_set_new(o, "exit_code", json_number(r->end.exit_code, r->end.exit_code >= 0));
     k |= json_object_set_new(o, "signal", json_number(r->end.signal, r->end.signal >= 0));
     k |= json_object_set_new(o, "reason", json_text(r->reason[0] ? r->reason : NULL));
+    k |= json_object_set_new(o, "stuck", json_text(run_is_over(r) ? NULL : r->end.stuck));
+    k |= json_object_set_new(o, "moved", json_moved(r));
     k |= set_origin(o, settings, r);
     if (k < 0) {
         json_decref(o);

@@ -266,17 +266,25 @@ json_t *json_pools(struct manager *m, const struct snapshot *host, const struct 
 /* --- hosts --- */
 
 static json_t *json_session(const struct snapshot_session *session) {
-    json_t *limits = json_array();
+    json_t *limits = json_array(), *jobs = json_array();
     int k = 0;
 
-    for (size_t i = 0; i < session->n_limits; i++)
-        k |= append(limits, json_pack("{s:s, s:I}", "pool", session->limits[i].pool, "limit", (json_int_t) session->limits[i].limit));
+    for (size_t i = 0; i < session->n_limits; i++) {
+        const struct snapshot_limit *limit = &session->limits[i];
+
+        if (limit->differs)
+            k |= append(limits, json_pack("{s:s, s:I}", "pool", limit->pool, "limit", (json_int_t) limit->limit));
+        if (limit->is_due_otherwise)
+            k |= append(jobs, json_string(limit->pool + 1));
+    }
     if (k < 0) {
         json_decref(limits);
+        json_decref(jobs);
         return NULL;
     }
-    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:o, s:o}", "host", session->host, "session", session->id, "version",
-                     session->version, "drained", session->drained, "claims", (json_int_t) session->claims, "seen_ms", json_seen(session->seen_usec), "limits", limits);
+    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:o, s:o, s:o}", "host", session->host, "session", session->id, "version",
+                     session->version, "drained", session->drained, "claims", (json_int_t) session->claims, "seen_ms", json_seen(session->seen_usec), "limits", limits,
+                     "jobs_differ", jobs);
 }
 
 /* Without Redis, this host alone. */
@@ -286,8 +294,8 @@ static json_t *json_own_host(struct manager *m) {
     for (enum run_state s = RUN_STATE_WAITING; s < RUN_STATE_DONE; s++)
         list_foreach(r, manager_runs(m, s), struct run, link)
             claims += r->n_demands > 0;
-    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:i, s:[]}", "host", manager_settings(m)->host, "session", "", "version", VERSION,
-                     "drained", manager_is_drained(m), "claims", claims, "seen_ms", 0, "limits");
+    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:i, s:[], s:[]}", "host", manager_settings(m)->host, "session", "", "version", VERSION,
+                     "drained", manager_is_drained(m), "claims", claims, "seen_ms", 0, "limits", "jobs_differ");
 }
 
 json_t *json_hosts(struct manager *m, const struct snapshot *cluster) {

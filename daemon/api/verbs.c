@@ -141,6 +141,7 @@ static const struct control_method methods[] = {
      * recorded. */
     {"io.berth.Hold", verbs_hold, RIGHT_BY_TARGET, "run", false},
     {"io.berth.Started", verbs_started, RIGHT_BY_TARGET, "run", false},
+    {"io.berth.Stuck", verbs_stuck, RIGHT_BY_TARGET, "run", false},
     {"io.berth.Ended", verbs_ended, RIGHT_BY_TARGET, "run", false},
     {NULL, NULL, RIGHT_MISSING, NULL, false},
 };

@@ -253,6 +253,17 @@ static void runner_on_report(const struct message *report, void *userdata) {
     executor->handler.on_recovery_progress(executor->handler.userdata);
 }
 
+/* Of a run that an earlier berthd had, berthd knows nothing until its report comes. */
+static void runner_on_stuck(const char *id, const char *what, void *userdata) {
+    struct executor *executor = userdata;
+    struct run *run = run_table_find(executor->runs, id);
+
+    if (run && !run_is_over(run))
+        executor_call(executor, on_stuck, run, what);
+    else
+        journal_log(executor->journal, LOG_WARNING, "run %s: its processes do not end: %s is there", id, what);
+}
+
 /* A guard that exists and cannot be connected to at the moment counts as one. */
 static bool is_without_guard(const struct run *run) {
     return run->kind == RUN_KIND_JOB && !run->job.guard && !run->job.guard_wanted;
@@ -347,6 +358,7 @@ int executor_connect(struct executor *executor) {
         .on_started = runner_on_started,
         .on_prepared = runner_on_prepared,
         .on_refused = runner_on_refused,
+        .on_stuck = runner_on_stuck,
         .on_report = runner_on_report,
         .on_lost = runner_on_lost,
         .userdata = executor,

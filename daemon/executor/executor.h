@@ -28,6 +28,8 @@ struct executor_handler {
                        void *userdata);
     /* The guard has begun to stop the command, for a reason of its own. */
     void (*on_stopping)(struct run *run, enum supervise_reason reason, void *userdata);
+    /* A process of the run is there long after its kill; again each hour. what: for people. */
+    void (*on_stuck)(struct run *run, const char *what, void *userdata);
     /* Nothing of the granted run was begun. True: it was requeued; false: on_ended() follows. */
     bool (*on_not_begun)(struct run *run, void *userdata);
     /* The runner has confirmed that nothing is left of the attempt of a requeued run. */

@@ -244,6 +244,8 @@ static bool runner_link_take(struct runner_link *l, const struct message *m) {
         l->handler.on_prepared(run, l->handler.userdata);
     else if (message_is(m, PROTOCOL_REFUSED))
         take_refused(l, run, m);
+    else if (message_is(m, PROTOCOL_STUCK) && message_get(m, "text"))
+        l->handler.on_stuck(run, message_get(m, "text"), l->handler.userdata);
     else if (message_is(m, PROTOCOL_REPORT))
         l->handler.on_report(m, l->handler.userdata);
     return true;

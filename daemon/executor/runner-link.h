@@ -21,6 +21,7 @@ struct runner_link_handler {
     void (*on_started)(const char *run, bool existed, void *userdata); /* `starting` or `exists` */
     void (*on_prepared)(const char *run, void *userdata); /* its guard is listening, for the grant */
     void (*on_refused)(const char *run, const char *reason, const char *text, void *userdata);
+    void (*on_stuck)(const char *run, const char *what, void *userdata); /* a process of it that its kill has not ended */
     void (*on_report)(const struct message *report, void *userdata);  /* runner_link_forget() is due once it is recorded */
     void (*on_lost)(void *userdata);                                  /* the connection was lost and is retried */
     void *userdata;

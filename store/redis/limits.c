@@ -182,16 +182,25 @@ static void add_override_to(struct redis_command *command, const struct override
     command_add(command, override->reason);
 }
 
+static void add_limit_to(struct redis_command *command, const struct store_pool *pool) {
+    char text[32];
+
+    if (pool->is_host_scoped)
+        (void) snprintf(text, sizeof(text), "host");
+    else if (pool->due_hash > 0)
+        (void) snprintf(text, sizeof(text), "%" PRIu32 "x%08" PRIx32, pool->limit, pool->due_hash);
+    else
+        (void) snprintf(text, sizeof(text), "%" PRIu32, pool->limit);
+    command_add(command, text);
+}
+
 void limits_add_to(struct store_redis *store, struct redis_command *command) {
     const struct limits *limits = &store->limits;
 
     command_add_u64(command, limits->n_declared);
     for (size_t i = 0; i < limits->n_declared; i++) {
         command_add(command, limits->declared[i].pool.name);
-        if (limits->declared[i].pool.is_host_scoped)
-            command_add(command, "host");
-        else
-            command_add_u64(command, limits->declared[i].pool.limit);
+        add_limit_to(command, &limits->declared[i].pool);
     }
     for (size_t i = 0; i < limits->n_overrides; i++)
         if (!is_obsolete(store, &limits->overrides[i]))
@@ -216,6 +225,10 @@ static void log_differing(struct store_redis *store, struct declared *declared,
                    "%" PRIu64 " hosts count pool %s each by itself (scope host), others share it "
                    "(scope cluster); this one has scope %s",
                    reply->host_scoped, pool->name, pool->is_host_scoped ? "host" : "cluster");
+    if (strcmp(reply->other, declared->other) != 0 && *reply->other)
+        event_emit(store->env.events, &(struct event) {.type = EVENT_JOBS_DIFFER, .job = pool->name + 1, .other.host = reply->other},
+                   "%s has other due times on %s: each due time of either is decided once", pool->name + 1, reply->other);
+    memcpy(declared->other, reply->other, sizeof(declared->other));
     declared->lowest = reply->lowest;
     declared->highest = reply->highest;
     declared->host_scoped = reply->host_scoped;

@@ -16,6 +16,7 @@ struct declared {
     struct store_pool pool;
     uint64_t lowest, highest; /* logged by the last limits-differ; equal: hosts agree */
     uint64_t host_scoped;     /* likewise: sessions that have the pool with scope host */
+    char other[NAME_MAX_LENGTH + 1]; /* logged by the last jobs-differ; "": none */
     int64_t decided;          /* of a job's pool: this host knows all due times up to this one to be decided; 0: none */
     uint64_t in_force;        /* the lowest limit as last logged in BERTH_LIMITS; UINT64_MAX: never */
 };

@@ -69,7 +69,7 @@ int undeclared_reply_at(const struct redisReply *list, size_t i, struct undeclar
 }
 
 int differing_reply_at(const struct redisReply *list, size_t i, struct differing_reply *ret) {
-    enum { POOL, LOWEST, HIGHEST, HOST_SCOPED };
+    enum { POOL, LOWEST, HIGHEST, HOST_SCOPED, OTHER };
     const struct redisReply *item = reply_at(list, i);
 
     if (!item)
@@ -79,6 +79,8 @@ int differing_reply_at(const struct redisReply *list, size_t i, struct differing
         reply_u64(reply_at(item, HIGHEST), &ret->highest) < 0 ||
         reply_u64(reply_at(item, HOST_SCOPED), &ret->host_scoped) < 0)
         ret->lowest = ret->highest = ret->host_scoped = 0;
+    if (reply_copy(reply_at(item, OTHER), ret->other, sizeof(ret->other)) < 0 || !name_is_valid(ret->other))
+        ret->other[0] = '\0';
     return 0;
 }
 

@@ -42,6 +42,7 @@ struct differing_reply { /* limits of a pool that live sessions declare */
     const char *pool;
     uint64_t lowest, highest;
     uint64_t host_scoped; /* sessions that have it with scope host, while others share it */
+    char other[NAME_MAX_LENGTH + 1]; /* a host with which the job of the pool has other due times; "": none was found */
 };
 
 struct sessions_reply { /* news about other sessions; NULL: no such list */

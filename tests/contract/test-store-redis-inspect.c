@@ -26,7 +26,7 @@
     "redis.call('ZADD', 'berth:{test}:heartbeats', 1000000 + i, id('5', i)) end " \
     "for i = 1, %d do redis.call('SADD', 'berth:{test}:pool:t/*:keys', 't/' .. i) redis.call('SADD', 'berth:{test}:pool:t/' .. i .. ':held', 'x') end"
 
-static const struct store_pool pools[] = {{"db", 1000, 1000, false}, {"t/*", 2, 1000, false}};
+static const struct store_pool pools[] = {{.name = "db", .limit = 1000, .queue_limit = 1000}, {.name = "t/*", .limit = 2, .queue_limit = 1000}};
 
 static long long n_calls(void) {
     _cleanup_reply_ redisReply *stats = redis_command(&redis_bed.server, "INFO commandstats");

@@ -14,7 +14,7 @@
 #include "tests/harness/place.h"
 
 #define PASSED "TEST_OWN_CLOCK" /* the descriptor */
-enum { BOOT, REAL, STANDS, EFFECTS, WORDS }; /* as in tests/preload/host-clock.c */
+enum { BOOT, REAL, STANDS, EFFECTS, LOST, WORDS }; /* as in tests/preload/host-clock.c */
 
 struct clock_file own_clock;
 
@@ -75,6 +75,10 @@ unsigned clock_file_effects(const struct clock_file *c) {
 
 void clock_file_stall_disk(struct clock_file *c, bool is_stalled) {
     atomic_store(&c->words[EFFECTS], is_stalled ? -1 : 0);
+}
+
+void clock_file_lose_kills(struct clock_file *c, bool are_lost) {
+    atomic_store(&c->words[LOST], are_lost);
 }
 
 void clock_file_stand(struct clock_file *c, usec_t boottime) {

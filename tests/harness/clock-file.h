@@ -29,6 +29,8 @@ void clock_file_step(struct clock_file *c, int64_t usec);
  * And how many are left. */
 void clock_file_end_berthd(struct clock_file *c, unsigned effects);
 unsigned clock_file_effects(const struct clock_file *c);
+/* SIGKILL has no effect on processes that these programs kill, but for guards; or has it again. */
+void clock_file_lose_kills(struct clock_file *c, bool are_lost);
 /* The disk does not answer berthd from now on: what its record file gets is not there yet. */
 void clock_file_stall_disk(struct clock_file *c, bool is_stalled);
 /* Stops CLOCK_BOOTTIME at this time until the next call; or continues it from there. A program handles what

@@ -57,6 +57,10 @@ void host_clock_stall_disk(struct host *h, bool is_stalled) {
     clock_file_stall_disk(&clocks_of(h)->file, is_stalled);
 }
 
+void host_clock_lose_kills(struct host *h, bool are_lost) {
+    clock_file_lose_kills(&clocks_of(h)->file, are_lost);
+}
+
 void host_clock_set_realtime(struct host *h, usec_t realtime) {
     struct timespec now; /* true, whatever this program's own clock is */
 

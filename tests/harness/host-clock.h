@@ -23,4 +23,5 @@ void host_clock_set_realtime(struct host *h, usec_t realtime);
 /* See clock_file_end_berthd(). */
 void host_clock_end_berthd(struct host *h, unsigned effects);
 unsigned host_clock_effects(struct host *h);
+void host_clock_lose_kills(struct host *h, bool are_lost);
 void host_clock_stall_disk(struct host *h, bool is_stalled);

@@ -15,7 +15,7 @@ struct line { /* one holder of pool one, and claims behind it */
 };
 
 static bool line_up(struct line *l) {
-    static const struct store_pool pool = {"one", 1, 100, false};
+    static const struct store_pool pool = {.name = "one", .limit = 1, .queue_limit = 100};
 
     if (!bed_init(&l->bed, store_suite_fixture(), &pool, 1) || !bed_start(&l->bed))
         return false;
@@ -274,7 +274,7 @@ void store_suite_test_move_adopted(void) {
 }
 
 void store_suite_test_move_key(void) {
-    const struct store_pool pool = {"tenant/*", 1, 100, false};
+    const struct store_pool pool = {.name = "tenant/*", .limit = 1, .queue_limit = 100};
     struct bed b;
 
     if (!bed_init(&b, store_suite_fixture(), &pool, 1) || !bed_start(&b))

@@ -45,6 +45,15 @@ static void on_suspended(struct supervise *s, void *userdata) {
         TEST_INT(supervise_signal(s, SIGCONT), 0);
 }
 
+static void on_stuck(_unused_ struct supervise *s, const char *what, void *userdata) {
+    struct scene *scene = userdata;
+
+    if (scene->on_stuck)
+        scene->on_stuck(scene, what);
+    else
+        CU_FAIL("processes outlive their kill");
+}
+
 static void on_done(struct supervise *s, const struct supervise_result *result, void *userdata) {
     struct scene *scene = userdata;
 
@@ -117,6 +126,7 @@ void scene_run(struct scene *scene, supervise_child_fn child) {
     struct supervise_handler handler = {.on_started = on_started,
                                         .on_stopping = on_stopping,
                                         .on_suspended = on_suspended,
+                                        .on_stuck = on_stuck,
                                         .on_done = on_done,
                                         .userdata = scene};
     char text[64];

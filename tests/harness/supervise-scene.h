@@ -40,6 +40,7 @@ struct scene {
     char *cgroup;
     void (*on_line)(struct scene *scene); /* the first */
     void (*on_end)(struct scene *scene);
+    void (*on_stuck)(struct scene *scene, const char *what);
     unsigned n_lines;
     const struct step *step;     /* the next one; NULL: the clock runs */
     sd_event_source *idle;

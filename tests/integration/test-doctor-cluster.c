@@ -44,6 +44,39 @@ static void test_limits(void) {
     await(ant, "limits-differ", "1 check fine");
 }
 
+#define NIGHTLY(hour) "job \"nightly\" { command = {\"/bin/true\"} zone = \"UTC\" on = \"any\" schedule = {\"0 " hour " * * *\"} }\n"
+
+static void test_jobs(void) {
+    struct host *ant = host_up("ant", NIGHTLY("3")), *bee;
+
+    is_fine(ant, "jobs-differ");
+    bee = host_up("bee", NIGHTLY("4"));
+    host_await(bee, "jobs-differ", "job=nightly other_host=ant");
+    await(ant, "jobs-differ", "WARN jobs-differ     nightly: bee defines other due times than ant; each");
+    TEST_INT(doctor(ant, "jobs-differ"), 1);
+    TEST_INT(berth(ant, "hosts"), 0);
+    CU_ASSERT(strstr(berth_out, " nightly is due otherwise\n") != NULL);
+    host_mark(bee);
+    host_set_config(bee, NIGHTLY("3"));
+    TEST_INT(berth(bee, "reload"), 0); /* as it says */
+    await(ant, "jobs-differ", "1 check fine");
+    TEST_INT(host_count(bee, "jobs-differ", " "), 0);
+}
+
+static void test_open_turns(void) {
+    struct host *ant = host_up("ant", NIGHTLY("3")), *bee = host_up("bee", NIGHTLY("3"));
+
+    is_fine(ant, "open-turns");
+    TEST_INT(berth(ant, "drain"), 0);
+    await(ant, "open-turns", "1 check fine"); /* there is bee */
+    TEST_INT(berth(bee, "drain"), 0);
+    await(ant, "open-turns", "WARN open-turns      nightly: no host takes its due times: every host that");
+    TEST_INT(doctor(ant, "open-turns"), 1);
+    TEST_INT(berth(ant, "undrain"), 0); /* as it says */
+    await(ant, "open-turns", "1 check fine");
+    TEST_INT(berth(bee, "undrain"), 0);
+}
+
 static void test_silent(void) {
     struct host *ant, *bee;
 
@@ -145,12 +178,14 @@ static void test_alone(void) {
 
     host_start(ant);
     TEST_INT(berth(ant, "doctor -c %s --skip journal,journal-age,unit,stray-process", ant->config), 0);
-    TEST_STRING(berth_out, "21 checks fine\n");
+    TEST_STRING(berth_out, "23 checks fine\n");
 }
 
 int main(int argc, char **argv) {
     static CU_TestInfo tests[] = {
         {"hosts declare different limits", test_limits},
+        {"a job has other due times elsewhere", test_jobs},
+        {"due times that no host takes", test_open_turns},
         {"a host is silent", test_silent},
         {"a host is drained", test_drained},
         {"a pool is paused or overridden", test_paused},

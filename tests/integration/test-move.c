@@ -45,6 +45,11 @@ static void first(void) {
     TEST_STRING(berth_out, expected);
     snprintf(clock, sizeof(clock), "%s", event_get(host_await(bee, "moved", "run=%s uid=%u", id, getuid()), "clock"));
     host_await(ant, "moved", "run=%s clock=%s", id, clock);
+    TEST_INT(berth(ant, "explain c"), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "\n  moved    "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, " ago by an operator: its head start is "));
+    TEST_INT(berth(ant, "explain a"), 0);
+    CU_ASSERT_PTR_NULL(strstr(berth_out, "\n  moved    "));
     TEST_INT(berth(ant, "move %.6s --first", id), 0);
     snprintf(expected, sizeof(expected), "%.8s (ant:c) is already first of db\n", id);
     TEST_STRING(berth_out, expected);

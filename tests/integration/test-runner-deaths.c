@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/process/process-tree.h"
 #include "base/protocol.h"
+#include "tests/harness/clock-file.h"
 #include "tests/harness/runner.h"
 #include "tests/harness/test.h"
 
@@ -339,6 +340,40 @@ static void test_many_reports(void) {
     test_runner_done(&t);
 }
 
+/* A process that its kill does not end keeps the run from its end. berthd gets a message that names it. */
+static void test_outlives_kill(void) {
+    struct clock_file clock;
+    uint64_t start = 0;
+    char path[96];
+    pid_t pid;
+
+    test_runner_prepare(&t, getuid());
+    (void) snprintf(path, sizeof(path), "%s/clock", t.directory);
+    clock_file_make(&clock, path);
+    t.environment = clock.environment;
+    test_runner_configure(&t, HIDES);
+    test_runner_start(&t);
+    test_runner_join(&t);
+    test_runner_begin_run(&t, &m, '1', "hides");
+    pid = hidden_pid(&start);
+    clock_file_lose_kills(&clock, true);
+    CU_ASSERT(kill(guard_pid('1'), SIGKILL) == 0);
+    test_runner_settle(&t);
+    CU_ASSERT(is_alive(pid, start));
+    clock_file_jump(&clock, 10 * USEC_PER_SEC);
+    test_await(t.fd, &m, PROTOCOL_STUCK);
+    TEST_FIELD(&m, "run", test_runner_id('1'));
+    CU_ASSERT(strstr(message_get(&m, "text"), " (sleep), state S") != NULL); /* this one, or the one in the foreground */
+    clock_file_jump(&clock, 3600 * USEC_PER_SEC);
+    test_await(t.fd, &m, PROTOCOL_STUCK); /* again */
+    clock_file_lose_kills(&clock, false);
+    test_await(t.fd, &m, PROTOCOL_REPORT);
+    TEST_FIELD(&m, "lost", "1");
+    CU_ASSERT(!is_alive(pid, start));
+    test_runner_done(&t);
+    clock_file_done(&clock);
+}
+
 static void test_kill_unknown(void) {
     test_runner_begin(&t, TEST_SH("a", "exit 0"), getuid());
     test_say(t.fd, PROTOCOL_KILL, "run", test_runner_id('1'));
@@ -388,6 +423,7 @@ static CU_TestInfo tests[] = {
     {"recovered waits", test_recovered_waits},
     {"all away", test_all_away},
     {"berthd away", test_berthd_away},
+    {"a process outlives its kill", test_outlives_kill},
     {"kill unknown", test_kill_unknown},
     {"kill of one that ends", test_kill_of_one_that_ends},
     CU_TEST_INFO_NULL,

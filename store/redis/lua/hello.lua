@@ -14,12 +14,13 @@
 --       fresh      a new random id, for the epoch that begins here if there is none. Behind it may stand the id of a namespace:
 --                  ,=ID  the one that this host was in;  ,+ID  a new one. A namespace that has no id gets the first; in grace
 --                  not the second, because a host that was in the namespace before may still come
---       limits     how many, then for each: pool limit; limit "host": a pool of scope host on this host
+--       limits     how many, then for each: pool limit; limit "host": a pool of scope host on this host; "1xHEX": of a job that hosts
+--                  share, whose due times have this hash
 --       then the overrides that it knows, for each: pool version limit until-µs by restore reason
 -- Reply {'ok', epoch, more, grace, count, known(1: the session was there), latest, overrides, differing, undeclared, ended,
 --         reclaimed, limits_effective_after}
---         differing: {pool, lowest, highest, host_scoped} of its pools that live sessions declare differently; host_scoped: how
---           many declare it with scope host, if others share it
+--         differing: {pool, lowest, highest, host_scoped, other} of its pools that live sessions declare differently; host_scoped: how
+--           many declare it with scope host, if others share it; other: only where a host has other due times of its job
 --         the rest as in heartbeat
 --         limits_effective_after: the last number drawn before these limits took effect
 --         then the id of the namespace; '': it has none yet
@@ -180,9 +181,10 @@ local function declare()
     for i = 1, #declared, 2 do
         local pool, limit = declared[i], declared[i + 1]
         texts[#texts + 1] = pool .. '=' .. limit
-        if limit == 'host' then
+        local number = string.match(limit, '^%d+')
+        if not number then
             call('ZADD', at .. 'pool:' .. pool .. ':host_scoped', 0, s)
-        elseif call('ZADD', at .. 'pool:' .. pool .. ':limits', 'CH', limit, s) == 1 then
+        elseif call('ZADD', at .. 'pool:' .. pool .. ':limits', 'CH', number, s) == 1 then
             change_limit(pool)
         else
             cache_limit(pool)
@@ -203,6 +205,23 @@ local function merge_overrides()
     if FIRST_OVERRIDE <= #ARGV then end_overrides() end
 end
 
+-- Returns a host on which the job with this pool has other due times, or nil. Looks at one other session, so that hello stays bounded.
+local records = {} -- session -> {host, {pool -> text}}
+local function find_other_job(pool, text)
+    if not string.find(text, 'x', 1, true) then return nil end
+    for _, other in ipairs(call('ZRANGE', at .. 'pool:' .. pool .. ':limits', 0, 1)) do
+        if other ~= s then
+            if not records[other] then
+                local host, list = string.match(call('HGET', at .. 'sessions', other) or '', '^(%S+) %S+ %S+ (%S*)$')
+                records[other] = {host or '', {}}
+                for name, with in string.gmatch(list or '', '(@[^=,]+)=(%w+)') do records[other][2][name] = with end
+            end
+            local with = records[other][2][pool]
+            return with and with ~= text and records[other][1] or nil
+        end
+    end
+end
+
 -- Returns the declared pools for which live sessions declare different limits or scopes.
 local function find_differing()
     local differing = {}
@@ -211,8 +230,9 @@ local function find_differing()
         local lowest = call('ZRANGE', base .. ':limits', 0, 0, 'WITHSCORES')[2]
         local highest = call('ZRANGE', base .. ':limits', -1, -1, 'WITHSCORES')[2]
         local host_scoped = call('ZCARD', base .. ':host_scoped')
-        if lowest ~= highest or (lowest and host_scoped > 0) then
-            differing[#differing + 1] = {declared[i], lowest, highest, host_scoped}
+        local other = find_other_job(declared[i], declared[i + 1])
+        if lowest ~= highest or (lowest and host_scoped > 0) or other then
+            differing[#differing + 1] = {declared[i], lowest, highest, host_scoped, other}
         end
     end
     return differing

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Part of scripts that end sessions. Expects core.lua, queue.lua and turns.lua.
 --
--- sessions   hash  session -> "host machine version pool=limit,..."
+-- sessions   hash  session -> "host machine version pool=limit,..."; limit "1xHEX": of a job that hosts share, see hello.lua
 -- heartbeats zset  session -> heartbeat_count at its last heartbeat; 0: it is being ended, which each heartbeat continues
 -- times      hash  session -> how long its host's last runs held their permits; no rule depends on it
 -- session:S:claims  set  its claims;  session:S:unsynced: those that a sync under way has not listed yet
@@ -17,7 +17,7 @@ local function parse_declared(text)
     local list = {}
     for pool, limit in string.gmatch(text, '([^=,]+)=(%w+)') do
         list[#list + 1] = pool
-        list[#list + 1] = limit
+        list[#list + 1] = string.match(limit, '^%d+') or limit
     end
     return list
 end

@@ -19,6 +19,20 @@ enum {
     SESSIONS_CLAIMS,
 };
 
+/* Reads "4", or "1x0123abcd" of a job that hosts share. */
+static int read_limit(char *text, uint64_t *ret, uint32_t *ret_hash) {
+    char *hash = strchr(text, 'x'), *end = hash;
+
+    *ret_hash = 0;
+    if (hash) {
+        *hash++ = '\0';
+        if (strlen(hash) != 8 || strspn(hash, "0123456789abcdef") != 8)
+            return -EBADMSG;
+        *ret_hash = (uint32_t) strtoul(hash, &end, 16);
+    }
+    return number_parse(text, UINT32_MAX, ret);
+}
+
 /* Reads "db=4,net=host"; pools of scope host are left out. */
 static int read_limits(struct snapshot_session *s, char *declared) {
     size_t n = 1;
@@ -43,7 +57,7 @@ static int read_limits(struct snapshot_session *s, char *declared) {
             return -EBADMSG;
         if (strcmp(number, "host") == 0)
             continue;
-        if (number_parse(number, UINT32_MAX, &limit) < 0)
+        if (read_limit(number, &limit, &l->due_hash) < 0)
             return -EBADMSG;
         (void) snprintf(l->pool, sizeof(l->pool), "%s", item);
         l->limit = (uint32_t) limit;
@@ -193,15 +207,24 @@ static void collect_pool(struct snapshot *s, const char *name, uint32_t limit) {
     }
 }
 
-/* Keeps those limits of a session that differ from the limit in force. */
-static void keep_differing(struct snapshot *s, struct snapshot_session *session) {
+static bool is_due_otherwise(struct store_redis *store, const struct snapshot_limit *limit) {
+    const struct declared *own = limits_find(store, limit->pool);
+
+    return own && own->pool.due_hash > 0 && limit->due_hash > 0 && own->pool.due_hash != limit->due_hash;
+}
+
+/* Keeps those limits of a session that differ. */
+static void keep_differing(struct inspection *i, struct snapshot_session *session) {
     size_t kept = 0;
 
     for (size_t k = 0; k < session->n_limits; k++) {
-        const struct snapshot_pool *p = find_pool(s, session->limits[k].pool);
+        struct snapshot_limit *limit = &session->limits[k];
+        const struct snapshot_pool *p = find_pool(i->snapshot, limit->pool);
 
-        if (p && session->limits[k].limit != p->limit)
-            session->limits[kept++] = session->limits[k];
+        limit->differs = p && limit->limit != p->limit;
+        limit->is_due_otherwise = is_due_otherwise(i->store, limit);
+        if (limit->differs || limit->is_due_otherwise)
+            session->limits[kept++] = *limit;
     }
     session->n_limits = kept;
 }
@@ -235,6 +258,6 @@ int inspect_collect_pools(struct inspection *i) {
     for (size_t k = 0; k < i->n_names; k++)
         collect_key(s, i->names[k]);
     for (size_t k = 0; k < s->n_sessions; k++)
-        keep_differing(s, &s->sessions[k]);
+        keep_differing(i, &s->sessions[k]);
     return 0;
 }

@@ -2,6 +2,8 @@
 /* base/process/supervise: how a command begins, ends and is stopped. */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -93,6 +95,45 @@ static void test_ignores_term(void) {
     TEST_INT(scene.result.status, SIGKILL);
 }
 
+static usec_t stuck_since;
+static unsigned n_stuck;
+
+static void stop_without_effect(struct scene *scene) {
+    clock_file_lose_kills(&own_clock, true);
+    stuck_since = clock_boottime();
+    scene_stop(scene);
+    clock_file_jump(&own_clock, 9800 * USEC_PER_MSEC);
+}
+
+/* The first time some ten seconds after the kill, then an hour later. */
+static void on_stuck(struct scene *scene, const char *what) {
+    usec_t took = clock_boottime() - stuck_since;
+    char begin[64];
+
+    (void) snprintf(begin, sizeof(begin), "process %d (sh), state S", (int) scene->pid);
+    CU_ASSERT(strncmp(what, begin, strlen(begin)) == 0);
+    stuck_since += took;
+    if (++n_stuck == 1) {
+        CU_ASSERT(took >= 10 * USEC_PER_SEC);
+        clock_file_jump(&own_clock, 3599 * USEC_PER_SEC + 800 * USEC_PER_MSEC);
+        return;
+    }
+    CU_ASSERT(took >= 3600 * USEC_PER_SEC);
+    clock_file_lose_kills(&own_clock, false);
+}
+
+static void test_stuck(void) {
+    struct scene scene;
+
+    scene_init(&scene, WAITS(DEAF, ""));
+    scene.options.stop_timeout = 0;
+    scene.on_line = stop_without_effect;
+    scene.on_stuck = on_stuck;
+    scene_run(&scene, scene_run_script);
+    TEST_INT(scene.result.status, SIGKILL);
+    TEST_INT(n_stuck, 2);
+}
+
 static void test_whole_tree(void) {
     struct scene scene;
 
@@ -181,6 +222,7 @@ static CU_TestInfo tests[] = {
     {"stop", test_stop},
     {"stop a suspended command", test_stop_suspended},
     {"ignores TERM", test_ignores_term},
+    {"outlives its kill", test_stuck},
     {"whole tree", test_whole_tree},
     {"outlives its command", test_outlives_command},
     {"zombie", test_zombie},

@@ -185,6 +185,32 @@ static void test_limits(void) {
     TEST_STRING(report.items[0].pool, "net");
 }
 
+static void test_shared_jobs(void) {
+    set(&facts.version, "{'host': 'ant'}");
+    set(&facts.hosts, "{'hosts': [{'host': 'ant', 'jobs_differ': []}, {'host': 'bee', 'jobs_differ': []}]}");
+    finds_nothing(doctor_jobs_differ);
+    set(&facts.hosts, "{'hosts': [{'host': 'ant', 'jobs_differ': []}, {'host': 'bee', 'jobs_differ': ['j']}]}");
+    finds(doctor_jobs_differ, SEVERITY_WARN, "j: bee defines other due times than ant");
+    TEST_STRING(report.items[0].host, "bee");
+    set(&facts.next, "{'next': [{'job': 'a', 'on': 'each', 'hosts': null}, {'job': 'b', 'hosts': ['ant']}]}");
+    finds_nothing(doctor_open_turns);
+    set(&facts.next, "{'next': [{'job': 'b', 'attempt': null, 'hosts': []}, {'job': 'b', 'hosts': []}]}");
+    finds(doctor_open_turns, SEVERITY_WARN, "b: no host takes its due times");
+    set(&facts.next, "{'next': [{'job': 'b', 'attempt': 2, 'hosts': []}, {'job': 'b', 'hosts': []}]}");
+    finds(doctor_open_turns, SEVERITY_WARN, "b: attempt 2 is open");
+}
+
+static void test_stuck(void) {
+    set(&facts.version, "{'host': 'ant'}");
+    set(&facts.pools, "{'pools': [{'name': 'db', 'limit': 4}]}");
+    set(&facts.runs, "{'runs': [{'run': '0123456789abcdef', 'name': 'cp', 'state': 'stopping', 'stuck': null, 'pools': {'db': 1}}]}");
+    finds_nothing(doctor_stuck_run);
+    set(&facts.runs, "{'runs': [{'run': '0123456789abcdef', 'name': 'cp', 'state': 'stopping', 'stuck': 'process 4711 (cp), state D', "
+                     "'pools': {'db': 1}}]}");
+    finds(doctor_stuck_run, SEVERITY_WARN, "cp (run 01234567) was killed and does not end: process 4711 (cp), state D");
+    TEST_STRING(json_string_value(json_array_get(json_array_get(report.items[0].commands, 0), 3)), "5");
+}
+
 static void test_overcommitted(void) {
     set(&facts.metrics, "{'metrics': {'berth_overcommitted_total': [{'labels': {}, 'value': 0}]}}");
     set(&facts.pools, "{'pools': [{'name': 'db', 'keys': null, 'limit': 2, 'used': 2, 'override': null},"
@@ -293,6 +319,8 @@ int main(int argc, char **argv) {
         {"grace", test_grace},
         {"version-skew, hosts-silent, host-drained", test_hosts},
         {"limits-differ", test_limits},
+        {"jobs-differ, open-turns", test_shared_jobs},
+        {"stuck-run", test_stuck},
         {"overcommitted", test_overcommitted},
         {"paused", test_paused},
         {"impossible", test_impossible},

@@ -75,6 +75,9 @@ static void on_report(const char *id, _unused_ void *userdata) {
 static void on_reaped(_unused_ void *userdata) {
 }
 
+static void on_stuck(_unused_ const char *id, _unused_ const char *what, _unused_ void *userdata) {
+}
+
 /* Of the record that is left. */
 static const char *record_cgroup = "";
 
@@ -128,7 +131,7 @@ static void remove_report(void) {
 /* Whether there were as many calls. */
 static bool sweep(enum fault_kind kind, unsigned from, unsigned count, bool orphan) {
     static const struct access access = {0};
-    const struct runs_handler handler = {.on_report = on_report, .on_reaped = on_reaped};
+    const struct runs_handler handler = {.on_report = on_report, .on_stuck = on_stuck, .on_reaped = on_reaped};
     _cleanup_(sd_event_unrefp) sd_event *event = NULL;
     usec_t until = clock_boottime() + PATIENCE;
     struct runs *runs = NULL;
@@ -194,7 +197,7 @@ static void on_report_of_other(const char *id, _unused_ void *userdata) {
 /* The guard is gone, and its pid somebody else's by now; whether the record is locked cannot be seen for the moment. */
 static void test_pid_of_another(void) {
     static const struct access access = {0};
-    const struct runs_handler handler = {.on_report = on_report_of_other, .on_reaped = on_reaped};
+    const struct runs_handler handler = {.on_report = on_report_of_other, .on_stuck = on_stuck, .on_reaped = on_reaped};
     _cleanup_(sd_event_unrefp) sd_event *event = NULL;
     usec_t until = clock_boottime() + PATIENCE;
     struct runs *runs = NULL;
