@@ -155,14 +155,21 @@ static int compare_starts(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Returns false if the claim does not start in some sample. */
+/* Large odd numbers: claims and samples draw apart from each other. */
+static const uint64_t apart[] = {0xd1342543de82ef95, 0xaf251af3b0f025b5};
+
+/* A claim draws the same in the same sample whatever else is changed, so two estimates differ by the change alone. Returns false if the
+ * claim does not start in some sample. */
 static bool play_samples(struct estimator *s, const struct queue_change *change, const char *claim) {
     const struct queue_times times = {.msec = s->msec, .later = s->later, .n_later = s->n_later};
-    struct chance chance = {.state = seed_of(claim)};
+    uint64_t seed = seed_of(claim);
 
     for (size_t k = 0; k < ESTIMATE_SAMPLES; k++) {
-        for (size_t i = 0; i < s->n; i++)
+        for (size_t i = 0; i < s->n; i++) {
+            struct chance chance = {.state = (seed + k) * apart[0] + i * apart[1]};
+
             s->msec[i] = s->needs[i] ? basis_draw(&s->bases[i], s->ages[i], &chance) : 0;
+        }
         s->starts[k] = queue_start_time(s->view->q, change, claim, &times);
         if (s->starts[k] < 0)
             return false;

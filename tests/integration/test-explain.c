@@ -206,7 +206,7 @@ static void estimate(void) {
 
     hosts_up();
     for (int i = 0; i < 9; i++)
-        TEST_INT(berth(bee, "run -p db:3 --name dump -- /bin/true"), 0);
+        TEST_INT(berth(bee, "run -p db:3 --name dump -- /bin/sleep 0.02"), 0);
     host_await_count(bee, 9, "released", "job=dump");
     host_mark(bee);
     children[0] = berth_at_gate(bee, "-p db:3", "dump", "started");
@@ -222,7 +222,7 @@ static void estimate(void) {
     (void) berth_end(children[1]);
     host_await_pool(bee, "db", "used", 0);
     host_mark(bee);
-    TEST_INT(berth(bee, "run -p db:3 --name dump -- /bin/true"), 0);
+    TEST_INT(berth(bee, "run -p db:3 --name dump -- /bin/sleep 0.02"), 0);
     host_await(bee, "released", "job=dump");
     host_stop(bee);
     host_mark(bee);
