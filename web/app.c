@@ -51,12 +51,12 @@ static void on_version(const json_t *version, void *userdata) {
     board_set_version(((struct app *) userdata)->board, version);
 }
 
-static void on_picture(const json_t *pools, const json_t *hosts, void *userdata) {
+static void on_picture(const json_t *picture, void *userdata) {
     struct app *a = userdata;
 
-    board_set_picture(a->board, pools, hosts);
-    if (!json_is_true(json_object_get(pools, "stale")))
-        timeline_add_picture(a->timeline, json_object_get(pools, "pools"), clock_realtime());
+    board_set_picture(a->board, picture);
+    if (!json_is_true(json_object_get(picture, "stale")))
+        timeline_add_picture(a->timeline, json_object_get(picture, "pools"), clock_realtime());
     make_frame(a);
 }
 

@@ -12,7 +12,7 @@
 struct board {
     struct board_texts texts;
     char namespace[128], host[128], version[64], why[128];
-    json_t *pools, *hosts;         /* the last replies; NULL: none yet */
+    json_t *picture;               /* the last one; NULL: none yet */
     json_t *items, *old_items;     /* pools by name as the page gets them, now and in the frame before */
     json_t *rows, *old_rows;       /* hosts by session, likewise */
     size_t n_more_pools, n_more_hosts;
@@ -40,8 +40,7 @@ int board_new(struct board **ret, const struct board_texts *texts) {
 struct board *board_free(struct board *b) {
     if (!b)
         return NULL;
-    json_decref(b->pools);
-    json_decref(b->hosts);
+    json_decref(b->picture);
     json_decref(b->items);
     json_decref(b->old_items);
     json_decref(b->rows);
@@ -164,17 +163,15 @@ static void replace(json_t **now, json_t **old, json_t *items) {
     *now = items;
 }
 
-void board_set_picture(struct board *b, const json_t *pools, const json_t *hosts) {
-    json_decref(b->pools);
-    json_decref(b->hosts);
-    b->pools = json_incref((json_t *) pools);
-    b->hosts = json_incref((json_t *) hosts);
+void board_set_picture(struct board *b, const json_t *picture) {
+    json_decref(b->picture);
+    b->picture = json_incref((json_t *) picture);
     b->drawn = clock_boottime();
     b->away_since = 0;
     replace(&b->items, &b->old_items,
-            make_items(json_object_get(pools, "pools"), "name", b->items, pool_item, &b->n_more_pools));
+            make_items(json_object_get(picture, "pools"), "name", b->items, pool_item, &b->n_more_pools));
     replace(&b->rows, &b->old_rows,
-            make_items(json_object_get(hosts, "hosts"), "session", b->rows, host_item, &b->n_more_hosts));
+            make_items(json_object_get(picture, "hosts"), "session", b->rows, host_item, &b->n_more_hosts));
 }
 
 void board_set_away(struct board *b, const char *why) {
@@ -255,15 +252,15 @@ static json_t *json_overview(const struct board *b, bool is_whole) {
     json_t *o = json_pack("{s:i, s:b, s:I, s:I, s:O*, s:b, s:b, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "schema", 1,
                           "whole", is_whole, "now_ms", now_msec(), "age_ms",
                           b->drawn == 0 ? (json_int_t) -1 : (json_int_t) (board_age(b) / USEC_PER_MSEC), "redis",
-                          json_object_get(b->pools, "redis"), "stale",
-                          json_is_true(json_object_get(b->pools, "stale")), "recovering",
-                          json_is_true(json_object_get(b->pools, "recovering")), "pools",
+                          json_object_get(b->picture, "redis"), "stale",
+                          json_is_true(json_object_get(b->picture, "stale")), "recovering",
+                          json_is_true(json_object_get(b->picture, "recovering")), "pools",
                           json_values(b->items, old_items, is_whole), "pools_gone",
                           json_gone_keys(b->items, old_items), "hosts", json_values(b->rows, old_rows, is_whole),
                           "hosts_gone", json_gone_keys(b->rows, old_rows), "pools_more",
                           (json_int_t) b->n_more_pools, "hosts_more", (json_int_t) b->n_more_hosts, "hosts_n",
-                          (json_int_t) json_array_size(json_object_get(b->hosts, "hosts")), "malformed",
-                          (json_int_t) json_array_size(json_object_get(b->pools, "malformed")));
+                          (json_int_t) json_array_size(json_object_get(b->picture, "hosts")), "malformed",
+                          (json_int_t) json_array_size(json_object_get(b->picture, "malformed")));
 
     if (o && is_whole) {
         (void) json_object_set_new(o, "host", json_string(b->host));
@@ -298,7 +295,7 @@ static const json_t *find_pool(const struct board *b, const char *name) {
     json_t *pool;
     size_t i;
 
-    json_array_foreach (json_object_get(b->pools, "pools"), i, pool)
+    json_array_foreach (json_object_get(b->picture, "pools"), i, pool)
         if (strcmp(text_of(pool, "name"), name) == 0)
             return pool;
     return NULL;
@@ -360,14 +357,15 @@ json_t *board_pools_reply(const struct board *b, const char *name) {
     json_t *reply, *list, *pool;
     size_t i;
 
-    if (!b->pools || (name && !wanted))
+    if (!b->picture || (name && !wanted))
         return NULL;
-    reply = json_copy(b->pools);
+    reply = json_copy(b->picture);
+    (void) json_object_del(reply, "hosts");
     list = json_array();
     if (wanted)
         (void) json_array_append(list, (json_t *) wanted);
     else
-        json_array_foreach (json_object_get(b->pools, "pools"), i, pool)
+        json_array_foreach (json_object_get(b->picture, "pools"), i, pool)
             (void) json_array_append_new(list, without_claims(pool));
     if (json_object_set_new(reply, "pools", list) < 0) {
         json_decref(reply);
@@ -378,8 +376,10 @@ json_t *board_pools_reply(const struct board *b, const char *name) {
 }
 
 json_t *board_hosts_reply(const struct board *b) {
-    json_t *reply = b->hosts ? json_copy(b->hosts) : NULL;
+    json_t *reply = b->picture ? json_copy(b->picture) : NULL;
 
+    (void) json_object_del(reply, "pools");
+    (void) json_object_del(reply, "complete");
     put_age(b, reply);
     return reply;
 }
@@ -393,5 +393,5 @@ usec_t board_age(const struct board *b) {
 }
 
 const json_t *board_pools(const struct board *b) {
-    return json_object_get(b->pools, "pools");
+    return json_object_get(b->picture, "pools");
 }

@@ -27,7 +27,7 @@ DEFINE_CLEANUP(struct board, board_free)
 /* --- what is new; arguments are borrowed --- */
 
 void board_set_version(struct board *b, const json_t *version);
-void board_set_picture(struct board *b, const json_t *pools, const json_t *hosts);
+void board_set_picture(struct board *b, const json_t *picture); /* of io.berth.Look, with hosts */
 void board_set_away(struct board *b, const char *why);
 void board_add_event(struct board *b, const json_t *event);
 void board_add_missed(struct board *b, json_int_t missed);

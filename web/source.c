@@ -13,17 +13,13 @@
 #define ANSWER_TIME (10 * USEC_PER_SEC)
 #define AT_SIZE 64
 
-enum step { STEP_IDLE, STEP_VERSION, STEP_POOLS, STEP_HOSTS };
-
 struct source {
     sd_event *event;
     struct source_handler handler;
-    struct client *asks, *follows; /* NULL: not connected */
+    struct client *looks, *follows; /* NULL: not connected */
     struct timer tick;
-    enum step step;
-    usec_t asked, answered, looked; /* boottime; of the question under way, the last answer, the last look */
-    usec_t drawn;                   /* when the last picture was begun */
-    json_t *pools;                  /* of the picture under way */
+    usec_t period;                  /* of the pictures that come; 0: the version is asked for */
+    usec_t asked, answered, looked; /* boottime; of the connection, the last answer, the last look */
     char at[AT_SIZE];               /* the last event's place */
 };
 
@@ -34,11 +30,8 @@ static const char *text_of(const json_t *object, const char *key) {
 }
 
 static void disconnect(struct source *s) {
-    s->asks = client_free(s->asks);
+    s->looks = client_free(s->looks);
     s->follows = client_free(s->follows);
-    s->step = STEP_IDLE;
-    json_decref(s->pools);
-    s->pools = NULL;
 }
 
 static void lose(struct source *s, const char *why) {
@@ -46,47 +39,35 @@ static void lose(struct source *s, const char *why) {
     s->handler.on_away(why, s->handler.userdata);
 }
 
-/* --- questions --- */
+/* --- pictures --- */
 
-static void ask(struct source *s, enum step step, const char *method) {
-    int r = client_send(s->asks, method, NULL, 0);
-
-    s->step = step;
-    s->asked = clock_boottime();
-    if (r < 0)
-        lose(s, strerror(-r));
+static usec_t wanted_period(const struct source *s) {
+    return usec_sub(clock_boottime(), s->looked) < LOOK_TIME ? PERIOD : PERIOD_ALONE;
 }
 
-static void take_picture(struct source *s, const json_t *hosts) {
-    s->step = STEP_IDLE;
-    s->handler.on_picture(s->pools, hosts, s->handler.userdata);
-    json_decref(s->pools);
-    s->pools = NULL;
+static int look(struct source *s) {
+    s->period = wanted_period(s);
+    return client_send(s->looks, "io.berth.Look",
+                       json_pack("{s:b, s:I}", "hosts", true, "interval_ms", (json_int_t) (s->period / USEC_PER_MSEC)), CLIENT_MORE);
 }
 
 static void on_reply(_unused_ struct client *c, struct client_reply *reply, void *userdata) {
     struct source *s = userdata;
+    int r;
 
     if (reply->error) {
         lose(s, strcmp(reply->error, "io.berth.Stopping") == 0 ? "berthd is stopping" : reply->error);
         return;
     }
     s->answered = clock_boottime();
-    switch (s->step) {
-    case STEP_VERSION:
-        s->handler.on_version(reply->params, s->handler.userdata);
-        ask(s, STEP_POOLS, "io.berth.Pools");
-        break;
-    case STEP_POOLS:
-        s->pools = json_incref(reply->params);
-        ask(s, STEP_HOSTS, "io.berth.Hosts");
-        break;
-    case STEP_HOSTS:
-        take_picture(s, reply->params);
-        break;
-    case STEP_IDLE:
-        break;
+    if (s->period > 0) {
+        s->handler.on_picture(reply->params, s->handler.userdata);
+        return;
     }
+    s->handler.on_version(reply->params, s->handler.userdata);
+    r = look(s);
+    if (r < 0)
+        lose(s, strerror(-r));
 }
 
 static void on_gone(_unused_ struct client *c, int error, void *userdata) {
@@ -137,37 +118,35 @@ static int follow(struct source *s) {
 
 static int connect_to_berthd(struct source *s) {
     const struct client_handler handler = {on_reply, on_gone, s};
-    int r = client_connect(&s->asks);
+    int r = client_connect(&s->looks);
 
+    s->period = 0;
+    s->asked = clock_boottime();
     if (r == 0)
-        r = client_attach(s->asks, s->event, SD_EVENT_PRIORITY_NORMAL, &handler);
+        r = client_send(s->looks, "io.berth.Version", NULL, 0);
+    if (r == 0)
+        r = client_attach(s->looks, s->event, SD_EVENT_PRIORITY_NORMAL, &handler);
     if (r < 0)
-        s->asks = client_free(s->asks);
+        s->looks = client_free(s->looks);
     return r;
 }
 
+/* Pictures come by themselves. A period that is not the wanted one ends with its connection. */
 static void on_tick(void *userdata) {
     struct source *s = userdata;
-    usec_t now = clock_boottime();
-    usec_t period = usec_sub(now, s->looked) < LOOK_TIME ? PERIOD : PERIOD_ALONE;
-    int r;
+    usec_t now = clock_boottime(), last = s->answered > s->asked ? s->answered : s->asked;
+    int r = 0;
 
     timer_set(&s->tick, now - now % PERIOD + PERIOD);
-    if (s->asks && s->step != STEP_IDLE && now - s->asked > ANSWER_TIME)
+    if (s->looks && now - last > ANSWER_TIME + s->period)
         lose(s, "berthd does not answer");
-    if (!s->asks) {
+    if (s->looks && s->period > 0 && s->period != wanted_period(s))
+        s->looks = client_free(s->looks);
+    if (!s->looks)
         r = connect_to_berthd(s);
-        if (r < 0) {
-            s->handler.on_away(strerror(-r), s->handler.userdata);
-            return;
-        }
-        s->drawn = now;
-        ask(s, STEP_VERSION, "io.berth.Version");
-    } else if (s->step == STEP_IDLE && now - s->drawn + PERIOD / 2 >= period) {
-        s->drawn = now;
-        ask(s, STEP_POOLS, "io.berth.Pools");
-    }
-    if (s->asks && !s->follows)
+    if (r < 0)
+        s->handler.on_away(strerror(-r), s->handler.userdata);
+    if (s->looks && !s->follows)
         (void) follow(s);
 }
 

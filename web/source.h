@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What berthd tells: a picture of pools and hosts each second while somebody looks, and events as they happen. One
- * connection asks, another follows events; both come back by themselves. */
+/* What berthd tells: a picture of pools and hosts each second while somebody looks, and events as they happen, each on a connection of
+ * its own. Both come back by themselves. */
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@ struct source;
 
 struct source_handler { /* what is passed is borrowed */
     void (*on_version)(const json_t *version, void *userdata);
-    void (*on_picture)(const json_t *pools, const json_t *hosts, void *userdata); /* replies of io.berth */
+    void (*on_picture)(const json_t *picture, void *userdata); /* a reply of io.berth.Look, with hosts */
     void (*on_event)(const json_t *event, void *userdata);
     void (*on_missed)(json_int_t missed, void *userdata); /* events; -1: not known how many */
     void (*on_away)(const char *why, void *userdata);     /* berthd does not answer; said again each second */

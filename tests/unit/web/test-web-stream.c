@@ -35,7 +35,7 @@ static void on_wake(void *userdata) {
 }
 
 /* A picture of pools db and net, where db has so many permits used, and net so many waiting. */
-static json_t *pools_new(int used, int waiting) {
+static json_t *picture_new(int used, int waiting) {
     json_t *queue = json_array(), *holders = json_array();
 
     for (int i = 0; i < waiting; i++) {
@@ -48,19 +48,18 @@ static json_t *pools_new(int used, int waiting) {
     if (used > 0)
         json_array_append_new(holders, json_pack("{s:s, s:s, s:s, s:i, s:s}", "claim", "00000000000000000000000000000001", "host", "ant",
                                                  "name", "load", "permits", used, "since", "1970-01-12T13:46:30.500000Z"));
-    return json_pack("{s:{s:s}, s:b, s:[{s:s, s:i, s:i, s:i, s:o, s:[]}, {s:s, s:i, s:i, s:i, s:[], s:o}]}", "redis", "state", "connected",
-                     "stale", 0, "pools", "name", "db", "limit", 4, "used", used, "waiting", 0, "holders", holders, "queue", "name", "net",
+    return json_pack("{s:{s:s}, s:[], s:b, s:[{s:s, s:i, s:i, s:i, s:o, s:[]}, {s:s, s:i, s:i, s:i, s:[], s:o}]}", "redis", "state", "connected",
+                     "hosts", "stale", 0, "pools", "name", "db", "limit", 4, "used", used, "waiting", 0, "holders", holders, "queue", "name", "net",
                      "limit", 2, "used", 0, "waiting", waiting, "holders", "queue", queue);
 }
 
 static void draw(int used, int waiting) {
-    json_t *pools = pools_new(used, waiting), *hosts = json_pack("{s:[]}", "hosts");
+    json_t *picture = picture_new(used, waiting);
 
-    board_set_picture(board, pools, hosts);
+    board_set_picture(board, picture);
     stream_make_frame(stream);
     board_begin_frame(board);
-    json_decref(pools);
-    json_decref(hosts);
+    json_decref(picture);
 }
 
 /* Reads all that there is, in pieces. */
@@ -184,7 +183,7 @@ static json_t *bars_at(struct timeline *t, const char *pool, usec_t now, json_t 
 }
 
 static void see(struct timeline *t, int used, int waiting, usec_t now) {
-    json_t *pools = pools_new(used, waiting);
+    json_t *pools = picture_new(used, waiting);
 
     timeline_add_picture(t, json_object_get(pools, "pools"), now);
     json_decref(pools);
