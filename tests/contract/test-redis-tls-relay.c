@@ -114,7 +114,7 @@ static void test_stalls(void) {
         attempt_expect_down(&a, REDIS_ERROR_BUSY,
                             i < 4 ? "no answer in time: does it speak TLS on this port?" : "in time");
         CU_ASSERT(clock_boottime() >= began + TIMEOUT);
-        CU_ASSERT(processor_time() - used < TIMEOUT / 10);
+        CU_ASSERT(processor_time() - used < TIMEOUT / 20);
         relay_end(relay);
     }
 }

@@ -271,6 +271,32 @@ static void test_stuck(void) {
     bed_done(&b);
 }
 
+/* --- nodes that do not know who has the slot --- */
+
+static void believe(unsigned at, const char *whose) {
+    redis_reply_freep(&(redisReply *) {redis_command(&nodes.servers[at], "CLUSTER SETSLOT %u NODE %s", slot, whose)});
+}
+
+static void test_circles(void) {
+    unsigned node = owner();
+    struct bed b;
+
+    redis_bed.port = (uint16_t) strtoul(nodes.ports[node], NULL, 10);
+    for (unsigned i = 0; i < NODES; i++)
+        redis_reply_freep(&(redisReply *) {redis_command(&nodes.servers[i], "FLUSHALL")});
+    for (unsigned i = 0; i < NODES; i++)
+        believe(i, nodes.ids[(i + 1) % NODES]);
+    if (!redis_bed_init(&b, 1))
+        return;
+    store_start(b.stores[0]);
+    BED_UNTIL(&b, bed_says(&b, "the nodes of the cluster send this host in circles: MOVED "));
+    TEST_INT(bed_count_events(&b, "redis-lost: "), 1);
+    for (unsigned i = 0; i < NODES; i++)
+        believe(i, nodes.ids[node]);
+    BED_UNTIL(&b, bed_all_ready(&b));
+    bed_done(&b);
+}
+
 /* --- failovers --- */
 
 /* The grace period is a lease and the margin: a replaced master may go on answering that long. */
@@ -321,7 +347,7 @@ static void test_none_exists(void) {
 
 static CU_TestInfo tests[] = {
     {"found", test_found}, {"moves", test_moves}, {"many claims", test_many_claims}, {"pushes", test_pushes},
-    {"stuck", test_stuck}, {"margin", test_margin},
+    {"stuck", test_stuck}, {"circles", test_circles}, {"margin", test_margin},
     {"the key that must not exist", test_none_exists}, CU_TEST_INFO_NULL,
 };
 

@@ -14,6 +14,7 @@
 #define ROUNDS 20
 
 static char password[32];
+static usec_t busy; /* the time in which claims were requested */
 
 static uint64_t connection_of(const struct bed *b) {
     return store_redis_of(b->stores[0])->session.connection;
@@ -21,7 +22,7 @@ static uint64_t connection_of(const struct bed *b) {
 
 /* Requests and releases claims until the store uses a connection after `before`, or for `least` claims. */
 static unsigned claim_on(struct bed *b, uint64_t before, unsigned least) {
-    usec_t end = clock_boottime() + BED_DEADLINE_USEC;
+    usec_t began = clock_boottime(), end = began + BED_DEADLINE_USEC;
     unsigned n = 0;
 
     while (n < least ||
@@ -35,6 +36,7 @@ static unsigned claim_on(struct bed *b, uint64_t before, unsigned least) {
         probe_end(p);
         n++;
     }
+    busy += clock_boottime() - began;
     return n;
 }
 
@@ -68,6 +70,7 @@ static void test_rotation(void) {
     unsigned n = 0;
     struct bed b;
 
+    busy = 0;
     if (!redis_bed_begin(&b, 1))
         return;
     struct probe *held = bed_probe(&b, 0, "one:1");
@@ -89,7 +92,7 @@ static void test_rotation(void) {
         if (i % 2 == 0)
             command("ACL SETUSER berth <%s", old);
     }
-    printf("%u claims\n", n);
+    printf("%u claims, %.0f a second\n", n, (double) n * USEC_PER_SEC / (double) busy);
     TEST_INT(held->n_lost, 0);
     TEST_INT(bed_count_events(&b, "redis-connected: "), 1);
     TEST_INT(bed_count_events(&b, "redis-lost: ") + bed_count_events(&b, "session-lost: "), 0);

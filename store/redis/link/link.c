@@ -131,7 +131,9 @@ void link_fail(struct store_redis *store, enum redis_error error, const char *te
     store->link.n_errors[class_of(error)]++;
     if (error == REDIS_ERROR_REDIRECT && slot_redirect(store, text))
         return;
-    (void) snprintf(why, sizeof(why), "%.230s%s", redis_error_text(text), is_right ? " (see redis.acl)" : "");
+    (void) snprintf(why, sizeof(why), "%s%.180s%s",
+                    slot_goes_in_circles(store) ? "the nodes of the cluster send this host in circles: " : "",
+                    redis_error_text(text), is_right ? " (see redis.acl)" : "");
     if (error == REDIS_ERROR_WAIT && store->link.phase >= PHASE_HELLO && !store->stop.is_under_way) {
         slot_wait(store, why);
         return;

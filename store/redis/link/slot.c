@@ -28,6 +28,10 @@ bool slot_redirect(struct store_redis *store, const char *error) {
     return true;
 }
 
+bool slot_goes_in_circles(const struct store_redis *store) {
+    return store->slot.n_redirects > REDIRECTS_MAX;
+}
+
 bool slot_is_away(const struct store_redis *store) {
     return store->slot.waiting_since > 0 && store->base.state == STORE_STATE_AWAY;
 }

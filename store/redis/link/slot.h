@@ -19,6 +19,8 @@ void slot_reset(struct store_redis *store);
 /* Goes to the node that an error names, at once: Redis is not away meanwhile. Returns false if the error names
  * none, or the nodes send this host in circles. */
 bool slot_redirect(struct store_redis *store, const char *error);
+/* Returns whether slot_redirect() has just refused for that reason. */
+bool slot_goes_in_circles(const struct store_redis *store);
 /* The slot moves, and no node answers until it has moved: hello is repeated on the same connections. Deadlines
  * go on. After `timeout` Redis counts as away. */
 void slot_wait(struct store_redis *store, const char *why);

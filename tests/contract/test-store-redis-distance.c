@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A Redis that is far away: between the hosts and it is a relay, in which each piece is late. A hand-over from host
+ * to host takes one round trip, and a long one loses nothing. BERTH_TEST_DISTANCE: for so many seconds, 3 by
+ * default. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/number.h"
+#include "tests/harness/proxy.h"
+#include "tests/harness/redis-bed.h"
+#include "tests/harness/tls.h"
+
+#define HANDOVERS 9
+
+static struct proxy proxy;
+
+static int by_time(const void *a, const void *b) {
+    const usec_t *x = a, *y = b;
+
+    return *x < *y ? -1 : *x > *y;
+}
+
+static bool begin(struct bed *b, usec_t round_trip) {
+    proxy_set(&proxy, PROXY_DELAY, round_trip / 2, false);
+    return redis_bed_begin(b, 2);
+}
+
+/* Returns how long half of the hand-overs took at most. */
+static usec_t hand_over(struct bed *b) {
+    struct probe *held = bed_probe(b, 0, "one");
+    usec_t took[HANDOVERS];
+
+    probe_grant(held);
+    for (unsigned i = 0; i < HANDOVERS; i++) {
+        struct probe *next = bed_probe(b, i + 1, "one");
+        usec_t began;
+
+        probe_wait(next);
+        bed_settle(b); /* nothing else is on its way */
+        began = clock_boottime();
+        probe_release(held);
+        BED_UNTIL(b, next->n_granted == 1);
+        took[i] = clock_boottime() - began;
+        held = next;
+    }
+    qsort(took, HANDOVERS, sizeof(*took), by_time);
+    return took[HANDOVERS / 2];
+}
+
+static void test_one_round_trip(void) {
+    static const usec_t round_trips[] = {1 * USEC_PER_MSEC, 10 * USEC_PER_MSEC, 100 * USEC_PER_MSEC};
+
+    for (size_t i = 0; i < ELEMENTSOF(round_trips); i++) {
+        struct bed b;
+        usec_t took;
+
+        if (!begin(&b, round_trips[i]))
+            return;
+        took = hand_over(&b);
+        printf("round trip %" PRIu64 " ms: hand-over, p50: %.1f ms\n", round_trips[i] / USEC_PER_MSEC,
+               (double) took / USEC_PER_MSEC);
+        CU_ASSERT(took >= round_trips[i]);
+        CU_ASSERT(took <= round_trips[i] + 40 * USEC_PER_MSEC); /* by hand on a quiet machine: 5 ms */
+        bed_done(&b);
+    }
+}
+
+static void test_long(void) {
+    const char *text = getenv("BERTH_TEST_DISTANCE");
+    uint64_t seconds = 3;
+    usec_t end;
+    struct bed b;
+
+    if (text)
+        CU_ASSERT_FATAL(number_parse(text, 86400, &seconds) >= 0);
+    if (!begin(&b, 300 * USEC_PER_MSEC))
+        return;
+    struct probe *held = bed_probe(&b, 0, "db:1");
+    probe_grant(held);
+    end = clock_boottime() + seconds * USEC_PER_SEC;
+    while (bed_turn(&b, end))
+        ;
+    TEST_INT(bed_count_events(&b, "redis-lost: ") + bed_count_events(&b, "lease-late: "), 0);
+    TEST_INT(held->n_lost, 0);
+    bed_done(&b);
+}
+
+static CU_TestInfo tests[] = {{"one round trip", test_one_round_trip}, {"a long one", test_long}, CU_TEST_INFO_NULL};
+
+static int prepare(void) {
+    char path[16];
+
+    redis_bed.port = (uint16_t) tls_free_port();
+    (void) snprintf(path, sizeof(path), ":%u", redis_bed.port);
+    return proxy_start(&proxy, path, redis_bed.server.socket);
+}
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "store-redis-distance", .pTests = tests}, CU_SUITE_INFO_NULL};
+    int r;
+
+    redis_bed.lease = 30 * USEC_PER_SEC; /* the default, and what follows from it */
+    redis_bed.heartbeat = 5 * USEC_PER_SEC;
+    redis_bed.timeout = 5 * USEC_PER_SEC / 2;
+    r = redis_bed_main(argc, argv, suites, prepare);
+    proxy_done(&proxy);
+    return r;
+}
