@@ -104,7 +104,7 @@ static CU_TestInfo tests[] = {{"password", test_password}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "redis secret", .pSetUpFunc = cluster_up_patient, .pTearDownFunc = cluster_down, .pTests = tests},
+        {.pName = "redis password", .pSetUpFunc = cluster_up_patient, .pTearDownFunc = cluster_down, .pTests = tests},
         CU_SUITE_INFO_NULL};
 
     return test_main(argc, argv, suites);
