@@ -70,7 +70,7 @@ FUZZERS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/fuzz-*.c)
 BENCH_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c))
 BENCH := $(BUILD)/tests/bench/berth-bench $(BUILD)/tests/bench/tools/stamp $(BUILD)/tests/bench/tools/span
 
-.PHONY: all tests deps check bench mutate prove faults faults-slice fuzz fuzzers demo lint which clean FORCE
+.PHONY: all tests deps check bench bench-hops mutate prove faults faults-slice fuzz fuzzers demo lint which clean FORCE
 all: $(PROGRAMS) $(BUILD)/compile_commands.json
 tests: $(TESTS) $(SCRIPTS) $(TOOLS) $(PRELOADS) $(FAULTS) $(BENCH)
 
@@ -180,6 +180,11 @@ check: deps
 bench: deps
 	@$(MAKE) --no-print-directory all tests $(BENCH)
 	@BUILD=$(BUILD) tests/bench/run.sh
+
+# Where the time goes from command to command: a build that notes its steps.
+bench-hops: deps
+	@$(MAKE) --no-print-directory $(WITH_FAILPOINTS) all $(patsubst $(BUILD)/%,build/failpoints/%,$(BENCH))
+	@BUILD=build/failpoints tests/bench/run.sh hops hops-busy
 
 # Faults alone and mixed, some minutes; writes doc/faults.md. They mostly wait, so many run at once: a case takes a
 # second of a processor and nine of time: twelve on two processors. make faults SEED=n MIXES=n JOBS=n

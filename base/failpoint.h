@@ -3,7 +3,22 @@
 
 /* Steps between two outside effects at which a test lets a process die or hang. Only builds with
  * -DBERTH_FAILPOINTS have them. There, $FAILPOINT is "NAME ACTION FILE": the first process that reaches the
- * step of that name and removes the FILE performs the ACTION: "crash" (SIGKILL), or "hang" for 3.5 s. */
+ * step of that name and removes the FILE performs the ACTION: "crash" (SIGKILL), or "hang" for 3.5 s.
+ * $FAILPOINT_TRACE is a file of struct failpoint_trace, in which each process notes when it was at which step. */
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define FAILPOINT_TRACE_MAX 65536
+#define FAILPOINT_NAME_SIZE 24
+
+struct failpoint_trace { /* in a mapped file of this size */
+    _Atomic uint32_t n;  /* may be larger than the array: later steps are not noted */
+    struct {
+        uint64_t at;     /* ns on CLOCK_MONOTONIC */
+        char name[FAILPOINT_NAME_SIZE];
+    } of[FAILPOINT_TRACE_MAX];
+};
 
 #ifdef BERTH_FAILPOINTS
 void failpoint(const char *name);

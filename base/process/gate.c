@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/failpoint.h"
 
 union control { /* of one descriptor */
     struct cmsghdr header;
@@ -93,5 +94,6 @@ int gate_wait(struct gate *gate) {
     gate_done(gate);
     if ((size_t) n != sizeof(begin) + gate->size || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
         return EMFILE; /* the limit on descriptors kept the hold out: CTRUNC */
+    FAILPOINT("gate-passed");
     return 0;
 }

@@ -16,6 +16,8 @@ void bench_sessions(struct report *r); /* a hundred thousand sessions, without b
 void bench_commands(struct report *r); /* whole commands beside flock, sem, etcdctl */
 void bench_flock(struct report *r);    /* hand-over from command to command, beside flock */
 void bench_flock_busy(struct report *r);
+void bench_hops(struct report *r);     /* where that time goes; a build with failpoints alone */
+void bench_hops_busy(struct report *r);
 void bench_daemon(struct report *r);   /* real daemons: hand-over, trigger to exec */
 void bench_look(struct report *r);     /* what looking costs Redis */
 void bench_memory(struct report *r);   /* of berthd with waiting claims, of a guard */

@@ -20,6 +20,7 @@ static const struct {
     {"hosts", bench_hosts},     {"look", bench_look},           {"flock", bench_flock},
     {"flock-busy", bench_flock_busy}, {"sessions", bench_sessions},
     {"hosts-tls", bench_hosts_tls},
+    {"hops", bench_hops},       {"hops-busy", bench_hops_busy},
 };
 
 static bool is_chosen(int argc, char **argv, const char *name) {

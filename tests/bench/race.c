@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/bench/race.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define COMMAND_USEC "3000"
+
+static const char *const kind_names[RACE_KINDS] = {"flock", "berth run over two hosts", "berth run, host pool", "jobs over two hosts"};
+
+static void fill(struct race *race) {
+    for (size_t w = 0; w < RACE_WORKERS; w++) {
+        const char *own = race->fleet.daemons[0].socket, *socket = race->fleet.daemons[w % 2].socket;
+        const char *const argv[RACE_KINDS][12] = {
+            {"flock", race->lock, race->span, race->fleet.spans, COMMAND_USEC},
+            {"berth", "--socket", socket, "run", "-p", "one", "--", race->span, race->fleet.spans, COMMAND_USEC},
+            {"berth", "--socket", own, "run", "-p", "own", "--", race->span, race->fleet.spans, COMMAND_USEC},
+            {"berth", "--socket", socket, "start", "span", "--wait"},
+        };
+
+        for (size_t k = 0; k < RACE_KINDS; k++)
+            memcpy(race->argv[k][w], argv[k], sizeof(argv[k]));
+    }
+}
+
+void race_up(struct race *race) {
+    int fd;
+
+    fleet_up(&race->fleet, 2);
+    (void) build_path("tests/bench/tools/span", race->span);
+    snprintf(race->lock, sizeof(race->lock), "%s/lock", race->fleet.folder);
+    fd = open(race->fleet.spans, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || ftruncate(fd, sizeof(struct spans)) < 0)
+        rig_fail("cannot make %s", race->fleet.spans);
+    race->spans = mmap(NULL, sizeof(struct spans), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close_fd(fd);
+    if (race->spans == MAP_FAILED)
+        rig_fail("cannot map %s", race->fleet.spans);
+    fill(race);
+}
+
+void race_down(struct race *race) {
+    (void) munmap(race->spans, sizeof(struct spans));
+    fleet_down(&race->fleet);
+}
+
+static pid_t fork_child(void (*run)(void *userdata), void *userdata) {
+    pid_t parent = getpid(), pid = fork();
+
+    if (pid == 0) {
+        (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() == parent)
+            run(userdata);
+        _exit(0);
+    }
+    return pid;
+}
+
+struct worker {
+    const char *const *argv;
+    struct spans *spans;
+};
+
+static void work(void *userdata) {
+    const struct worker *w = userdata;
+
+    while (atomic_fetch_add(&w->spans->asked, 1) < RACE_COMMANDS)
+        if (command_time(w->argv) < 0)
+            _exit(1);
+}
+
+static int by_begin(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
+
+    return (x > y) - (x < y);
+}
+
+static void check(const struct race *race, const char *name) {
+    if (race->spans->n != RACE_COMMANDS)
+        rig_fail("%s: %u of %d commands ran", name, race->spans->n, RACE_COMMANDS);
+    qsort(race->spans->of, RACE_COMMANDS, sizeof(race->spans->of[0]), by_begin);
+    for (size_t i = 1; i < RACE_COMMANDS; i++)
+        if (race->spans->of[i].began < race->spans->of[i - 1].ended)
+            rig_fail("%s: two commands ran at once", name);
+}
+
+void race_round(struct race *race, enum race_kind kind) {
+    struct worker workers[RACE_WORKERS];
+    pid_t pids[RACE_WORKERS];
+
+    memset(race->spans, 0, sizeof(*race->spans));
+    for (size_t i = 0; i < RACE_WORKERS; i++) {
+        workers[i] = (struct worker) {race->argv[kind][i], race->spans};
+        pids[i] = fork_child(work, &workers[i]);
+    }
+    for (size_t i = 0; i < RACE_WORKERS; i++)
+        if (command_wait(pids[i]) != 0)
+            rig_fail("%s: a command failed", kind_names[kind]);
+    check(race, kind_names[kind]);
+}
+
+/* --- a busy machine --- */
+
+static void spin(_unused_ void *userdata) {
+    for (;;)
+        __asm__ volatile("");
+}
+
+void spinners_start(struct spinners *s) {
+    long n = sysconf(_SC_NPROCESSORS_ONLN) + 1;
+
+    for (s->n = 0; s->n < ELEMENTSOF(s->pids) && (long) s->n < n; s->n++)
+        s->pids[s->n] = fork_child(spin, NULL);
+}
+
+void spinners_end(const struct spinners *s) {
+    for (size_t i = 0; i < s->n; i++)
+        (void) kill(s->pids[i], SIGKILL);
+    for (size_t i = 0; i < s->n; i++)
+        (void) command_wait(s->pids[i]);
+}

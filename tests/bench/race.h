@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Six workers that run one command of 3 ms after the other under a limit of one, by flock, `berth run` or `berth start`. */
+
+#include "tests/bench/daemon.h"
+#include "tests/bench/span.h"
+
+#define RACE_WORKERS 6
+#define RACE_COMMANDS 72 /* of a round */
+/* The first and last commands do not count: between the others, all workers but one wait. */
+#define RACE_FIRST RACE_WORKERS
+#define RACE_END (RACE_COMMANDS - RACE_WORKERS)
+#define RACE_GAPS (RACE_END - RACE_FIRST)
+
+enum race_kind {
+    RACE_FLOCK,
+    RACE_CLUSTER, /* berth run, of two hosts */
+    RACE_HOST,    /* berth run with a pool of one host */
+    RACE_JOBS,    /* berth start --wait, of two hosts */
+    RACE_KINDS
+};
+
+struct race {
+    struct fleet fleet;
+    struct spans *spans; /* of the last round, in the order of their begin; none overlaps another */
+    const char *argv[RACE_KINDS][RACE_WORKERS][12];
+    char span[300], lock[80];
+};
+
+void race_up(struct race *race);
+void race_down(struct race *race);
+void race_round(struct race *race, enum race_kind kind);
+
+/* A busy machine: one process more than there are processors that wants one all the time. */
+struct spinners {
+    pid_t pids[64];
+    size_t n;
+};
+void spinners_start(struct spinners *s);
+void spinners_end(const struct spinners *s);
