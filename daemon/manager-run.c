@@ -316,6 +316,23 @@ static void release(struct store *s, struct claim *c) {
         store_release(s, c);
 }
 
+/* On a client's report the permits go on at once, before anything else is done here: others may wait for them. Such an end does not come
+ * inside of a call of a store. A job's go on with the next turn of the loop: its memory and the answer to its guard come first, or the next
+ * berthd would report them as held. */
+static void return_permits(struct run *r) {
+    struct manager *m = manager_of(r);
+
+    adhoc_release_hold(r); /* first: with its record the next berthd would report the permits as held */
+    release(m->cluster_store, &r->cluster_claim);
+    release(m->host_store, &r->host_claim);
+    if (!r->adhoc.end_reported)
+        return;
+    if (m->cluster_store)
+        store_send(m->cluster_store);
+    if (m->host_store)
+        store_send(m->host_store);
+}
+
 void manager_run_end(struct run *r, enum run_result result) {
     struct manager *m = manager_of(r);
 
@@ -332,11 +349,7 @@ void manager_run_end(struct run *r, enum run_result result) {
     scheduler_run_ends(m->scheduler, r, manager_now());
     if (r->job.next_attempt == 0) /* else until the turn is given back */
         state_remove_run(&m->state, r);
-    adhoc_release_hold(r); /* first: with its record the next berthd would report the permits as held */
-    release(m->cluster_store, &r->cluster_claim);
-    if (r->adhoc.end_reported && m->cluster_store)
-        store_send(m->cluster_store); /* somebody may wait for them: before the client is answered */
-    release(m->host_store, &r->host_claim);
+    return_permits(r);
     FAILPOINT("run-ended");
     tally_finish(&m->tally, r);
     run_enter(r, RUN_STATE_DONE);

@@ -64,6 +64,14 @@ void guard_leave_report(struct guard *g) {
     timer_set_in(&g->again, REPORT_RETRY);
 }
 
+/* Before anybody knows that the run is over, or that its command is begun once more. */
+static void guard_remove_credentials(struct guard *g) {
+    char *const *credentials = g->start->job->input.credentials;
+
+    if (credentials && *credentials)
+        credentials_remove(g->start->directory, g->record.run);
+}
+
 /* Sends the report, or leaves it as a file. The record notes the end before that, because berthd may start the job's next run as
  * soon as it has the report. If the record cannot be written, berth-runner refuses that run until this guard has ended. */
 static void guard_report(struct guard *g) {
@@ -71,23 +79,18 @@ static void guard_report(struct guard *g) {
     (void) guard_file_add_over(GUARD_RECORD_FD);
     if (g->fd >= 0)
         guard_say(g, &g->report);
-    else
+    guard_take_down(g); /* the permits do not wait for it */
+    if (g->fd < 0)
         guard_leave_report(g);
 }
 
 void guard_fail(struct guard *g, int error, const char *stage) {
-    guard_take_down(g);
+    if (g->supervise)
+        supervise_withdraw(g->supervise);
+    guard_remove_credentials(g);
     report_begin(&g->report, &g->record, supervise_reason_name(g->reason));
     report_put_failure(&g->report, error, stage, "");
     guard_report(g);
-}
-
-/* Before anybody knows that the run is over, or that its command is begun once more. */
-static void guard_remove_credentials(struct guard *g) {
-    char *const *credentials = g->start->job->input.credentials;
-
-    if (credentials && *credentials)
-        credentials_remove(g->start->directory, g->record.run);
 }
 
 /* --- from supervise --- */
@@ -134,7 +137,6 @@ static void guard_on_done(_unused_ struct supervise *s, const struct supervise_r
         report_put_failure(&g->report, result->exec_errno, result->stage, result->text);
     else
         report_put_result(&g->report, result);
-    guard_take_down(g);
     guard_report(g);
 }
 

@@ -218,7 +218,7 @@ struct store_ops {
     int (*claim)(struct store *s, struct claim *c);
     int (*adopt)(struct store *s, struct claim *c);
     void (*release)(struct store *s, struct claim *c);
-    void (*send)(struct store *s); /* NULL: it sends nothing */
+    void (*send)(struct store *s);
     /* NULL: store-memory, which has no turns. */
     void (*commit)(struct store *s, struct claim *c);
     void (*give_back)(struct store *s, struct claim *c, uint32_t attempt, usec_t delay_usec);
@@ -282,11 +282,10 @@ static inline int store_adopt(struct store *s, struct claim *c) {
 static inline void store_release(struct store *s, struct claim *c) {
     s->ops->release(s, c);
 }
-/* Sends at once what was to be sent at the end of this turn of the event loop: a release on which others wait. Calls
- * no listener. */
+/* Does at once what was to be done at the end of this turn of the event loop, because others wait for a release: it is
+ * sent, or listeners are called. Not inside of a listener's call. */
 static inline void store_send(struct store *s) {
-    if (s->ops->send)
-        s->ops->send(s);
+    s->ops->send(s);
 }
 /* Commits the turn of a held claim before anything of it is started (R18). on_committed follows; while Redis is
  * away it waits. A turn that is committed already is committed again. */

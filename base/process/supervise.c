@@ -197,7 +197,6 @@ static void supervise_finish(struct supervise *s) {
     s->result.deadline = supervise_deadline(s);
     (void) getrusage(RUSAGE_CHILDREN, &s->result.usage);
     supervise_set_timer(s);
-    supervise_tree_remove(&s->tree);
     s->handler.on_done(s, &s->result, s->handler.userdata);
 }
 
@@ -342,6 +341,8 @@ struct supervise *supervise_free(struct supervise *s) {
     if (!s)
         return NULL;
     supervise_withdraw(s);
+    if (s->is_done)
+        supervise_tree_remove(&s->tree); /* not before on_done: the report of the end need not wait for it */
     sd_event_source_disable_unref(s->signal_source);
     sd_event_source_disable_unref(s->pipe_source);
     timer_done(&s->timer);

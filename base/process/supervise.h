@@ -67,7 +67,7 @@ struct supervise_options {
     usec_t stop_timeout;  /* µs */
     usec_t timeout;       /* from the start to a stop with REASON_TIMEOUT; USEC_INFINITY: none */
     usec_t deadline;      /* boottime; USEC_INFINITY: none */
-    const char *cgroup;   /* directory of an empty cgroup v2, which supervise fills, kills and removes; or NULL */
+    const char *cgroup;   /* directory of an empty cgroup v2, which supervise fills and kills, and removes when it is freed; or NULL */
     const char *text;     /* where the child describes a failure, in its own memory; or NULL */
 };
 

@@ -108,17 +108,22 @@ static void deliver_reply(struct delivery *d, struct delivery_reply *reply) {
     copy.inspect_fn(copy.result, snapshot, copy.userdata);
 }
 
+void delivery_claims(struct delivery *d) {
+    struct pool_claim *entry;
+
+    for (int i = 0; i < DELIVERIES_MAX && (entry = list_first(&d->outbox, struct pool_claim, changed)); i++)
+        deliver_claim(d, entry);
+}
+
 static void delivery_on_turn(void *userdata) {
     struct delivery *d = userdata;
-    struct pool_claim *entry;
     struct delivery_reply *reply;
 
     if (d->state_due) {
         d->state_due = false;
         d->store->listener.on_state(d->store, d->store->state, d->store->listener.userdata);
     }
-    for (int i = 0; i < DELIVERIES_MAX && (entry = list_first(&d->outbox, struct pool_claim, changed)); i++)
-        deliver_claim(d, entry);
+    delivery_claims(d);
     /* A handler may free the store when its last reply, that of store_stop(), is delivered. */
     for (int i = 0; i < DELIVERIES_MAX && (reply = list_first(&d->replies, struct delivery_reply, link));
          i++) {

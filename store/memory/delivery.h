@@ -38,6 +38,8 @@ void delivery_done(struct delivery *d);
 void delivery_notify(struct delivery *d, struct pool_claim *entry);
 /* Does so for claims that other claims' calls have granted, parked or requeued. */
 void delivery_collect(struct delivery *d);
+/* Calls the listeners of these claims now. The turn calls those that are more than its bound. */
+void delivery_claims(struct delivery *d);
 /* Writes the claim's public part. */
 void delivery_publish(struct pool_claim *entry, enum claim_state state);
 /* Returns the claim to its owner. */

@@ -237,6 +237,10 @@ static int memory_move(struct store *s, struct store_move *move, store_reply_fn 
 
 /* --- the rest --- */
 
+static void memory_send(struct store *s) {
+    delivery_claims(&memory_of(s)->delivery);
+}
+
 static int memory_end_grace(struct store *s, store_reply_fn fn, void *userdata) {
     return delivery_add_reply(&memory_of(s)->delivery, fn, NULL, userdata)
                ? 0
@@ -307,6 +311,7 @@ static const struct store_ops memory_ops = {
     .claim = memory_claim,
     .adopt = memory_adopt,
     .release = memory_release,
+    .send = memory_send,
     .override = memory_override,
     .revoke = memory_revoke,
     .move = memory_move,

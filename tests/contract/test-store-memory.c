@@ -48,6 +48,25 @@ static void test_revoked_before_told(void) {
     bed_done(&b);
 }
 
+/* Who waits for a release need not wait for the turn of the loop. */
+static void test_sent_at_once(void) {
+    struct bed b;
+
+    if (!bed_init(&b, &fixture, pools, 1) || !bed_start(&b))
+        return;
+    struct probe *holder = bed_probe(&b, 0, "one"), *next = bed_probe(&b, 0, "one");
+    probe_grant(holder);
+    probe_wait(next);
+    store_release(b.stores[0], &holder->claim);
+    TEST_INT(next->n_granted, 0);
+    store_send(b.stores[0]);
+    TEST_INT(next->n_granted, 1);
+    TEST_INT(holder->claim.state, CLAIM_STATE_NONE);
+    bed_settle(&b);
+    TEST_INT(next->n_granted, 1);
+    bed_done(&b);
+}
+
 static void on_reply(int r, void *userdata) {
     *(int *) userdata = r;
 }
@@ -80,6 +99,7 @@ static void test_free_answers(void) {
 
 static CU_TestInfo tests[] = {
     {"revoked waiter gets nothing", test_revoked_waiter_gets_nothing},
+    {"sent at once", test_sent_at_once},
     {"revoked before on_granted", test_revoked_before_told},
     {"free answers", test_free_answers},
     CU_TEST_INFO_NULL,
