@@ -48,7 +48,7 @@ static void test_revoked_before_told(void) {
     bed_done(&b);
 }
 
-/* Who waits for a release need not wait for the turn of the loop. */
+/* The next claim need not wait for the turn of the loop. */
 static void test_sent_at_once(void) {
     struct bed b;
 
