@@ -111,7 +111,7 @@ static void make_host(struct rig *g, size_t i) {
     struct store_redis_options options = {.redis = &settings, .host = name, .namespace = "bench", .version = "1",
                                           .lease_usec = lease, .heartbeat_usec = lease / 6};
 
-    snprintf(name, sizeof(name), "host-%05zu", i);
+    snprintf(name, sizeof(name), "%s-%05zu", g->options.prefix ? g->options.prefix : "host", i);
     g->hosts[i].rig = g;
     g->hosts[i].loop = &g->loops[i / HOSTS_A_LOOP];
     rig_touch(&g->hosts[i]);
@@ -144,13 +144,10 @@ size_t rig_count_state(const struct rig *g, enum store_state state) {
     return n;
 }
 
-void rig_up(struct rig *g, const struct rig_options *options) {
+static void start_hosts(struct rig *g) {
     size_t ready = 0;
 
-    *g = (struct rig) {.options = *options, .n_hosts = options->n_hosts};
     g->hosts = calloc(g->n_hosts, sizeof(*g->hosts));
-    if (redis_server_start(&g->server, options->redis) < 0)
-        rig_fail("no redis-server");
     if (!g->hosts || journal_new(&g->journal, "bench") < 0 || events_new(&g->events, g->journal, "bench", "bench") < 0)
         abort();
     make_loops(g);
@@ -167,6 +164,20 @@ void rig_up(struct rig *g, const struct rig_options *options) {
     }
     for (; ready < g->n_hosts; ready++)
         RIG_UNTIL(g, g->hosts[ready].store->state == STORE_STATE_READY);
+}
+
+void rig_up(struct rig *g, const struct rig_options *options) {
+    *g = (struct rig) {.options = *options, .n_hosts = options->n_hosts};
+    if (redis_server_start(&g->server, options->redis) < 0)
+        rig_fail("no redis-server");
+    start_hosts(g);
+}
+
+void rig_join(struct rig *g, const struct rig *of, const struct rig_options *options) {
+    *g = (struct rig) {.options = *options, .n_hosts = options->n_hosts};
+    memcpy(g->server.socket, of->server.socket, sizeof(g->server.socket));
+    g->server.tls_port = of->server.tls_port;
+    start_hosts(g);
 }
 
 void rig_down(struct rig *g) {

@@ -42,6 +42,7 @@ struct rig_options {
     const struct store_pool *pools;
     size_t n_pools;
     const char *const *redis; /* more arguments, or NULL */
+    const char *prefix;    /* of the hosts' names; NULL: "host" */
     bool has_default_timeouts; /* those of a config with this lease, else 20 s */
 };
 
@@ -68,6 +69,8 @@ _Noreturn void rig_fail(const char *format, ...) _printf_(1, 2);
 /* Starts the server and all hosts, and ends the grace of the new namespace. */
 void rig_up(struct rig *g, const struct rig_options *options);
 void rig_down(struct rig *g);
+/* Starts hosts of another process, a child of the one whose rig this is, on its server. The child ends by _exit(). */
+void rig_join(struct rig *g, const struct rig *of, const struct rig_options *options);
 /* Runs one turn of the loop, at most for this time. */
 void rig_turn(struct rig *g, usec_t at_most);
 #define RIG_UNTIL(g, condition)                                                  \
