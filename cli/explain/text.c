@@ -108,9 +108,9 @@ static void print_usual(const json_t *usual) {
     if (runs < USUAL_ENOUGH)
         return;
     if (json_is_true(json_object_get(usual, "overdue")))
-        printf(", longer than its last " INT, runs);
+        printf(", longer than ever");
     else
-        printf(", usually %s to %s", format_msec(json_integer_value(json_array_get(q, LOW)), low),
+        printf(", usual %s-%s", format_msec(json_integer_value(json_array_get(q, LOW)), low),
                format_msec(json_integer_value(json_array_get(q, HIGH)), high));
 }
 

@@ -179,6 +179,44 @@ static void test_stats(void) {
     json_decref(document);
 }
 
+/* What --use has of them: no journal tells of a limit, so there are no shares. */
+static void test_use(void) {
+    static const char window[] = "--since 2025-11-20T11:59:00Z --until 2025-11-20T12:15:00Z";
+    char options[256];
+    json_t *document;
+
+    if (!journal_files_once(make_journals))
+        return;
+    snprintf(options, sizeof(options), "--use %s", window);
+    document = history(options);
+    TEST_INT(json_array_size(berth_at(document, "use")), 2);
+    AT_STRING(document, "use.0.pool", "db");
+    AT_NULL(document, "use.0.limit_min");
+    AT_NULL(document, "use.0.use");
+    AT_INT(document, "use.0.peak", 2);
+    AT_INT(document, "use.0.waits", 1);
+    AT_INT(document, "use.0.wait_p95_ms", 1000);
+    TEST_INT(json_array_size(berth_at(document, "use.0.cells")), 24);
+    AT_STRING(document, "use.1.pool", "net");
+    AT_STRING(document, "hosts.1", "bee");
+    json_decref(document);
+    snprintf(options, sizeof(options), "--use --step 5m %s net", window);
+    document = history(options);
+    TEST_INT(json_array_size(berth_at(document, "use")), 1);
+    TEST_INT(json_array_size(berth_at(document, "use.0.cells")), 4); /* 16 min: whole cells, the last of which ends then */
+    AT_STRING(document, "since", "2025-11-20T11:55:00.000000Z");
+    json_decref(document);
+    TEST_INT(berth(NULL, "history --use --directory %s %s", journal_folder, window), 0);
+    CU_ASSERT_PTR_EQUAL(strstr(berth_out, "POOL"), berth_out);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "\nof 2 hosts (ant and bee)\n"));
+    TEST_INT(berth(NULL, "history --use --directory %s %s nothing", journal_folder, window), 65);
+    TEST_STRING(berth_err, "berth history: the journal has no pool nothing\n");
+    TEST_INT(berth(NULL, "history --use --step 1s"), 64);
+    TEST_INT(berth(NULL, "history --use --stats"), 64);
+    TEST_INT(berth(NULL, "history --use --pool db"), 64);
+    TEST_INT(berth(NULL, "history --step 1h"), 64);
+}
+
 static void test_stats_table(void) {
     if (!journal_files_once(make_journals))
         return;
@@ -274,7 +312,7 @@ static void test_no_journal(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"runs", test_runs}, {"filters", test_filters}, {"table", test_table}, {"stats", test_stats}, {"stats-table", test_stats_table}, {"local-time", test_local_time},
+    {"runs", test_runs}, {"filters", test_filters}, {"table", test_table}, {"stats", test_stats}, {"stats-table", test_stats_table}, {"use", test_use}, {"local-time", test_local_time},
     {"template", test_template}, {"no-journal", test_no_journal}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
