@@ -121,6 +121,7 @@ static void test_limits(void) {
     NEAR(share(&db->cells[1]), 1.5);
     CU_ASSERT(share(&db->cells[2]) < 0);
     NEAR(share(&db->cells[3]), 0.75);
+    NEAR(share(&db->all), 0.9);
     TEST_INT(db->limit_min, 0);
     TEST_INT(db->limit_max, 4);
     TEST_INT(db->shut, 25 * SEC);
