@@ -18,6 +18,7 @@ others() {
     DUE_DEATHS=$deaths "$programs/test-due-deaths" || status=1
     "$programs/test-sentinel-partition" || status=1
     "$programs/test-cluster-moves" || status=1
+    "$programs/test-claim-moves" || status=1
     "$programs/test-cluster-failovers" || status=1
     [ -n "$clocks" ] || GRANT_STALLS=all "$programs/../integration/test-grant-stalls" || status=1
     return $status

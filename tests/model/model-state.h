@@ -10,7 +10,8 @@
 
 #define HOSTS_MAX 4
 #define POOLS_MAX 4
-#define RUNS_MAX 200
+#define RUNS_MAX 1600
+#define CLAIMS_MAX 200 /* runs that steps ask for, and turns of a sequence with DUES_DEFAULT due times */
 #define SESSIONS_MAX 250
 #define EVENTS_MAX 2048
 #define STEPS_MAX 96

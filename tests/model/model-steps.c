@@ -18,7 +18,7 @@ static void step_claim(struct world *w, struct host *h, const struct step *s) {
     struct run *r = &w->runs[w->n_runs];
     uint32_t sum = 0;
 
-    if (!h->up || h->frozen_until > w->now || w->n_runs == RUNS_MAX - (w->turns.is_on ? 2 * DUES_MAX : 0))
+    if (!h->up || h->frozen_until > w->now || w->n_runs >= CLAIMS_MAX - (w->turns.is_on ? 2 * DUES_DEFAULT : 0))
         return;
     *r = (struct run) {.host = h->index, .id = w->n_runs, .head = s->b, .nowait = s->c & 1, .keep = s->c & 2, .duration = s->d,
                        .queue_limit = s->c >> 2 > 0 ? (uint32_t) (s->c >> 2) : 1000};

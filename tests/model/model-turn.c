@@ -3,11 +3,20 @@
 /* The turns of virtual hosts (R18): when a host asks for a due time, commits it, gives it back, and what it reports after a new
  * epoch. model-turn-answer.c has what it learns. */
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/model/model-internal.h"
 
 #define NOBODY RUNS_MAX
+
+/* $MODEL_DUES, or the default. */
+static unsigned count_dues(void) {
+    const char *text = getenv("MODEL_DUES");
+    unsigned long n = text ? strtoul(text, NULL, 10) : 0;
+
+    return n > 0 && n <= DUES_MAX ? (unsigned) n : DUES_DEFAULT;
+}
 
 void vturn_init(struct world *w) {
     static const char *const overlaps[] = {"skip", "skip", "queue"};
@@ -19,8 +28,10 @@ void vturn_init(struct world *w) {
     if (dice / 3 % 2 == 0)
         (void) snprintf(w->turns.again, sizeof(w->turns.again), "%" PRIu64,
                         (uint64_t) (uint32_t) (dice / 6 % 2 * (w->setup.lease / 5000)));
+    w->turns.n_dues = count_dues();
     w->turns.period = (1 + model_mix(dice, 1) % (w->setup.lease / USEC_PER_SEC)) * USEC_PER_SEC;
-    w->turns.n_dues = DUES_MAX;
+    if (w->turns.n_dues > DUES_DEFAULT) /* all of them while there are faults */
+        w->turns.period = (1 + 6 * w->setup.lease / USEC_PER_SEC / w->turns.n_dues) * USEC_PER_SEC;
     for (unsigned k = 0; k < w->turns.n_dues; k++)
         w->turns.dues[k].at = (2 + w->setup.lease / USEC_PER_SEC / 2) * USEC_PER_SEC + k * w->turns.period;
     for (unsigned i = 0; i < w->setup.n_hosts; i++) {
@@ -241,7 +252,7 @@ static struct run *make_run(struct world *w, struct host *h, unsigned due) {
     if (w->setup.n_pools > 1 && h->config.limits[1] > 0 && !h->config.host_scoped[1] &&
         model_mix(w->setup.seed, 300 + due) % 3 == 0)
         r->permits[1] = 1;
-    r->duration = model_mix(w->setup.seed, 400 + r->id) % (w->setup.lease / 2);
+    r->duration = model_mix(w->setup.seed, 400 + r->id) % (w->turns.n_dues > DUES_DEFAULT ? 2 * w->turns.period : w->setup.lease / 2);
     return r;
 }
 

@@ -14,7 +14,8 @@ struct host;
 struct run;
 struct world;
 
-#define DUES_MAX 30
+#define DUES_MAX 240
+#define DUES_DEFAULT 30
 #define ATTEMPTS_MAX 8
 #define EPOCH_SIZE 24
 
