@@ -11,6 +11,7 @@
 #include "daemon/jobs/scheduler-internal.h"
 
 #define SLICE (20 * USEC_PER_MSEC) /* of the event loop: thousands of jobs may be due at once */
+#define WORK_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10) /* as the calls of clients: between two slices some are answered */
 #define AT_ONCE 1                  /* boottime */
 #define LATER USEC_PER_SEC /* without memory */
 
@@ -308,7 +309,7 @@ int due_runs_init(struct scheduler *scheduler) {
     list_init(&due_runs->syncing);
     due_runs->reason = "late";
     due_runs->is_first_plan = true;
-    r = timer_init(&due_runs->work, scheduler->event, SD_EVENT_PRIORITY_NORMAL, due_runs_on_work, scheduler);
+    r = timer_init(&due_runs->work, scheduler->event, WORK_PRIORITY, due_runs_on_work, scheduler);
     if (r == 0)
         r = timer_init(&due_runs->hourly, scheduler->event, SD_EVENT_PRIORITY_NORMAL, due_zones_on_hour,
                        scheduler);

@@ -148,6 +148,7 @@ static void ten_thousand(void) {
            N_JOBS, (unsigned long long) (all / 1000), (unsigned long long) (used / 1000),
            (unsigned long long) (slowest / 1000), after - before);
     CU_ASSERT(all > 0 && used < BEGIN_MAX);
+    CU_ASSERT(slowest < all / 4); /* clients are answered in between */
     CU_ASSERT(after - before < (long) RSS_MAX + RUN_KIB * N_JOBS);
     (void) close(fd);
     TEST_INT(berth(ant, "drain"), 0);
