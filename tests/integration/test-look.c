@@ -56,7 +56,7 @@ static void test_once(void) {
     AT_STRING(picture, "host", "ant");
     AT_STRING(picture, "redis.state", "connected");
     AT_STRING(picture, "hosts.0.host", "ant");
-    TEST_INT(json_array_size(berth_at(picture, "pools")), 2);
+    TEST_INT(json_array_size(berth_at(picture, "pools")), 8);
     CU_ASSERT(json_is_false(berth_at(picture, "stale")) && json_is_true(berth_at(picture, "complete")));
     CU_ASSERT(berth_number_at(picture, "age_ms") >= 0 && berth_number_at(picture, "age_ms") < 5000);
     json_decref(picture);
