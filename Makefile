@@ -227,7 +227,7 @@ demo: deps
 lint: export LINT_FLAGS = $(ALL_CFLAGS) -Werror
 lint: $(GENERATED)
 	@LINT_DEPS=yes tests/deps.sh
-	@tests/lint.sh
+	@tests/lint.sh $(ONLY)
 
 include packaging/packaging.mk
 
