@@ -117,7 +117,7 @@ $(BUILD)/tests/bench/tools/span: tests/bench/tools/span.c tests/bench/span.h $(B
 	$(Q)$(CC) $(filter-out $(SANITIZE),$(ALL_CFLAGS)) -static $(LDFLAGS) -o $@ $<
 # The fake links to runner and guards stand before the real ones, so only a test that includes them gets them.
 $(patsubst tests/%.c,$(TEST),$(shell grep -l '"tests/harness/manager-bed.h"' $(TEST_FILES))): $(BUILD)/tests/harness/manager-bed.o
-$(BUILD)/tests/unit/front/test-event-loop: $(BUILD)/front/event.o
+$(BUILD)/tests/unit/front/test-event-loop: $(call objects,front)
 $(BUILD)/tests/fuzz/fuzz-redis: $(BUILD)/tests/harness/redis-peer.o $(BUILD)/tests/harness/redis-peer-answer.o
 
 $(BUILD)/tests/unit/base/test-due-times $(BUILD)/tests/integration/test-import-crontab: $(BUILD)/tests/tools/due-times

@@ -184,6 +184,43 @@ static void times(void) {
     event = sd_event_unref(event);
 }
 
+static int on_clock(_unused_ sd_event_source *s, _unused_ int fd, _unused_ uint32_t revents, void *userdata) {
+    bool *found = userdata;
+
+    for (int timer = 0; timer < 64 && !*found; timer++) {
+        char path[64], text[1024] = "";
+        FILE *f;
+
+        (void) snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", timer);
+        f = fopen(path, "re");
+        if (!f)
+            continue;
+        *found = fread(text, 1, sizeof(text) - 1, f) > 0 && strstr(text, "clockid: 7\n") && !strstr(text, "it_value: (0, 0)");
+        (void) fclose(f);
+    }
+    return sd_event_exit(event, 7);
+}
+
+/* The loop waits by a timer that counts the time in which the machine is suspended (CLOCK_BOOTTIME). */
+static void suspended(void) {
+    sd_event_source *source;
+    bool found = false;
+    struct step a;
+    int fds[2];
+
+    CU_ASSERT_FATAL(pipe2(fds, O_CLOEXEC | O_NONBLOCK) == 0);
+    begin();
+    add_time(&a, 'a', clock_boottime() + 1000 * USEC_PER_SEC);
+    CU_ASSERT_FATAL(sd_event_add_io(event, &source, fds[0], EPOLLIN, on_clock, &found) >= 0);
+    TEST_INT(write(fds[1], "x", 1), 1);
+    TEST_INT(sd_event_loop(event), 7);
+    CU_ASSERT(found);
+    source = sd_event_source_disable_unref(source);
+    event = sd_event_unref(event);
+    drop(&a);
+    close_fd(fds[0]), close_fd(fds[1]);
+}
+
 /* Blocked signals, by priority, each once; others stay pending. */
 static void signals(void) {
     struct step a = {.letter = 'a'}, b = {.letter = 'b'}, z;
@@ -268,5 +305,6 @@ static void signal_of_nobody(void) {
 CU_TestInfo event_suite[] = {
     {"priorities", priorities}, {"dropped", dropped}, {"drops itself", drops_itself},
     {"io", io},                 {"io failed", io_failed}, {"times", times},
+    {"suspended", suspended},
     {"signals", signals},       {"idle", idle},     {"signal of nobody", signal_of_nobody}, CU_TEST_INFO_NULL,
 };

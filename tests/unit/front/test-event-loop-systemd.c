@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* libsystemd, with the expectations that front/event.c meets. */
+/* libsystemd, with the expectations that front/event-loop.c meets. */
 #include "tests/harness/event-suite.h"
 #include "tests/harness/test.h"
 

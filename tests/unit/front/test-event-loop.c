@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* front/event.c, which the Makefile links into this program. */
+/* The loop of front/, which the Makefile links into this program. */
 #include "tests/harness/event-suite.h"
 #include "tests/harness/test.h"
 

@@ -1,198 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The part of sd-event that `berth run` uses, with the same names and the same behaviour. libsystemd loads seven
  * libraries, which takes longer than all else that `berth run` does before its claim is sent. The program build/berth is
- * linked with this file instead; all other programs with libsystemd. tests/harness/event-suite.h has what both must do. */
+ * linked with this and event-source.c instead; all other programs with libsystemd. tests/harness/event-suite.h has what both must do. */
+#include "front/event-internal.h"
+
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <sys/signalfd.h>
-#include <systemd/sd-event.h>
+#include <sys/timerfd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/list.h"
-
-enum kind { KIND_IO, KIND_TIME, KIND_SIGNAL, KIND_DEFER };
-
-struct sd_event_source {
-    unsigned n_ref;
-    struct sd_event *event; /* NULL: detached, waits for its last unref */
-    struct list link;       /* on event->sources */
-    enum kind kind;
-    int enabled;            /* SD_EVENT_OFF, _ON, _ONESHOT */
-    int64_t priority;
-    uint64_t pending_since; /* turn; 0: not pending */
-    bool is_floating;       /* the event owns the reference */
-    int fd;                 /* io */
-    uint32_t events, revents;
-    uint64_t usec;          /* time: when it elapses */
-    int signal;
-    union {
-        sd_event_io_handler_t io;
-        sd_event_time_handler_t time;
-        sd_event_signal_handler_t signal;
-        sd_event_handler_t defer;
-    } fn;
-    void *userdata;
-};
-
-struct sd_event {
-    unsigned n_ref;
-    struct list sources;
-    int signal_fd;       /* readable while one of the signals is pending; -1: no source has asked for one yet */
-    sigset_t signals;
-    struct pollfd *polled; /* signal_fd, then that of each source for io, in their order */
-    size_t n_polled;
-    uint64_t turn, now; /* now: boottime of this turn; 0: none yet */
-    bool is_exiting;
-    int exit_code;
-};
-
-/* --- sources --- */
-
-static int watch_signals(sd_event *e) {
-    int fd = signalfd(e->signal_fd, &e->signals, SFD_CLOEXEC | SFD_NONBLOCK);
-
-    if (fd < 0)
-        return -errno;
-    e->signal_fd = fd;
-    return 0;
-}
-
-static void detach(sd_event_source *s) {
-    sd_event *e = s->event;
-
-    if (!e)
-        return;
-    list_unlink(&s->link);
-    s->event = NULL;
-    s->enabled = SD_EVENT_OFF;
-    if (s->kind != KIND_SIGNAL)
-        return;
-    (void) sigdelset(&e->signals, s->signal); /* one that is pending would keep the loop busy */
-    (void) watch_signals(e);
-}
-
-sd_event_source *sd_event_source_unref(sd_event_source *s) {
-    if (s && --s->n_ref == 0) {
-        detach(s);
-        free(s);
-    }
-    return NULL;
-}
-
-sd_event_source *sd_event_source_disable_unref(sd_event_source *s) {
-    if (s)
-        (void) sd_event_source_set_enabled(s, SD_EVENT_OFF);
-    return sd_event_source_unref(s);
-}
-
-static int add(sd_event *e, sd_event_source **ret, enum kind kind, int enabled, void *userdata) {
-    sd_event_source *s = calloc(1, sizeof(*s));
-
-    if (!s)
-        return -ENOMEM;
-    s->n_ref = 1;
-    s->event = e;
-    s->kind = kind;
-    s->enabled = enabled;
-    s->fd = -1;
-    s->userdata = userdata;
-    list_append(&e->sources, &s->link);
-    *ret = s;
-    return 0;
-}
-
-int sd_event_add_io(sd_event *e, sd_event_source **ret, int fd, uint32_t events, sd_event_io_handler_t fn, void *userdata) {
-    int r = add(e, ret, KIND_IO, SD_EVENT_ON, userdata);
-
-    if (r < 0)
-        return r;
-    (*ret)->fd = fd;
-    (*ret)->events = events;
-    (*ret)->fn.io = fn;
-    return 0;
-}
-
-int sd_event_add_time(sd_event *e, sd_event_source **ret, clockid_t clock, uint64_t usec, _unused_ uint64_t accuracy,
-                      sd_event_time_handler_t fn, void *userdata) {
-    int r = clock == CLOCK_BOOTTIME ? add(e, ret, KIND_TIME, SD_EVENT_ONESHOT, userdata) : -EOPNOTSUPP;
-
-    if (r < 0)
-        return r;
-    (*ret)->usec = usec;
-    (*ret)->fn.time = fn;
-    return 0;
-}
-
-int sd_event_add_signal(sd_event *e, sd_event_source **ret, int signal, sd_event_signal_handler_t fn, void *userdata) {
-    int r = sigaddset(&e->signals, signal) < 0 ? -errno : add(e, ret, KIND_SIGNAL, SD_EVENT_ON, userdata);
-
-    if (r < 0)
-        return r;
-    (*ret)->signal = signal;
-    (*ret)->fn.signal = fn;
-    r = watch_signals(e);
-    if (r < 0)
-        *ret = sd_event_source_unref(*ret);
-    return r;
-}
-
-int sd_event_add_defer(sd_event *e, sd_event_source **ret, sd_event_handler_t fn, void *userdata) {
-    int r = add(e, ret, KIND_DEFER, SD_EVENT_ONESHOT, userdata);
-
-    if (r == 0)
-        (*ret)->fn.defer = fn;
-    return r;
-}
-
-int sd_event_source_set_enabled(sd_event_source *s, int enabled) {
-    if (!s->event)
-        return enabled == SD_EVENT_OFF ? 0 : -ESTALE;
-    s->enabled = enabled;
-    if (enabled == SD_EVENT_OFF)
-        s->pending_since = 0;
-    return 0;
-}
-
-int sd_event_source_get_enabled(sd_event_source *s, int *ret) {
-    if (ret)
-        *ret = s->enabled;
-    return s->enabled != SD_EVENT_OFF;
-}
-
-int sd_event_source_set_priority(sd_event_source *s, int64_t priority) {
-    s->priority = priority;
-    return 0;
-}
-
-int sd_event_source_set_floating(sd_event_source *s, int is_floating) {
-    if (s->is_floating == !!is_floating)
-        return 0;
-    s->is_floating = is_floating;
-    s->n_ref += is_floating ? 1 : -1U; /* never the last one: the caller has one, too */
-    return 1;
-}
-
-int sd_event_source_set_io_events(sd_event_source *s, uint32_t events) {
-    s->events = events;
-    s->pending_since = 0;
-    return 0;
-}
-
-int sd_event_source_set_time(sd_event_source *s, uint64_t usec) {
-    s->usec = usec;
-    s->pending_since = 0;
-    return 0;
-}
-
-sd_event *sd_event_source_get_event(sd_event_source *s) {
-    return s->event;
-}
-
-/* --- the loop --- */
 
 int sd_event_new(sd_event **ret) {
     sd_event *e = calloc(1, sizeof(*e));
@@ -200,7 +17,7 @@ int sd_event_new(sd_event **ret) {
     if (!e)
         return -ENOMEM;
     e->n_ref = 1;
-    e->signal_fd = -1;
+    e->signal_fd = e->timer_fd = -1;
     (void) sigemptyset(&e->signals);
     list_init(&e->sources);
     *ret = e;
@@ -218,11 +35,12 @@ sd_event *sd_event_unref(sd_event *e) {
     list_foreach_safe (s, &e->sources, struct sd_event_source, link) {
         bool is_floating = s->is_floating;
 
-        detach(s);
+        event_detach(s);
         if (is_floating)
             (void) sd_event_source_unref(s);
     }
     close_fd(e->signal_fd);
+    close_fd(e->timer_fd);
     free(e->polled);
     free(e);
     return NULL;
@@ -242,7 +60,7 @@ int sd_event_now(sd_event *e, _unused_ clockid_t clock, uint64_t *ret) {
 /* Makes room for a pollfd of each source. 0 or -ENOMEM. */
 static int reserve(sd_event *e) {
     struct pollfd *more;
-    size_t n = 1;
+    size_t n = 2;
 
     list_foreach (s, &e->sources, struct sd_event_source, link)
         n++;
@@ -269,6 +87,7 @@ static size_t prepare(sd_event *e, uint64_t *ret_until) {
 
     *ret_until = USEC_INFINITY;
     e->polled[n++] = (struct pollfd) {.fd = e->signal_fd, .events = POLLIN};
+    e->polled[n++] = (struct pollfd) {.fd = e->timer_fd, .events = POLLIN};
     list_foreach (s, &e->sources, struct sd_event_source, link) {
         if (s->enabled == SD_EVENT_OFF)
             continue;
@@ -280,18 +99,38 @@ static size_t prepare(sd_event *e, uint64_t *ret_until) {
     return n;
 }
 
+/* Sets the timer. A timeout of ppoll(2) would not count the time in which the machine is suspended, and a command would run on
+ * after its deadline. */
+static int arm(sd_event *e, uint64_t until) {
+    struct itimerspec when = {.it_value = {.tv_sec = (time_t) (until / USEC_PER_SEC),
+                                           .tv_nsec = (long) (until % USEC_PER_SEC * 1000)}};
+
+    if (until == USEC_INFINITY)
+        when = (struct itimerspec) {0};
+    if (e->timer_fd < 0 && until < USEC_INFINITY) {
+        e->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+        if (e->timer_fd < 0)
+            return -errno;
+    }
+    return e->timer_fd >= 0 && timerfd_settime(e->timer_fd, TFD_TIMER_ABSTIME, &when, NULL) < 0 ? -errno : 0;
+}
+
 static int wait_for(sd_event *e) {
-    uint64_t until, wait;
-    struct timespec timeout;
+    const struct timespec at_once = {0};
+    uint64_t until;
     size_t n;
     int r = reserve(e);
 
     if (r < 0)
         return r;
     n = prepare(e, &until);
-    wait = usec_sub(until, clock_boottime());
-    timeout = (struct timespec) {.tv_sec = (time_t) (wait / USEC_PER_SEC), .tv_nsec = (long) (wait % USEC_PER_SEC * 1000)};
-    if (ppoll(e->polled, n, until == USEC_INFINITY ? NULL : &timeout, NULL) < 0) {
+    if (until > 0) {
+        r = arm(e, until);
+        if (r < 0)
+            return r;
+        e->polled[1].fd = e->timer_fd;
+    }
+    if (ppoll(e->polled, n, until > 0 ? NULL : &at_once, NULL) < 0) {
         if (errno != EINTR)
             return -errno;
         for (size_t i = 0; i < n; i++)
@@ -324,6 +163,7 @@ static void collect(sd_event *e) {
     (void) sigemptyset(&signals);
     if (polled++->revents != 0)
         (void) sigpending(&signals);
+    polled++; /* of the timer: sources know their time */
     e->turn++;
     list_foreach (s, &e->sources, struct sd_event_source, link) {
         if (s->enabled == SD_EVENT_OFF)
