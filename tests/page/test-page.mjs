@@ -115,6 +115,17 @@ async function acts(browser) {
   await page.click('#act-pause');
   await page.click('#d-yes');
   await c.await_('the end of the pause', async () => !(await c.berth('bee', 'pools', '--json')).includes('"override": {'));
+  await c.await_('the end of grace', async () => JSON.parse(await c.berth('ant', 'pools', '--json')).redis.grace_ms === 0);
+  const places = async () => JSON.parse(await c.berth('ant', 'pools', 'db', '--json')).pools[0].queue.map((run) => run.name);
+  for (const name of ['wide', 'middle', 'last']) { // whatever else holds db, the last one waits behind the middle one
+    c.hold(name, 'bee', ['db:4'], name);
+    if (name !== 'wide') await c.await_(name + ' in the queue', async () => (await places()).includes(name));
+  }
+  await page.evaluate(() => { location.hash = '#pool=db'; });
+  const button = await page.waitForSelector('[aria-label="move bee:last to the front"]');
+  await button.click();
+  await page.click('#d-yes');
+  await c.await_('the move', async () => (await places()).indexOf('last') < (await places()).indexOf('middle'));
   check(page.errors.length === 0, page.errors.join('; '));
   await page.close();
 }

@@ -635,7 +635,7 @@ function askRevoke(c) {
 }
 function askMove(c) {
   ask("Move " + c.host + ":" + c.name + " to the front?", "Run " + c.claim + " is next in each of its queues.", ["reason"], "Move",
-    (i) => act("Move", { target: c.claim, kind: "first" }, i));
+    (i) => act("Move", { claim: c.claim, kind: "first" }, i));
 }
 function askUser() {
   if (logged) post("logout", {}).then(() => { logged = false; drawUser(); });
