@@ -97,6 +97,7 @@ static const struct option job_options[] = {
     {"oom-score-adjust",  &option_integer,       AT(process.oom_score_adjust),  -1000, 1000,                    "",        HASH_IF_SET},
     {"no-new-privileges", &option_bool,          AT(process.no_new_privileges),     0, 0,                       "false",   HASH_IF_SET},
     {"memory-max",        &option_size,          AT(resources.memory_max),          1, INT64_MAX,               "",        HASH_IF_SET},
+    {"memory-high",       &option_size,          AT(resources.memory_high),         1, INT64_MAX,               "",        HASH_IF_SET},
     {"cpu-weight",        &option_number,        AT(resources.cpu_weight),          1, CPU_WEIGHT_MAX,          "",        HASH_IF_SET},
     {"tasks-max",         &option_number,        AT(resources.tasks_max),           1, TASKS_MAX_MAX,           "",        HASH_IF_SET},
     {"schedule",          &option_schedule,      AT(triggers.schedule),             0, 0,                       NULL,      HASH_NOT},

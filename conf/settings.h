@@ -124,6 +124,7 @@ struct job_process {           /* what the command's first process sets for itse
 
 struct resource_control {      /* of the run's cgroup */
     uint64_t memory_max;       /* bytes; 0: none */
+    uint64_t memory_high;      /* bytes; 0: none */
     uint32_t cpu_weight;       /* 1 to 10000; 0: the kernel's default */
     uint32_t tasks_max;        /* processes and threads; 0: none */
 };
@@ -325,7 +326,7 @@ int settings_find_accounts(struct settings *s, struct settings_errors *missing);
  * jobs' due times. 0, SETTINGS_E_INVALID (appended to errors) or -ENOMEM. */
 int settings_check_zones(const struct settings *s, const char *directory, usec_t now_realtime,
                          struct settings_errors *errors);
-/* Reports the controllers of cgroup v2 that memory-max, cpu-weight and tasks-max need and that this
+/* Reports the controllers of cgroup v2 that jobs need for their bounds (struct resource_control) and that this
  * machine does not have. For checks of a config; a service warns and runs without them. available: a mask of
  * base/process/cgroup-control.h. 0, SETTINGS_E_INVALID (appended to errors) or -ENOMEM.
  * settings_check_machine() also checks accounts and commands; it reports no controllers where they cannot be

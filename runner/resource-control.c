@@ -7,8 +7,29 @@
 
 #define GUARDS_GROUP "guards"
 
+#define BOUNDS 4
+
+struct bound {
+    unsigned controller;
+    const char *file;
+    uint64_t value; /* 0: none */
+};
+
+static void get_bounds(const struct job_settings *job, struct bound ret[static BOUNDS]) {
+    ret[0] = (struct bound) {CGROUP_MEMORY, "memory.max", job->resources.memory_max};
+    ret[1] = (struct bound) {CGROUP_MEMORY, "memory.high", job->resources.memory_high};
+    ret[2] = (struct bound) {CGROUP_CPU, "cpu.weight", job->resources.cpu_weight};
+    ret[3] = (struct bound) {CGROUP_PIDS, "pids.max", job->resources.tasks_max};
+}
+
 unsigned resource_control_needed(const struct job_settings *job) {
-    return (job->resources.cpu_weight > 0 ? CGROUP_CPU : 0U) | (job->resources.memory_max > 0 ? CGROUP_MEMORY : 0U) | (job->resources.tasks_max > 0 ? CGROUP_PIDS : 0U);
+    struct bound bounds[BOUNDS];
+    unsigned needed = 0;
+
+    get_bounds(job, bounds);
+    for (size_t i = 0; i < BOUNDS; i++)
+        needed |= bounds[i].value > 0 ? bounds[i].controller : 0U;
+    return needed;
 }
 
 /* A group with processes of its own must not have controllers below it, and we are in this one. Controllers of a group outlive us: the
@@ -25,12 +46,10 @@ unsigned resource_control_prepare(const char *cgroup, unsigned controllers) {
 }
 
 int resource_control_apply(const char *cgroup, const struct job_settings *job) {
-    const struct {
-        const char *file;
-        uint64_t value;
-    } bounds[] = {{"memory.max", job->resources.memory_max}, {"cpu.weight", job->resources.cpu_weight}, {"pids.max", job->resources.tasks_max}};
+    struct bound bounds[BOUNDS];
 
-    for (size_t i = 0; i < ELEMENTSOF(bounds); i++) {
+    get_bounds(job, bounds);
+    for (size_t i = 0; i < BOUNDS; i++) {
         int r = bounds[i].value > 0 ? cgroup_set(cgroup, bounds[i].file, bounds[i].value) : 0;
 
         if (r < 0 && r != -ENOENT)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* memory-max, cpu-weight and tasks-max of a run's cgroup. berth-runner enables the controllers, the guard
+/* The bounds of a run's cgroup (struct resource_control). berth-runner enables the controllers, the guard
  * sets the values before it forks the command. */
 
 #include "base/process/cgroup-control.h"

@@ -16,6 +16,7 @@ static void check_job(const struct job_settings *job, unsigned available, struct
         bool is_needed;
         const char *option, *name;
     } needs[] = {{CGROUP_MEMORY, job->resources.memory_max > 0, "memory-max", "memory"},
+                 {CGROUP_MEMORY, job->resources.memory_high > 0, "memory-high", "memory"},
                  {CGROUP_CPU, job->resources.cpu_weight > 0, "cpu-weight", "cpu"},
                  {CGROUP_PIDS, job->resources.tasks_max > 0, "tasks-max", "pids"}};
 

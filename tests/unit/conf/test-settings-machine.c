@@ -16,7 +16,7 @@
 #define CONFIG                                                                                                                       \
     "pool p { limit = 2 scope = host }\n"                                                                                            \
     "job b { command = {\"/b\"} tasks-max = 9 cpu-weight = 5 }\n"                                                                    \
-    "job a { command = {\"/a\"} memory-max = 64M }\n"                                                                               \
+    "job a { command = {\"/a\"} memory-max = 64M memory-high = 60M }\n"                                                                               \
     "job c { command = {\"/c\"} nice = 5 }\n"                                                                                        \
     "operate-group = berth-no-group\n"                                                                                                \
     "pool q { limit = 1 scope = host users = {\"root\", \"@root\",\n\"berth-no-user\"} }\n"                                          \
@@ -50,10 +50,11 @@ static void has_none(void) {
     struct settings_errors errors = {};
 
     TEST_INT(settings_check_controllers(settings, 0, &errors), SETTINGS_E_INVALID);
-    CU_ASSERT_FATAL(errors.n == 3);
+    CU_ASSERT_FATAL(errors.n == 4);
     TEST_STRING(errors.lines[0], "x.conf:2: " NEEDS("b", "cpu-weight", "cpu"));
     TEST_STRING(errors.lines[1], "x.conf:2: " NEEDS("b", "tasks-max", "pids"));
     TEST_STRING(errors.lines[2], "x.conf:3: " NEEDS("a", "memory-max", "memory"));
+    TEST_STRING(errors.lines[3], "x.conf:3: " NEEDS("a", "memory-high", "memory"));
     settings_errors_done(&errors);
 }
 
@@ -61,7 +62,7 @@ static void lacks_one(void) {
     struct settings_errors errors = {};
 
     TEST_INT(settings_check_controllers(settings, CGROUP_CPU | CGROUP_PIDS, &errors), SETTINGS_E_INVALID);
-    CU_ASSERT_FATAL(errors.n == 1);
+    CU_ASSERT_FATAL(errors.n == 2);
     TEST_STRING(errors.lines[0], "x.conf:3: " NEEDS("a", "memory-max", "memory"));
     settings_errors_done(&errors);
 }

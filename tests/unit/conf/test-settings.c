@@ -258,7 +258,7 @@ static void test_job(void) {
 static void test_bounds(void) {
     _cleanup_(settings_freep) struct settings *s =
         config_parse("job j { command = {\"/j\"} limits = {\"nofile=1024\", \"core=0\", 'as=4G', \"nproc=unlimited\"} nice = -20 oom-score-adjust = -1000\n"
-              "no-new-privileges = true memory-max = 64M cpu-weight = 10000 tasks-max = 4194304 }\n"
+              "no-new-privileges = true memory-max = 64M memory-high = 1 cpu-weight = 10000 tasks-max = 4194304 }\n"
               "job k { command = {\"/k\"} limits = {} nice = 19 oom-score-adjust = 0 cpu-weight = \"\" tasks-max = 1 }");
     static const struct rlimit_setting expected[] = {
         {RLIMIT_CORE, 0}, {RLIMIT_NPROC, RLIM_INFINITY}, {RLIMIT_NOFILE, 1024}, {RLIMIT_AS, UINT64_C(4) << 30}};
@@ -276,6 +276,7 @@ static void test_bounds(void) {
     TEST_INT(job->process.oom_score_adjust, -1000);
     CU_ASSERT(job->process.no_new_privileges);
     TEST_INT(job->resources.memory_max, 64 << 20);
+    TEST_INT(job->resources.memory_high, 1);
     TEST_INT(job->resources.cpu_weight, 10000);
     TEST_INT(job->resources.tasks_max, 4194304);
     job = settings_find_job(s, "k");

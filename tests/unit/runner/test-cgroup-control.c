@@ -42,7 +42,7 @@ static void begin(const char *enabled) {
 
 static void end(void) {
     static const char *const names[] = {"cgroup.subtree_control", "cgroup.controllers", "cgroup.procs", "memory.max",
-                                        "cpu.weight",             "pids.max",           "guards/cgroup.procs"};
+                                        "memory.high", "cpu.weight", "pids.max", "guards/cgroup.procs"};
 
     for (size_t i = 0; i < ELEMENTSOF(names); i++)
         (void) unlink(path(names[i]));
@@ -54,6 +54,7 @@ static void test_needed(void) {
     TEST_INT(resource_control_needed(&(struct job_settings) {.process.nice = 5}), 0);
     TEST_INT(resource_control_needed(&(struct job_settings) {.resources.cpu_weight = 1}), CGROUP_CPU);
     TEST_INT(resource_control_needed(&(struct job_settings) {.resources.memory_max = 1}), CGROUP_MEMORY);
+    TEST_INT(resource_control_needed(&(struct job_settings) {.resources.memory_high = 1}), CGROUP_MEMORY);
     TEST_INT(resource_control_needed(&(struct job_settings) {.resources.tasks_max = 1, .resources.memory_max = 1}), CGROUP_MEMORY | CGROUP_PIDS);
 }
 
@@ -117,17 +118,19 @@ static void test_move(void) {
 }
 
 static void test_apply(void) {
-    const struct job_settings job = {.resources.memory_max = UINT64_C(5) << 30, .resources.cpu_weight = 10, .resources.tasks_max = 64};
+    const struct job_settings job = {.resources.memory_max = UINT64_C(5) << 30, .resources.memory_high = 4096, .resources.cpu_weight = 10, .resources.tasks_max = 64};
 
     begin("\n");
     TEST_INT(resource_control_apply(directory, &job), 0); /* no controller, no file: reported before */
     put("memory.max", "");
+    put("memory.high", "");
     put("cpu.weight", "");
     put("pids.max", "");
     TEST_INT(resource_control_apply(directory, &(struct job_settings) {0}), 0);
     holds("memory.max", "");
     TEST_INT(resource_control_apply(directory, &job), 0);
     holds("memory.max", "5368709120");
+    holds("memory.high", "4096");
     holds("cpu.weight", "10");
     holds("pids.max", "64");
     CU_ASSERT(unlink(path("pids.max")) == 0 && mkdir(path("pids.max"), 0700) == 0);
