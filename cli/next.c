@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/json/next-item.h"
 #include "base/number.h"
@@ -30,7 +31,25 @@ struct question {
 
 /* ---- the table ---- */
 
-/* "2027-03-28 03:04:12 +02": when it begins, by the clock that `due` has. "-": without a due time. */
+/* By the clock of this host. */
+static void format_local(const char *begin, char text[static FORMAT_SIZE]) {
+    struct tm tm;
+    int64_t at;
+    time_t seconds;
+    size_t n;
+
+    snprintf(text, FORMAT_SIZE, "-");
+    if (schedule_parse_time(begin, &at) < 0)
+        return;
+    seconds = (time_t) at;
+    if (!localtime_r(&seconds, &tm))
+        return;
+    n = strftime(text, FORMAT_SIZE, "%Y-%m-%d %H:%M:%S %z", &tm);
+    if (n > 2 && strcmp(text + n - 2, "00") == 0)
+        text[n - 2] = '\0'; /* "+01" */
+}
+
+/* "2027-03-28 03:04:12 +02": when it begins, by the clock that `due` has. */
 static void format_begin(const json_t *item, char text[static FORMAT_SIZE]) {
     const char *due = format_get_text(item, "due"), *begin = format_get_text(item, "begin");
     size_t n = strlen(due);
@@ -39,10 +58,11 @@ static void format_begin(const json_t *item, char text[static FORMAT_SIZE]) {
     char sign;
     struct civil c;
 
-    snprintf(text, FORMAT_SIZE, "-");
     if (n < 6 || schedule_parse_time(begin, &at) < 0 ||
-        sscanf(due + n - 6, "%c%2d:%2d", &sign, &hours, &minutes) != 3)
+        sscanf(due + n - 6, "%c%2d:%2d", &sign, &hours, &minutes) != 3) {
+        format_local(begin, text);
         return;
+    }
     civil_from_seconds(at + (sign == '-' ? -1 : 1) * (hours * 3600 + minutes * 60), &c);
     n = (size_t) snprintf(text, FORMAT_SIZE, "%04lld-%02u-%02u %02u:%02u:%02u %c%02d", (long long) c.year,
                           c.month, c.day, c.hour, c.minute, c.second, sign, hours);
@@ -94,7 +114,9 @@ static void format_note(const json_t *item, char text[static FORMAT_SIZE]) {
         add_note(text, "the first of two");
     if (splay > 0)
         add_note(text, "+%s splay", format_msec(splay, duration));
-    if (attempt > 0)
+    if (attempt > 0 && format_get_number(item, "attempts") > 0)
+        add_note(text, "attempt %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT, attempt, format_get_number(item, "attempts"));
+    else if (attempt > 0 && strcmp(trigger, "restart") != 0)
         add_note(text, "attempt %" JSON_INTEGER_FORMAT, attempt);
     else if (strcmp(trigger, "schedule") != 0)
         add_note(text, "%s", trigger);

@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/job-name.h"
+#include "base/schedule/schedule.h"
 #include "cli/choice.h"
 #include "cli/client.h"
 #include "cli/cluster.h"
@@ -39,10 +41,28 @@ static const char *add_broken(const json_t *j, const char *result, char text[sta
     return text;
 }
 
+/* "02:30 in 5h42m", by the clock of this host; "Nov 27 02:30 in 1d5h" from tomorrow's same time on; "in 12s" of what is soon. */
+static const char *add_time(const json_t *j, usec_t now, const char *when, char text[static FORMAT_SIZE]) {
+    char copy[FORMAT_SIZE], time[32] = "";
+    time_t seconds;
+    struct tm tm;
+    int64_t at;
+
+    if (schedule_parse_time(format_get_text(j, "next"), &at) < 0 || (usec_t) at * USEC_PER_SEC < now + 60 * USEC_PER_SEC)
+        return when;
+    seconds = (time_t) at;
+    snprintf(copy, sizeof(copy), "%s", when);
+    if (!localtime_r(&seconds, &tm) ||
+        strftime(time, sizeof(time), (usec_t) at * USEC_PER_SEC < now + 86400 * USEC_PER_SEC ? "%H:%M" : "%b %e %H:%M", &tm) == 0)
+        return when;
+    snprintf(text, FORMAT_SIZE, "%s %.100s", time, copy);
+    return text;
+}
+
 static const char *format_next(const json_t *j, usec_t now, char text[static FORMAT_SIZE]) {
     if (is_drained(j))
         return "drained";
-    return *format_get_text(j, "zone_error") ? "no zone" : format_when(j, "next", now, text);
+    return *format_get_text(j, "zone_error") ? "no zone" : add_time(j, now, format_when(j, "next", now, text), text);
 }
 
 static void print_zone_errors(const json_t *jobs) {

@@ -78,6 +78,7 @@ json_t *next_item_to_json(const struct next_item *item, usec_t now) {
     k |= json_object_set_new(o, "on", json_string(item->is_shared ? "any" : "each"));
     k |= json_object_set_new(o, "trigger", json_string(item->trigger));
     k |= json_object_set_new(o, "attempt", item->attempt > 0 ? json_integer(item->attempt) : json_null());
+    k |= json_object_set_new(o, "attempts", item->attempts > 0 ? json_integer(item->attempts) : json_null());
     k |= json_object_set_new(o, "hosts", json_null());
     k |= put_due(o, item);
     if (k < 0) {

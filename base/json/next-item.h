@@ -15,7 +15,7 @@ struct next_item {
     const char *trigger;
     usec_t begin_realtime;
     bool is_shared;                   /* hosts share the job: any one of them begins it */
-    uint32_t attempt;                 /* of a run between two attempts; 0: another trigger */
+    uint32_t attempt, attempts;       /* of a run between two attempts, and how many there are at most; 0: another trigger, no bound */
     const struct schedule_due *due;   /* by a schedule; NULL: by another trigger, and the rest is not used */
     const struct schedule *schedule;
     const struct zone *zone;

@@ -21,6 +21,7 @@ static json_t *json_coming(const struct coming *coming, usec_t now) {
         .begin_realtime = coming->begin_realtime,
         .is_shared = triggers->sharing.on == JOB_ON_ANY,
         .attempt = coming->attempt,
+        .attempts = coming->attempt > 0 && coming->settings->retry.retries > 0 ? coming->settings->retry.retries + 1 : 0,
         .due = coming->zone ? &coming->due : NULL,
         .schedule = &triggers->schedule,
         .zone = coming->zone,

@@ -42,10 +42,13 @@ static bool find_due(struct coming *item, usec_t begin) {
     return true;
 }
 
-/* Moves to the next begin of the same. False: there is none. */
-static bool advance(struct coming *item) {
+/* Moves to the next begin of the same. False: there is none. Of all jobs, one that begins each few seconds is listed once: it would
+ * leave no room for the others. */
+static bool advance(struct coming *item, bool is_of_all) {
     if (item->zone)
         return find_due(item, item->begin_realtime);
+    if (is_of_all)
+        return false;
     switch (item->trigger) {
     case RUN_TRIGGER_EVERY:
         item->begin_realtime = usec_add(item->begin_realtime, item->job->settings->triggers.every_usec);
@@ -145,7 +148,7 @@ int coming_list(const struct scheduler *scheduler, const struct job *job, usec_t
     }
     while (n < count && cursors.n > 0) {
         list[n++] = cursors.items[0];
-        if (!advance(&cursors.items[0]))
+        if (!advance(&cursors.items[0], !job))
             cursors.items[0] = cursors.items[--cursors.n];
         sift_down(&cursors, 0);
     }
