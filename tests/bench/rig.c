@@ -102,6 +102,11 @@ static void make_host(struct rig *g, size_t i) {
         settings.port = (uint16_t) g->server.tls_port;
         settings.tls = (struct tls_settings) {.is_used = true, .ca = tls_place_path(tls_shared_place(), "ca.crt")};
     }
+    if (g->port > 0) {
+        settings.unix_path = NULL;
+        settings.host = (char *) "127.0.0.1";
+        settings.port = (uint16_t) g->port;
+    }
     if (g->options.has_default_timeouts) {
         settings.timeout_usec = g->options.lease_usec / 12;
         settings.connect_timeout_usec = g->options.lease_usec / 4;
@@ -144,6 +149,24 @@ size_t rig_count_state(const struct rig *g, enum store_state state) {
     return n;
 }
 
+/* With BENCH_TCP hosts connect by TCP, as they do by TLS. */
+static void start_server(struct rig *g) {
+    const char *words[16] = {NULL};
+    static char port[8]; /* kept for a restart */
+    size_t n = 0;
+
+    for (; g->options.redis && g->options.redis[n]; n++)
+        words[n] = g->options.redis[n];
+    if (getenv("BENCH_TCP")) {
+        g->port = tls_free_port();
+        (void) snprintf(port, sizeof(port), "%u", g->port);
+        words[n++] = "--port";
+        words[n] = port;
+    }
+    if (redis_server_start(&g->server, words) < 0)
+        rig_fail("no redis-server");
+}
+
 static void start_hosts(struct rig *g) {
     size_t ready = 0;
 
@@ -168,8 +191,7 @@ static void start_hosts(struct rig *g) {
 
 void rig_up(struct rig *g, const struct rig_options *options) {
     *g = (struct rig) {.options = *options, .n_hosts = options->n_hosts};
-    if (redis_server_start(&g->server, options->redis) < 0)
-        rig_fail("no redis-server");
+    start_server(g);
     start_hosts(g);
 }
 

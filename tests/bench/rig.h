@@ -48,6 +48,7 @@ struct rig_options {
 
 struct rig {
     struct redis_server server;
+    unsigned port; /* with BENCH_TCP; else 0 */
     struct rig_loop *loops;
     size_t n_loops;
     int epoll;
