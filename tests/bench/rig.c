@@ -199,6 +199,7 @@ void rig_join(struct rig *g, const struct rig *of, const struct rig_options *opt
     *g = (struct rig) {.options = *options, .n_hosts = options->n_hosts};
     memcpy(g->server.socket, of->server.socket, sizeof(g->server.socket));
     g->server.tls_port = of->server.tls_port;
+    g->port = of->port;
     start_hosts(g);
 }
 
