@@ -70,28 +70,27 @@ do for [format in "svg png"] {
     }
 
     if (exists_file("hops-cluster.dat") && exists_file("hops-cluster-busy.dat")) {
+        system("for f in cluster host jobs cluster-busy host-busy; do awk '{ printf \"%s \", $2 } END { print \"\" }' hops-$f.dat; done >hops.dat")
         set output "hops." . format
         set title "From a command's end to the next one's first instant: median of each hop"
-        array hop[8] = ["its watcher notices the end", "its report comes to berthd", "berthd logs, and sends the release", \
-                        "Redis, and on to a berthd that is granted", "berthd logs, notes, and sends the grant", \
+        array hop[8] = ["its watcher notices the end", "its report comes to berthd", "berthd logs it, and sends the release", \
+                        "Redis, and on to the berthd that is granted", "berthd logs and notes the grant", \
                         "the next watcher has the grant", "through the gate", "exec, until the first instruction"]
-        kinds = "cluster host jobs"
         set style data histograms
-        set style histogram columnstacked
+        set style histogram rowstacked
         set style fill solid 0.8 border rgb "white"
         set boxwidth 0.7
         set xlabel ""
         set ylabel "µs"
-        set xtics ("berth run,\ntwo hosts" 0, "berth run,\nhost pool" 1, "jobs,\ntwo hosts" 2, \
-                   "busy:\ntwo hosts" 3, "busy:\nhost pool" 4, "busy:\njobs" 5)
+        set xtics ("two hosts" 0, "host pool" 1, "jobs" 2, "hosts, busy" 3, "pool, busy" 4)
         set yrange [0:*]
-        set key outside right invert
-        file(i) = "hops-" . word(kinds, (i - 1) % 3 + 1) . (i > 3 ? "-busy" : "") . ".dat"
-        plot for [i = 1:6] file(i) using 2:key(i == 1 ? hop[int($1) + 1] : "")
+        set key outside below
+        plot for [i = 1:8] "hops.dat" using i title hop[i]
         set style data points
+        set style fill empty
         set xtics auto
         set autoscale y
-        set key inside left top noinvert
+        set key inside left top
     }
 
     if (exists_file("load-hosts.dat")) {
