@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* How long runs hold their permits: remembered over a restart of berthd, and told to other hosts. Both are done together, seldom:
- * each 5 minutes if there is something new. Once a name has enough runs for an estimate, a lease after the last time. */
+/* How long runs hold their permits: remembered over a restart of berthd, and told to other hosts. Both are
+ * done together, seldom: each 5 minutes if there is something new. Once a name has enough runs for an
+ * estimate, a lease after the last time. */
 
 #include <string.h>
 
@@ -14,7 +15,8 @@ static usec_t longest_run(const char *name, void *userdata) {
     const struct manager *m = userdata;
     const struct job_settings *job = settings_find_job(m->settings, name);
 
-    return job ? usec_add(job->timeout_usec, job->timeout_usec == USEC_INFINITY ? 0 : job->stop_timeout_usec) : USEC_INFINITY;
+    return job ? usec_add(job->timeout_usec, job->timeout_usec == USEC_INFINITY ? 0 : job->stop_timeout_usec)
+               : USEC_INFINITY;
 }
 
 char *manager_tell_times(struct manager *m) {

@@ -20,7 +20,8 @@ const unsigned char times_percents[TIMES_QUANTILES] = {0, 5, 25, 50, 75, 90, 95,
 
 /* --- known --- */
 
-/* Returns the name's entry, which is new if the name was not known: then the place of the one that is longest without a run. */
+/* Returns the name's entry, which is new if the name was not known: then the place of the one that is
+ * longest without a run. */
 static struct times_name *find_or_add(struct times *t, const char *name) {
     struct times_name *oldest = &t->names[0];
 
@@ -32,7 +33,7 @@ static struct times_name *find_or_add(struct times *t, const char *name) {
     }
     if (t->n < TIMES_NAMES_MAX)
         oldest = &t->names[t->n++];
-    *oldest = (struct times_name) {};
+    *oldest = (struct times_name){};
     (void) snprintf(oldest->name, sizeof(oldest->name), "%s", name);
     return oldest;
 }
@@ -88,8 +89,8 @@ static double median(const uint32_t *msec, size_t n) {
     return quantile(sorted, n, 50);
 }
 
-/* Returns how sure it is that the runs became longer or shorter, from 0 to 1 (the test of Mann and Kendall: pairs that grow less pairs
- * that shrink, beside their deviation if there is no trend). */
+/* Returns how sure it is that the runs became longer or shorter, from 0 to 1 (the test of Mann and Kendall:
+ * pairs that grow less pairs that shrink, beside their deviation if there is no trend). */
 static double trend_of(const uint32_t *msec, size_t n) {
     double variance = (double) (n * (n - 1) * (2 * n + 5)) / 18, pairs = 0, z2;
 
@@ -100,7 +101,8 @@ static double trend_of(const uint32_t *msec, size_t n) {
     return z2 <= TREND_LEAST ? 0 : z2 >= TREND_SURE ? 1 : (z2 - TREND_LEAST) / (TREND_SURE - TREND_LEAST);
 }
 
-/* Brings older runs to the length of those of now, where runs became longer or shorter: along the line through the medians of both halves. */
+/* Brings older runs to the length of those of now, where runs became longer or shorter: along the line
+ * through the medians of both halves. */
 static void follow_trend(uint32_t *msec, size_t n) {
     double trend = n >= 10 ? trend_of(msec, n) : 0, older, newer, per_run, now;
     size_t half = n / 2;
@@ -114,14 +116,15 @@ static void follow_trend(uint32_t *msec, size_t n) {
     for (size_t i = 0; i < n; i++) {
         double then = now - per_run * (double) (n - i);
 
-        msec[i] = then > 0 && now > 0 ? (uint32_t) MIN(msec[i] * (now / then), (double) UINT32_MAX) : msec[i];
+        msec[i] =
+            then > 0 && now > 0 ? (uint32_t) MIN(msec[i] * (now / then), (double) UINT32_MAX) : msec[i];
     }
 }
 
 void times_summarize(const struct times_name *name, struct times_summary *ret) {
     uint32_t sorted[TIMES_RUNS];
 
-    *ret = (struct times_summary) {.n = name->n};
+    *ret = (struct times_summary){.n = name->n};
     memcpy(ret->name, name->name, sizeof(ret->name));
     if (name->n == 0)
         return;
@@ -132,10 +135,12 @@ void times_summarize(const struct times_name *name, struct times_summary *ret) {
         ret->q_msec[i] = quantile(sorted, name->n, times_percents[i]);
 }
 
-/* --- for the next berthd: a line "NAME MSEC MSEC ...", oldest first; names in the order of their last runs --- */
+/* --- for the next berthd: a line "NAME MSEC MSEC ...", oldest first; names in the order of their last runs
+ * --- */
 
 static int compare_last(const void *a, const void *b) {
-    const struct times_name *x = *(const struct times_name *const *) a, *y = *(const struct times_name *const *) b;
+    const struct times_name *x = *(const struct times_name *const *) a,
+                            *y = *(const struct times_name *const *) b;
 
     return (x->last > y->last) - (x->last < y->last);
 }

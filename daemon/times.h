@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* How long the last runs of each name held their permits: what `berth explain` estimates a start from. Only runs that
- * ended by themselves count (success, failure, timeout). Plain data that the manager feeds; it reads no clock. Two texts:
- * all durations, for the next berthd; and a summary, for other hosts (store_tell()). */
+/* How long the last runs of each name held their permits: what `berth explain` estimates a start from. Only
+ * runs that ended by themselves count (success, failure, timeout). Plain data that the manager feeds; it
+ * reads no clock. Two texts: all durations, for the next berthd; and a summary, for other hosts
+ * (store_tell()). */
 
 #include <stdbool.h>
 
@@ -33,22 +34,26 @@ struct times { /* all zero: nothing is known */
 
 struct times_summary { /* of one name */
     char name[NAME_MAX_LENGTH + 1];
-    uint32_t n;                     /* TIMES_RUNS at most */
+    uint32_t n; /* TIMES_RUNS at most */
     uint32_t q_msec[TIMES_QUANTILES];
-    uint64_t cap_msec;              /* a run cannot take longer; 0: no such bound */
+    uint64_t cap_msec; /* a run cannot take longer; 0: no such bound */
 };
 
 /* A run of that name has ended. Returns how many of it are known now. */
 uint32_t times_add(struct times *t, const char *name, usec_t held_usec);
-/* Percentile p of n durations, sorted upwards: between the two next to p * (n + 1), within the first and the last. */
+/* Percentile p of n durations, sorted upwards: between the two next to p * (n + 1), within the first and the
+ * last. */
 void times_summarize(const struct times_name *name, struct times_summary *ret);
 
-/* All durations as a text (to be freed); NULL: no memory. times_load(): 0 or -EBADMSG; what is known stays. */
+/* All durations as a text (to be freed); NULL: no memory. times_load(): 0 or -EBADMSG; what is known stays.
+ */
 char *times_save(const struct times *t);
 int times_load(struct times *t, const char *text);
 
-/* The summaries as lines, of those whose last run ended last, at most max bytes with the NUL (to be freed); NULL: no memory.
- * cap_usec: the longest time of a run of that name, USEC_INFINITY: no such bound. */
-char *times_tell(const struct times *t, size_t max, usec_t (*cap_usec)(const char *name, void *userdata), void *userdata);
-/* Reads the first line of such a text, which anybody may have written. Returns the rest; NULL: there is no line that can be read. */
+/* The summaries as lines, of those whose last run ended last, at most max bytes with the NUL (to be freed);
+ * NULL: no memory. cap_usec: the longest time of a run of that name, USEC_INFINITY: no such bound. */
+char *times_tell(const struct times *t, size_t max, usec_t (*cap_usec)(const char *name, void *userdata),
+                 void *userdata);
+/* Reads the first line of such a text, which anybody may have written. Returns the rest; NULL: there is no
+ * line that can be read. */
 const char *times_read(const char *text, struct times_summary *ret);

@@ -47,8 +47,10 @@ static usec_t wanted_period(const struct source *s) {
 
 static int look(struct source *s) {
     s->period = wanted_period(s);
-    return client_send(s->looks, "io.berth.Look",
-                       json_pack("{s:b, s:I}", "hosts", true, "interval_ms", (json_int_t) (s->period / USEC_PER_MSEC)), CLIENT_MORE);
+    return client_send(
+        s->looks, "io.berth.Look",
+        json_pack("{s:b, s:I}", "hosts", true, "interval_ms", (json_int_t) (s->period / USEC_PER_MSEC)),
+        CLIENT_MORE);
 }
 
 static void on_reply(_unused_ struct client *c, struct client_reply *reply, void *userdata) {

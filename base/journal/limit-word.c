@@ -15,12 +15,13 @@ const char *limit_word_next(const char *text, struct limit_word *ret) {
     char number[16];
     uint64_t limit = 0;
 
-    *ret = (struct limit_word) {.pool = ""};
+    *ret = (struct limit_word){.pool = ""};
     if (colon < length && colon <= POOL_NAME_MAX_LENGTH) {
         size_t end = length;
 
-        while (strlen(kinds[i].suffix) > length - colon || strncmp(text + length - strlen(kinds[i].suffix), kinds[i].suffix,
-                                                                   strlen(kinds[i].suffix)) != 0)
+        while (strlen(kinds[i].suffix) > length - colon ||
+               strncmp(text + length - strlen(kinds[i].suffix), kinds[i].suffix, strlen(kinds[i].suffix)) !=
+                   0)
             i++;
         end -= strlen(kinds[i].suffix);
         snprintf(number, sizeof(number), "%.*s", (int) (end - colon - 1), text + colon + 1);

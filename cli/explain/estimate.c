@@ -12,9 +12,10 @@
 
 struct estimator {
     const struct estimate_view *view;
-    size_t n; /* claims */
+    size_t n;            /* claims */
     struct basis *bases; /* of each claim that matters */
-    double *ages, *msec; /* of each claim: how long it has held (0: it waits); how long it still holds, in this sample */
+    double *ages, *msec; /* of each claim: how long it has held (0: it waits); how long it still holds, in
+                            this sample */
     bool *needs;
     struct queue_later *later;
     size_t n_later;
@@ -95,10 +96,11 @@ static int add_basis(json_t *list, const json_t *claim, const struct basis *b) {
     size_t i;
 
     json_array_foreach (list, i, item)
-        if (strcmp(format_get_text(item, "host"), host) == 0 && strcmp(format_get_text(item, "name"), name) == 0)
+        if (strcmp(format_get_text(item, "host"), host) == 0 &&
+            strcmp(format_get_text(item, "name"), name) == 0)
             return 0;
-    return json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:s}", "host", host, "name", name, "runs", b->runs,
-                                                 "basis", b->is_pool ? "pool" : "own"));
+    return json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:s}", "host", host, "name", name, "runs",
+                                                 b->runs, "basis", b->is_pool ? "pool" : "own"));
 }
 
 static void say_too_few(struct estimate *e, const struct usuals *usuals, const json_t *claim) {
@@ -124,7 +126,8 @@ static json_int_t find_bases(struct estimator *s, struct estimate *e) {
 
         if (!s->needs[i])
             continue;
-        if (basis_make(b, s->view->usuals, claim, json_array_get(s->view->pools, queue_pool_of(s->view->q, i))) < 0)
+        if (basis_make(b, s->view->usuals, claim,
+                       json_array_get(s->view->pools, queue_pool_of(s->view->q, i))) < 0)
             return -ENOMEM;
         if (b->n == 0) {
             say_too_few(e, s->view->usuals, claim);
@@ -158,8 +161,8 @@ static int compare_starts(const void *a, const void *b) {
 /* Large odd numbers: claims and samples draw apart from each other. */
 static const uint64_t apart[] = {0xd1342543de82ef95, 0xaf251af3b0f025b5};
 
-/* A claim draws the same in the same sample whatever else is changed, so two estimates differ by the change alone. Returns false if the
- * claim does not start in some sample. */
+/* A claim draws the same in the same sample whatever else is changed, so two estimates differ by the change
+ * alone. Returns false if the claim does not start in some sample. */
 static bool play_samples(struct estimator *s, const struct queue_change *change, const char *claim) {
     const struct queue_times times = {.msec = s->msec, .later = s->later, .n_later = s->n_later};
     uint64_t seed = seed_of(claim);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* When a waiting claim probably starts: the queues are played on 200 times, with times drawn from the last runs of each name.
- * The same question about the same queues has the same answer. */
+/* When a waiting claim probably starts: the queues are played on 200 times, with times drawn from the last
+ * runs of each name. The same question about the same queues has the same answer. */
 
 #include "base/clock.h"
 #include "cli/explain/queue.h"
@@ -21,10 +21,10 @@ struct estimate_view { /* what is known of the queues now; borrowed */
 
 struct estimate {
     bool is_known;
-    char why[ESTIMATE_WHY_SIZE]; /* not known: why */
+    char why[ESTIMATE_WHY_SIZE];        /* not known: why */
     json_int_t low_ms, mid_ms, high_ms; /* from low to high in 8 of 10 cases */
-    bool is_open; /* a holder has held for longer than ever: it may take longer */
-    json_t *basis; /* owned: a list of {"host", "name", "runs", "basis"} */
+    bool is_open;                       /* a holder has held for longer than ever: it may take longer */
+    json_t *basis;                      /* owned: a list of {"host", "name", "runs", "basis"} */
 };
 
 /* -ENOMEM. */

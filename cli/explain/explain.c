@@ -26,9 +26,9 @@ static bool is_over(const json_t *run) {
 
 /* Copies what berthd knows of a run. "wants" is taken out again before anything is shown. */
 static json_t *explain_run(const json_t *run, const char *host) {
-    static const char *const members[] = {"run",     "name",       "state",   "wait_ms",   "since",
-                                          "started", "ended",      "result",  "exit_code", "signal",
-                                          "reason",  "stuck",      "moved",   "blocked_by", "position"};
+    static const char *const members[] = {"run",     "name",  "state",  "wait_ms",    "since",
+                                          "started", "ended", "result", "exit_code",  "signal",
+                                          "reason",  "stuck", "moved",  "blocked_by", "position"};
     json_t *e = json_pack("{s:s, s:O}", "host", host, "wants", json_object_get(run, "pools"));
 
     for (size_t i = 0; e && i < ELEMENTSOF(members); i++) {
@@ -136,8 +136,8 @@ static int add_related(json_t *names, const json_t *pools) {
     return k;
 }
 
-/* Stores those pools with up to 1000 claims of each list, and how long such runs usually hold. Returns 0, or an exit status whose reason was
- * printed. */
+/* Stores those pools with up to 1000 claims of each list, and how long such runs usually hold. Returns 0, or
+ * an exit status whose reason was printed. */
 static int ask_pools(const json_t *names, json_t **ret) {
     json_t *list = json_array(), *value;
     const char *name;
@@ -174,7 +174,9 @@ static const char *unknown_start(const json_t *e, const json_t *answer, const st
         return "Redis is away";
     if (!queue_is_complete(q))
         return "not all claims of these pools are listed";
-    return stands_everywhere(e, json_object_get(answer, "pools")) ? NULL : "it does not stand in all its queues yet";
+    return stands_everywhere(e, json_object_get(answer, "pools"))
+               ? NULL
+               : "it does not stand in all its queues yet";
 }
 
 /* Adds what is known of one run. estimates: whether an estimate is wanted. */
@@ -197,7 +199,8 @@ static int explain_one(json_t *e, const json_t *answer, const struct estimate_vi
 static int explain(json_t *list, const json_t *answer, bool estimates) {
     _cleanup_(queue_freep) struct queue *q = NULL;
     _cleanup_(usuals_done) struct usuals usuals = {};
-    struct estimate_view view = {.pools = json_object_get(answer, "pools"), .usuals = &usuals, .now = clock_realtime()};
+    struct estimate_view view = {
+        .pools = json_object_get(answer, "pools"), .usuals = &usuals, .now = clock_realtime()};
     bool is_known = answer && !json_is_true(json_object_get(answer, "stale"));
     int k = is_known ? queue_new(&q, view.pools) : 0;
     json_t *e;
@@ -218,9 +221,9 @@ static int show(json_t *list, const json_t *answer, const char *host, bool json)
     size_t i;
 
     if (json) {
-        _cleanup_json_ json_t *document =
-            json_pack("{s:i, s:s, s:b, s:O, s:O}", "schema", 1, "host", host, "stale",
-                      json_is_true(json_object_get(answer, "stale")), "age_ms", age ? age : json_null(), "explained", list);
+        _cleanup_json_ json_t *document = json_pack("{s:i, s:s, s:b, s:O, s:O}", "schema", 1, "host", host,
+                                                    "stale", json_is_true(json_object_get(answer, "stale")),
+                                                    "age_ms", age ? age : json_null(), "explained", list);
 
         return document ? output_json(document) : output_error(-ENOMEM);
     }
@@ -259,7 +262,8 @@ int verb_explain(int argc, char **argv) {
     _cleanup_json_ json_t *version = NULL, *runs = NULL, *all = NULL, *answer = NULL, *list = json_array(),
                           *names = json_object();
     bool json = false, is_short = false;
-    const struct verb_option options[] = {OPTION_FLAG("--json", &json), OPTION_FLAG("--no-estimate", &is_short)};
+    const struct verb_option options[] = {OPTION_FLAG("--json", &json),
+                                          OPTION_FLAG("--no-estimate", &is_short)};
     struct candidates c = {};
     const char *host;
     int status, k = 0;

@@ -187,7 +187,8 @@ bool queue_starts(const struct queue *q, const struct queue_change *change, cons
 
 /* --- with time --- */
 
-/* Returns the waiting claim of a run that holds permits of its host while it waits for others; SIZE_MAX: it waits for none. */
+/* Returns the waiting claim of a run that holds permits of its host while it waits for others; SIZE_MAX: it
+ * waits for none. */
 static size_t twin_of(const struct queue *q, size_t claim) {
     const struct claim *c = &q->claims[claim];
 
@@ -259,8 +260,8 @@ static bool has_marked(const struct play *p, const struct pool *line, const bool
     return false;
 }
 
-/* Marks the claims that come before one that is marked, in one queue; if a limit will change, all of that queue, for claims may
- * pass one that is parked. Returns whether there were new ones. */
+/* Marks the claims that come before one that is marked, in one queue; if a limit will change, all of that
+ * queue, for claims may pass one that is parked. Returns whether there were new ones. */
 static bool mark_before(const struct play *p, size_t pool, bool *before) {
     const struct pool *line = &p->q->pools[pool];
     bool is_new = false, is_behind = p->times->n_later > 0 && has_marked(p, line, before);

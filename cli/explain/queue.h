@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The queues of some pools at one moment, played on: without time (which claims start at once if a limit were another one, or
- * if a claim ended?) or with it (when does a claim start if each holds its permits so long?). By the rules of doc/protocol.md: a
- * claim starts when it is first in all its queues (R2) and fits in all its pools (R3); one that needs more than a limit is passed
- * over (parked).
+/* The queues of some pools at one moment, played on: without time (which claims start at once if a limit
+ * were another one, or if a claim ended?) or with it (when does a claim start if each holds its permits so
+ * long?). By the rules of doc/protocol.md: a claim starts when it is first in all its queues (R2) and fits
+ * in all its pools (R3); one that needs more than a limit is passed over (parked).
  */
 
 #include <jansson.h>

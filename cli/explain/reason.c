@@ -280,15 +280,16 @@ static int try_move(json_t *sooner, const struct estimate_view *view, const json
         return -ENOMEM;
     }
     if (e.is_known && e.mid_ms < format_get_number(now, "mid_ms"))
-        return json_array_append_new(
-            sooner, json_pack("{s:o, s:[], s:I, s:I}", "do", words, "starts", "low_ms", e.low_ms, "high_ms", e.high_ms));
+        return json_array_append_new(sooner, json_pack("{s:o, s:[], s:I, s:I}", "do", words, "starts",
+                                                       "low_ms", e.low_ms, "high_ms", e.high_ms));
     json_decref(words);
     return 0;
 }
 
 /* Adds the end of one holder that starts the run: alone, or once the run is the first. */
 static int try_end(json_t *sooner, const struct queue *q, const char *claim) {
-    const json_t *alone = queue_enough(q, claim, false), *holder = alone ? alone : queue_enough(q, claim, true);
+    const json_t *alone = queue_enough(q, claim, false),
+                 *holder = alone ? alone : queue_enough(q, claim, true);
     const char *ended = format_get_text(holder, "claim");
     const struct queue_change change = {.ended = ended, .first = alone ? NULL : claim};
 

@@ -12,8 +12,8 @@
 /* Adds "pools" to an explained run. wants: permits by pool. blocked_by: of io.berth.Run, "" if not known.
  * pools: of io.berth.Pools. -ENOMEM. */
 int reason_add_pools(json_t *explained, const json_t *wants, const char *blocked_by, const json_t *pools);
-/* Adds "sooner" to a run that has "pools": commands that start it at once, or sooner than its "estimate". view: all that waits;
- * NULL: that is not known. -ENOMEM. */
+/* Adds "sooner" to a run that has "pools": commands that start it at once, or sooner than its "estimate".
+ * view: all that waits; NULL: that is not known. -ENOMEM. */
 int reason_add_sooner(json_t *explained, const struct estimate_view *view, const json_t *pools);
 
 /* Returns whether its pools keep an explained run waiting, and not Redis, the grace period or its own host.

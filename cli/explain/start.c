@@ -18,16 +18,19 @@ static json_t *json_usual(const struct usual *u, double age) {
     for (size_t i = 0; i < USUAL_QUANTILES; i++)
         k |= json_array_append_new(q, json_integer((json_int_t) u->q_msec[i]));
     if (k == 0)
-        return json_pack("{s:I, s:o, s:b}", "runs", u->runs, "q", q, "overdue", age >= u->q_msec[USUAL_QUANTILES - 1]);
+        return json_pack("{s:I, s:o, s:b}", "runs", u->runs, "q", q, "overdue",
+                         age >= u->q_msec[USUAL_QUANTILES - 1]);
     json_decref(q);
     return NULL;
 }
 
 static json_t *holder_with_usual(const json_t *holder, const struct usuals *usuals, usec_t now) {
-    const struct usual *u = usuals_find(usuals, format_get_text(holder, "host"), format_get_text(holder, "name"));
+    const struct usual *u =
+        usuals_find(usuals, format_get_text(holder, "host"), format_get_text(holder, "name"));
     json_t *copy = json_copy((json_t *) holder);
 
-    if (copy && json_object_set_new(copy, "usual", u ? json_usual(u, estimate_age(holder, now)) : json_null()) == 0)
+    if (copy &&
+        json_object_set_new(copy, "usual", u ? json_usual(u, estimate_age(holder, now)) : json_null()) == 0)
         return copy;
     json_decref(copy);
     return NULL;
@@ -57,27 +60,30 @@ static bool is_shut(const json_t *explained, const json_t *pools, char why[stati
 
     json_array_foreach (json_object_get(explained, "pools"), i, item) {
         const json_t *reason = json_object_get(item, "why"),
-                     *override = json_object_get(reason_pool(pools, format_get_text(item, "pool")), "override");
+                     *override =
+                         json_object_get(reason_pool(pools, format_get_text(item, "pool")), "override");
         const char *code = format_get_text(reason, "code");
 
         if ((strcmp(code, "paused") != 0 && strcmp(code, "limit-below") != 0) ||
             json_is_string(json_object_get(override, "until")))
             continue;
-        snprintf(why, ESTIMATE_WHY_SIZE, "%.64s: %.120s", format_get_text(item, "pool"), format_get_text(reason, "text"));
+        snprintf(why, ESTIMATE_WHY_SIZE, "%.64s: %.120s", format_get_text(item, "pool"),
+                 format_get_text(reason, "text"));
         return true;
     }
     return false;
 }
 
 static int set_estimate(json_t *explained, struct estimate *e) {
-    int k = json_object_set_new(explained, "estimate",
-                                e->is_known ? json_pack("{s:I, s:I, s:I, s:b, s:f, s:i, s:O}", "low_ms", e->low_ms,
-                                                        "mid_ms", e->mid_ms, "high_ms", e->high_ms, "open", e->is_open,
-                                                        "chance", ESTIMATE_CHANCE, "samples", ESTIMATE_SAMPLES, "basis",
-                                                        e->basis)
-                                            : json_null());
+    int k = json_object_set_new(
+        explained, "estimate",
+        e->is_known ? json_pack("{s:I, s:I, s:I, s:b, s:f, s:i, s:O}", "low_ms", e->low_ms, "mid_ms",
+                                e->mid_ms, "high_ms", e->high_ms, "open", e->is_open, "chance",
+                                ESTIMATE_CHANCE, "samples", ESTIMATE_SAMPLES, "basis", e->basis)
+                    : json_null());
 
-    return k | json_object_set_new(explained, "no_estimate", e->is_known || !e->why[0] ? json_null() : json_string(e->why));
+    return k | json_object_set_new(explained, "no_estimate",
+                                   e->is_known || !e->why[0] ? json_null() : json_string(e->why));
 }
 
 int start_add_estimate(json_t *explained, const struct estimate_view *view, const char *why) {
@@ -115,6 +121,7 @@ const char *start_format_span(json_int_t low_ms, json_int_t high_ms, char buffer
     if (high_ms == 0)
         snprintf(buffer, START_SPAN_SIZE, "at once");
     else
-        snprintf(buffer, START_SPAN_SIZE, "in %.32s to %.32s", format_msec(low, from), format_msec(high, to));
+        snprintf(buffer, START_SPAN_SIZE, "in %.32s to %.32s", format_msec(low, from),
+                 format_msec(high, to));
     return buffer;
 }

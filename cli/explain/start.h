@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* When an explained run probably starts: the members "estimate" and "no_estimate" of `berth explain --json` (berth(1)), and
- * "usual" of its holders. */
+/* When an explained run probably starts: the members "estimate" and "no_estimate" of `berth explain --json`
+ * (berth(1)), and "usual" of its holders. */
 
 #include "cli/explain/estimate.h"
 
 /* Adds "usual" to the holders in "pools" of an explained run. -ENOMEM. */
 int start_add_usual(json_t *explained, const struct usuals *usuals, usec_t now);
-/* Adds the estimate, or why there is none: `why`, or what the queues tell. view->q may be NULL if there is a `why`. -ENOMEM. */
+/* Adds the estimate, or why there is none: `why`, or what the queues tell. view->q may be NULL if there is a
+ * `why`. -ENOMEM. */
 int start_add_estimate(json_t *explained, const struct estimate_view *view, const char *why);
 /* A span of time for people: two figures of each end, low rounded down and high rounded up. */
 #define START_SPAN_SIZE 80

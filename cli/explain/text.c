@@ -50,7 +50,9 @@ static void print_state(const json_t *e) {
     else if (strcmp(state, "starting") == 0)
         printf("has its permits and is being started");
     else if (strcmp(state, "stopping") == 0)
-        printf("is being stopped%s%.200s", *format_get_text(e, "stuck") ? "; killed, and there is still " : "", format_get_text(e, "stuck"));
+        printf("is being stopped%s%.200s",
+               *format_get_text(e, "stuck") ? "; killed, and there is still " : "",
+               format_get_text(e, "stuck"));
     else if (strcmp(state, "done") == 0)
         printf("is over: %s", format_result(e, "result", "exit_code", "signal", text));
     else
@@ -205,14 +207,19 @@ static void print_runs(const json_t *basis) {
     size_t n = json_array_size(basis), shown = n > SHOWN ? SHOWN : n;
 
     for (size_t i = 0; i < shown; i++)
-        printf("%s" INT, i == 0 ? "" : i + 1 == n ? " and " : ", ", format_get_number(json_array_get(basis, i), "runs"));
+        printf("%s" INT,
+               i == 0       ? ""
+               : i + 1 == n ? " and "
+                            : ", ",
+               format_get_number(json_array_get(basis, i), "runs"));
     if (n > shown)
         printf(" and more");
 }
 
 /* Prints the local times of the span. */
 static void print_clock(json_int_t low_ms, json_int_t high_ms) {
-    time_t now = (time_t) (clock_realtime() / USEC_PER_SEC), from = now + low_ms / 1000, to = now + (high_ms + 999) / 1000;
+    time_t now = (time_t) (clock_realtime() / USEC_PER_SEC), from = now + low_ms / 1000,
+           to = now + (high_ms + 999) / 1000;
     bool is_far = high_ms >= 24 * 3600 * 1000;
     char texts[2][64] = {"", ""};
     struct tm tm;
@@ -272,7 +279,8 @@ static void print_sooner(const json_t *sooner) {
         if (*stops)
             printf("stops %s, then ", stops);
         if (n == 0)
-            printf("then %s\n", start_format_span(format_get_number(item, "low_ms"), format_get_number(item, "high_ms"), span));
+            printf("then %s\n", start_format_span(format_get_number(item, "low_ms"),
+                                                  format_get_number(item, "high_ms"), span));
         else if (n > 1)
             printf("starts it and %zu more\n", n - 1);
         else

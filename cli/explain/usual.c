@@ -107,8 +107,8 @@ double chance_draw(struct chance *c) {
     return (double) ((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
 }
 
-/* Returns a value between two quantiles. Few runs are near the longest one: halfway stands the middle of arithmetic and harmonic mean, which
- * is near the geometric one. */
+/* Returns a value between two quantiles. Few runs are near the longest one: halfway stands the middle of
+ * arithmetic and harmonic mean, which is near the geometric one. */
 static double between(double low, double high, double share) {
     double straight = low + (high - low) * share;
 

@@ -32,7 +32,7 @@ void usuals_done(struct usuals *u);
 /* Returns NULL if nothing is known of the name on the host. */
 const struct usual *usuals_find(const struct usuals *u, const char *host, const char *name);
 
-struct basis { /* what the time of a claim is drawn from */
+struct basis {               /* what the time of a claim is drawn from */
     const struct usual **of; /* owned; n 0: too little is known */
     size_t n;
     json_int_t runs; /* of all of these */
@@ -51,5 +51,6 @@ double chance_draw(struct chance *c); /* in [0, 1) */
 
 /* Whether the claim has held for longer than any run of its basis. */
 bool basis_is_overdue(const struct basis *b, double age_msec);
-/* Draws how long a claim that has held for so long (0: it starts then) still holds. Of one that is overdue: a share of its age. */
+/* Draws how long a claim that has held for so long (0: it starts then) still holds. Of one that is overdue:
+ * a share of its age. */
 double basis_draw(const struct basis *b, double age_msec, struct chance *c);

@@ -120,7 +120,8 @@ static int show(const struct entries *e, struct request *r) {
     return r->stats ? show_stats(e, pasts, n_chosen, r) : history_show_runs(pasts, n_chosen, &r->shown);
 }
 
-/* Figures are of a span of time, which --use cuts into cells. Returns 0, or an exit status whose reason was printed. */
+/* Figures are of a span of time, which --use cuts into cells. Returns 0, or an exit status whose reason was
+ * printed. */
 static int set_span(struct request *r) {
     usec_t n;
 
@@ -138,7 +139,8 @@ static int set_span(struct request *r) {
         return options_wrong_usage("history", "--since must be before --until");
     n = r->step > 0 ? (r->until - r->since + r->step - 1) / r->step : CELLS;
     if (n > CELLS_MAX)
-        return options_wrong_usage("history", "--step is too short: that makes more than %d cells", CELLS_MAX);
+        return options_wrong_usage("history", "--step is too short: that makes more than %d cells",
+                                   CELLS_MAX);
     if (r->step > 0 && n * r->step > r->until - r->since) /* whole cells, the last of which ends now */
         r->since = usec_sub(r->until, n * r->step);
     r->n_cells = (size_t) n;
@@ -191,7 +193,8 @@ int verb_history(int argc, char **argv) {
     if (status == 0)
         status = set_span(&r);
     for (int i = 1; i <= words && status == 0; i++)
-        status = r.use ? options_check_pool("history", argv[i]) : options_check_job("history", "job or run", argv[i]);
+        status = r.use ? options_check_pool("history", argv[i])
+                       : options_check_job("history", "job or run", argv[i]);
     r.pools = argv + 1;
     r.n_pools = r.use ? (size_t) words : 0;
     if (status == 0 && r.pool)

@@ -36,12 +36,13 @@ static json_t *json_pool(const struct uses *u, const struct use_pool *p) {
 
     for (size_t i = 0; i < u->n_cells; i++)
         (void) json_array_append_new(cells, json_share(share(&p->cells[i])));
-    return json_pack("{s:s%, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:I, s:o}", "pool", p->name, p->name_length, "host",
-                     p->host ? json_string(p->host) : json_null(), "limit_min",
+    return json_pack("{s:s%, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:I, s:o}", "pool", p->name,
+                     p->name_length, "host", p->host ? json_string(p->host) : json_null(), "limit_min",
                      history_json_number(p->has_limit ? (int64_t) p->limit_min : -1), "limit_max",
-                     history_json_number(p->has_limit ? (int64_t) p->limit_max : -1), "use", json_share(share(&p->all)),
-                     "full", json_share(full_of(u, p)), "peak", (json_int_t) p->peak, "waits", (json_int_t) p->wait.n,
-                     "wait_p95_ms", history_json_number(p->wait.n > 0 ? p->wait.p95 : -1), "shut_ms",
+                     history_json_number(p->has_limit ? (int64_t) p->limit_max : -1), "use",
+                     json_share(share(&p->all)), "full", json_share(full_of(u, p)), "peak",
+                     (json_int_t) p->peak, "waits", (json_int_t) p->wait.n, "wait_p95_ms",
+                     history_json_number(p->wait.n > 0 ? p->wait.p95 : -1), "shut_ms",
                      (json_int_t) (p->shut / USEC_PER_MSEC), "cells", cells);
 }
 
@@ -52,15 +53,16 @@ static int show_json(const struct uses *u, const struct history_hosts *hosts) {
 
     for (size_t i = 0; i < u->n; i++)
         k |= json_array_append_new(pools, json_pool(u, &u->pools[i]));
-    document = json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "since", history_json_when(u->since), "until",
-                         history_json_when(u->until), "use", pools, "hosts", history_json_hosts(hosts, true),
-                         "hosts_missing", history_json_hosts(hosts, false));
+    document = json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "since", history_json_when(u->since),
+                         "until", history_json_when(u->until), "use", pools, "hosts",
+                         history_json_hosts(hosts, true), "hosts_missing", history_json_hosts(hosts, false));
     return k == 0 && document ? output_json(document) : output_error(-ENOMEM);
 }
 
 /* --- as a table --- */
 
-/* Writes the times of some cells above them, each where its cell begins: hours, or days where there are several. */
+/* Writes the times of some cells above them, each where its cell begins: hours, or days where there are
+ * several. */
 static const char *name_cells(const struct uses *u, bool utc, char *buffer, size_t size) {
     bool is_long = u->until - u->since > 2 * DAY;
     size_t n = u->n_cells, at = 0, labels = n / LABEL_SIZE > 0 ? n / LABEL_SIZE : 1;
@@ -105,7 +107,8 @@ static int add_pool(struct table *t, const struct uses *u, const struct use_pool
     for (size_t i = 0; i < u->n_cells; i++)
         end = cells_add(end, share(&p->cells[i]), 1, utf8);
     table_line(t);
-    table_cell(t, TABLE_PLAIN, "%.*s%s%s", (int) p->name_length, p->name, p->host ? "@" : "", p->host ? p->host : "");
+    table_cell(t, TABLE_PLAIN, "%.*s%s%s", (int) p->name_length, p->name, p->host ? "@" : "",
+               p->host ? p->host : "");
     add_limit(t, p);
     add_share(t, share(&p->all));
     add_share(t, full_of(u, p));
@@ -114,7 +117,8 @@ static int add_pool(struct table *t, const struct uses *u, const struct use_pool
     if (p->wait.n < FIGURES_ENOUGH_FOR_P95)
         table_cell(t, TABLE_PLAIN, "%s", "");
     else
-        table_cell(t, TABLE_PLAIN, "%s%s", format_msec(p->wait.p95, wait), p->wait.n < FIGURES_ENOUGH_TO_TRUST ? "*" : "");
+        table_cell(t, TABLE_PLAIN, "%s%s", format_msec(p->wait.p95, wait),
+                   p->wait.n < FIGURES_ENOUGH_TO_TRUST ? "*" : "");
     table_cell(t, TABLE_PLAIN, "%s", cells);
     return 0;
 }
@@ -124,8 +128,8 @@ static void print_shut(const struct uses *u) {
 
     for (size_t i = 0; i < u->n; i++)
         if (u->pools[i].shut > 0)
-            printf("the limit of %.*s was 0 for %s: not in its use\n", (int) u->pools[i].name_length, u->pools[i].name,
-                   format_msec((json_int_t) (u->pools[i].shut / USEC_PER_MSEC), text));
+            printf("the limit of %.*s was 0 for %s: not in its use\n", (int) u->pools[i].name_length,
+                   u->pools[i].name, format_msec((json_int_t) (u->pools[i].shut / USEC_PER_MSEC), text));
 }
 
 static int show_table(const struct uses *u, const struct history_hosts *hosts, const struct shown *shown) {
@@ -139,7 +143,8 @@ static int show_table(const struct uses *u, const struct history_hosts *hosts, c
         {.name = "PEAK", .right = true, .drop = 2},
         {.name = "WAITS", .right = true, .drop = 3},
         {.name = "WAIT95", .right = true},
-        {.name = labels ? name_cells(u, shown->utc, labels, u->n_cells + LABELS_MAX * LABEL_SIZE) : "", .drop = 1},
+        {.name = labels ? name_cells(u, shown->utc, labels, u->n_cells + LABELS_MAX * LABEL_SIZE) : "",
+         .drop = 1},
     };
     bool utf8 = cells_use_locale();
     int k = labels ? table_new(&t, columns, ELEMENTSOF(columns)) : -ENOMEM;

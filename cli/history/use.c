@@ -47,11 +47,13 @@ static void add(struct changes *c, const struct change *change) {
 
 /* --- limits --- */
 
-/* A host's declaration of a cluster pool counts for nothing by itself: redis-connected and limit-changed have what is in force. In
- * redis-connected a pool without an override has none. */
+/* A host's declaration of a cluster pool counts for nothing by itself: redis-connected and limit-changed
+ * have what is in force. In redis-connected a pool without an override has none. */
 static void add_limit(struct changes *c, const struct entry *e, const struct limit_word *w, const char *at) {
-    struct change change = {
-        .name = at, .name_length = strlen(w->pool), .time = e->time, .value = w->none ? -1 : (int64_t) w->limit};
+    struct change change = {.name = at,
+                            .name_length = strlen(w->pool),
+                            .time = e->time,
+                            .value = w->none ? -1 : (int64_t) w->limit};
 
     if (w->kind == LIMIT_HOST) {
         change.host = e->host;
@@ -139,7 +141,7 @@ static int compare_changes(const void *a, const void *b) {
     return c != 0 ? c : (x->order > y->order) - (x->order < y->order);
 }
 
-struct now { /* the state of a pool at some time */
+struct now {                                   /* the state of a pool at some time */
     int64_t declared, override, held, waiting; /* the first two: -1: none is known */
 };
 
@@ -147,7 +149,8 @@ static int64_t limit_of(const struct now *now) {
     return now->override >= 0 ? now->override : now->declared;
 }
 
-static void add_cells(struct use_pool *p, const struct uses *u, const struct now *now, usec_t from, usec_t to) {
+static void add_cells(struct use_pool *p, const struct uses *u, const struct now *now, usec_t from,
+                      usec_t to) {
     double allowed = limit_of(now) > 0 ? (double) limit_of(now) : 0;
     usec_t span = MAX((u->until - u->since) / u->n_cells, (usec_t) 1);
 
@@ -212,7 +215,8 @@ static int make_pool(struct uses *u, const struct change *changes, size_t n, int
     struct now now = {.declared = declared, .override = -1};
     usec_t from = 0;
 
-    *p = (struct use_pool){.name = changes->name, .name_length = changes->name_length, .host = changes->host};
+    *p =
+        (struct use_pool){.name = changes->name, .name_length = changes->name_length, .host = changes->host};
     p->cells = calloc(u->n_cells, sizeof(*p->cells));
     if (!p->cells)
         return -ENOMEM;
@@ -241,7 +245,8 @@ static bool is_of_pool(const struct use_pool *pool, const struct past *p) {
     return false;
 }
 
-static void add_waits(struct use_pool *pool, const struct uses *u, const struct past *pasts, size_t n, int64_t *waits) {
+static void add_waits(struct use_pool *pool, const struct uses *u, const struct past *pasts, size_t n,
+                      int64_t *waits) {
     size_t n_waits = 0;
 
     for (size_t i = 0; i < n; i++)
@@ -263,14 +268,16 @@ static int64_t limit_of_pattern(const struct changes *c, const struct change *ke
     size_t length = slash ? (size_t) (slash - key->name) + 1 : 0;
 
     for (size_t i = 0; slash && i < c->n; i++)
-        if (c->items[i].kind == CHANGE_DECLARED && c->items[i].name_length == length + 1 && c->items[i].value >= 0 &&
-            strncmp(c->items[i].name, key->name, length) == 0 && c->items[i].name[length] == '*')
+        if (c->items[i].kind == CHANGE_DECLARED && c->items[i].name_length == length + 1 &&
+            c->items[i].value >= 0 && strncmp(c->items[i].name, key->name, length) == 0 &&
+            c->items[i].name[length] == '*')
             return c->items[i].value;
     return -1;
 }
 
 static bool is_shown(const struct change *c) {
-    return c->name[0] != '@' && c->name[c->name_length - 1] != '*'; /* of a job; a pattern, whose keys are shown */
+    return c->name[0] != '@' &&
+           c->name[c->name_length - 1] != '*'; /* of a job; a pattern, whose keys are shown */
 }
 
 static int make_pools(struct uses *u, const struct changes *c, const struct past *pasts, size_t n) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* How much of each pool was used in some time: permits held beside the limit in force. Computes only; use-show.c prints it. Times
- * are those of the journals. */
+/* How much of each pool was used in some time: permits held beside the limit in force. Computes only;
+ * use-show.c prints it. Times are those of the journals. */
 
 #include "base/journal/entries.h"
 #include "cli/history/hosts.h"
@@ -16,7 +16,7 @@ struct use_cell {
 struct use_pool {
     const char *name, *host; /* borrowed from entries; host: of a pool of scope host; else NULL */
     size_t name_length;
-    bool has_limit;          /* some limit was in force and is known */
+    bool has_limit; /* some limit was in force and is known */
     uint32_t limit_min, limit_max;
     struct use_cell all, *cells;
     usec_t full, known, shut; /* of the time: somebody waited; the limit was known; it was 0 */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* How long runs usually hold their permits, as JSON: those whose name holds permits of these pools or waits for them. This host
- * knows its own runs, and other hosts publish theirs. */
+/* How long runs usually hold their permits, as JSON: those whose name holds permits of these pools or waits
+ * for them. This host knows its own runs, and other hosts publish theirs. */
 
 #include <string.h>
 
@@ -30,8 +30,8 @@ static json_t *json_summary(const char *host, const struct times_summary *s) {
     for (size_t i = 0; i < TIMES_QUANTILES; i++)
         k |= json_array_append_new(q, json_integer(s->q_msec[i]));
     if (k == 0)
-        return json_pack("{s:s, s:s, s:i, s:o, s:o}", "host", host, "name", s->name, "runs", (int) s->n, "q_ms", q, "cap_ms",
-                         json_number((json_int_t) s->cap_msec, s->cap_msec > 0));
+        return json_pack("{s:s, s:s, s:i, s:o, s:o}", "host", host, "name", s->name, "runs", (int) s->n,
+                         "q_ms", q, "cap_ms", json_number((json_int_t) s->cap_msec, s->cap_msec > 0));
     json_decref(q);
     return NULL;
 }
@@ -57,7 +57,8 @@ json_t *json_usual(struct manager *m, const struct snapshot *cluster, const json
     size_t i;
 
     json_array_foreach (pools, i, pool)
-        k |= add_claims(names, json_object_get(pool, "holders")) | add_claims(names, json_object_get(pool, "queue"));
+        k |= add_claims(names, json_object_get(pool, "holders")) |
+             add_claims(names, json_object_get(pool, "queue"));
     k |= add_host(list, names, manager_settings(m)->host, own);
     for (i = 0; cluster && i < cluster->n_times; i++)
         k |= add_host(list, names, cluster->times[i].host, cluster->times[i].text);

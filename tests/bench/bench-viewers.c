@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What 100 people who look cost those who work: 20 hosts with five viewers each, a picture a second, of five pools with 1000 holders
- * and 1000 waiting claims each. Meanwhile the permit of another pool goes from host to host. The viewers' hosts are another process, as
- * theirs would be. Rounds with and without viewers alternate. */
+/* What 100 people who look cost those who work: 20 hosts with five viewers each, a picture a second, of five
+ * pools with 1000 holders and 1000 waiting claims each. Meanwhile the permit of another pool goes from host
+ * to host. The viewers' hosts are another process, as theirs would be. Rounds with and without viewers
+ * alternate. */
 
 #include "tests/bench/benches.h"
 
@@ -46,7 +47,8 @@ static void ask_all(struct viewer *viewers) {
     for (size_t i = 0; i < HOSTS * VIEWERS; i++) {
         if (viewers[i].is_asking)
             continue;
-        if (store_inspect(viewers[i].host->store, &(struct store_question) {.keys = true}, on_look, &viewers[i]) < 0)
+        if (store_inspect(viewers[i].host->store, &(struct store_question){.keys = true}, on_look,
+                          &viewers[i]) < 0)
             rig_fail("no look can be asked for");
         viewers[i].is_asking = true;
         rig_touch(viewers[i].host);
@@ -81,12 +83,14 @@ static unsigned view(struct rig *g, struct viewer *viewers) {
 }
 
 /* Each byte that comes begins a round; the answer is the number of pictures. */
-_Noreturn static void run_viewers(const struct rig *of, const struct rig_options *options, int commands, int answers) {
+_Noreturn static void run_viewers(const struct rig *of, const struct rig_options *options, int commands,
+                                  int answers) {
     struct viewer viewers[HOSTS * VIEWERS] = {};
     struct rig g;
     char command;
     unsigned n = 0;
 
+    (void) nice(10); /* their hosts have processors of their own */
     rig_join(&g, of, options);
     for (size_t i = 0; i < HOSTS * VIEWERS; i++)
         viewers[i].host = &g.hosts[i / VIEWERS];
@@ -135,7 +139,8 @@ static double worst_call(struct redis_server *s) {
     long long worst = 0;
 
     for (size_t i = 0; log && i < log->elements; i++)
-        if (strcasecmp(log->element[i]->element[3]->element[0]->str, "EVALSHA") == 0 && log->element[i]->element[2]->integer > worst)
+        if (strcasecmp(log->element[i]->element[3]->element[0]->str, "EVALSHA") == 0 &&
+            log->element[i]->element[2]->integer > worst)
             worst = log->element[i]->element[2]->integer;
     return (double) worst;
 }
@@ -148,7 +153,7 @@ struct round {
 static struct round run_round(struct rig *g, struct slot *slots, const int pipes[2][2], bool is_viewed) {
     struct round r = {.empty = peer_cost(&peer_empty, &g->server, 200) / 2};
 
-    redis_reply_freep(&(redisReply *) {redis_command(&g->server, "SLOWLOG RESET")});
+    redis_reply_freep(&(redisReply *){redis_command(&g->server, "SLOWLOG RESET")});
     if (is_viewed && write(pipes[0][1], "v", 1) != 1)
         rig_fail("the viewers are gone");
     r.rate = work(g, slots);
@@ -167,23 +172,37 @@ static double median_of(const struct round *rounds, bool is_viewed, double (*get
         values[n++] = get(&rounds[i]);
     return quantile(values, n, 0.5);
 }
-static double rate_of(const struct round *r) { return r->rate; }
-static double p99_of(const struct round *r) { return r->p99; }
-static double worst_of(const struct round *r) { return r->worst; }
-static double empty_of(const struct round *r) { return r->empty; }
-static double pictures_of(const struct round *r) { return r->pictures; }
+static double rate_of(const struct round *r) {
+    return r->rate;
+}
+static double p99_of(const struct round *r) {
+    return r->p99;
+}
+static double worst_of(const struct round *r) {
+    return r->worst;
+}
+static double empty_of(const struct round *r) {
+    return r->empty;
+}
+static double pictures_of(const struct round *r) {
+    return r->pictures;
+}
 
 static void report_rounds(struct report *r, const struct round *rounds) {
     double rate = median_of(rounds, false, rate_of), p99 = median_of(rounds, false, p99_of);
 
-    report_add(r, &(struct figure) {"hand-overs, 20 hosts with 5 viewers each on 5 pools of 1000 + 1000", median_of(rounds, true, rate_of), "/s",
-                                    "nobody looks", rate, GOAL_RATIO_AT_LEAST, 0.95});
-    report_add(r, &(struct figure) {"  99 %, more than without viewers", median_of(rounds, true, p99_of) - p99, "µs", "without", p99,
-                                    GOAL_VALUE_AT_MOST, 500});
-    report_add(r, &(struct figure) {"  the longest call of a round", median_of(rounds, true, worst_of), "µs", "an empty script",
-                                    median_of(rounds, true, empty_of), GOAL_RATIO_AT_MOST, 250});
-    report_add(r, &(struct figure) {"  pictures of all viewers", median_of(rounds, true, pictures_of) * USEC_PER_SEC / ROUND, "/s", NULL, 0,
-                                    GOAL_NONE, 0});
+    report_add(r, &(struct figure){"hand-overs, 20 hosts with 5 viewers each on 5 pools of 1000 + 1000",
+                                   median_of(rounds, true, rate_of), "/s", "nobody looks", rate,
+                                   GOAL_RATIO_AT_LEAST, 0.95});
+    report_add(r,
+               &(struct figure){"  99 %, more than without viewers", median_of(rounds, true, p99_of) - p99,
+                                "µs", "without", p99, GOAL_VALUE_AT_MOST, 500});
+    report_add(r, &(struct figure){"  the longest call of a round", median_of(rounds, true, worst_of), "µs",
+                                   "an empty script", median_of(rounds, true, empty_of), GOAL_RATIO_AT_MOST,
+                                   250});
+    report_add(r, &(struct figure){"  pictures of all viewers",
+                                   median_of(rounds, true, pictures_of) * USEC_PER_SEC / ROUND, "/s", NULL,
+                                   0, GOAL_NONE, 0});
 }
 
 static void count_idle_calls(struct report *r, struct rig *g) {
@@ -192,15 +211,19 @@ static void count_idle_calls(struct report *r, struct rig *g) {
     rig_reset_stats(&g->server);
     rig_run_for(g, 2 * USEC_PER_SEC);
     (void) rig_server_usec(&g->server, "evalsha", &calls);
-    report_add(r, &(struct figure) {"  calls while nobody looks or works", (double) calls, "calls", NULL, 0, GOAL_VALUE_AT_MOST, 0});
+    report_add(r, &(struct figure){"  calls while nobody looks or works", (double) calls, "calls", NULL, 0,
+                                   GOAL_VALUE_AT_MOST, 0});
 }
 
 void bench_viewers(struct report *r) {
     static const char *const names[POOLS + 1] = {"a", "b", "c", "d", "e", "work"};
     struct store_pool pools[POOLS + 1];
     struct slot *slots[POOLS + 1];
-    const struct rig_options options = {.n_hosts = HOSTS, .pools = pools, .n_pools = POOLS + 1,
-                                        .redis = (const char *const[]) {"--slowlog-log-slower-than", "100", "--slowlog-max-len", "1000", NULL}};
+    const struct rig_options options = {.n_hosts = HOSTS,
+                                        .pools = pools,
+                                        .n_pools = POOLS + 1,
+                                        .redis = (const char *const[]){"--slowlog-log-slower-than", "100",
+                                                                       "--slowlog-max-len", "1000", NULL}};
     struct rig_options viewing = options;
     struct round rounds[ROUNDS];
     int pipes[2][2];
@@ -211,7 +234,7 @@ void bench_viewers(struct report *r) {
     report_section(r, "viewers");
     samples = calloc(SAMPLES_MAX, sizeof(*samples));
     for (size_t i = 0; i <= POOLS; i++) {
-        pools[i] = (struct store_pool) {.limit = i < POOLS ? CLAIMS / 2 : 1, .queue_limit = CLAIMS};
+        pools[i] = (struct store_pool){.limit = i < POOLS ? CLAIMS / 2 : 1, .queue_limit = CLAIMS};
         (void) snprintf(pools[i].name, sizeof(pools[i].name), "%s", names[i]);
     }
     rig_up(&g, &options);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What hosts publish of their runs (tell.h): asked for last, when it is known whose claims hold permits or wait for them. */
+/* What hosts publish of their runs (tell.h): asked for last, when it is known whose claims hold permits or
+ * wait for them. */
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What this host tells the others (store_tell()): one text, which a heartbeat takes along once on each connection, and again
- * when it has changed. If that heartbeat is lost, so is its connection. */
+/* What this host tells the others (store_tell()): one text, which a heartbeat takes along once on each
+ * connection, and again when it has changed. If that heartbeat is lost, so is its connection. */
 
 #include <stdbool.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Whether runs start within the interval that `berth explain` names: random situations, whose true times the estimate does not
- * know. Two pools, up to 30 claims ahead of one and two pools, 8 names. BERTH_TEST_SITUATIONS: so many of each kind. */
+/* Whether runs start within the interval that `berth explain` names: random situations, whose true times the
+ * estimate does not know. Two pools, up to 30 claims ahead of one and two pools, 8 names.
+ * BERTH_TEST_SITUATIONS: so many of each kind. */
 
 #include <math.h>
 #include <stdio.h>
@@ -41,8 +42,9 @@ struct kind {
     double second; /* so many times as long takes each fourth run */
 };
 
-static const struct kind even = {"even", 0.2, 1, 1}, uneven = {"uneven", 0.6, 1, 1}, wild = {"wild", 1, 1, 1},
-                         drift = {"drift", 0.3, 2, 1}, two_kinds = {"two kinds", 0.3, 1, 8};
+static const struct kind even = {"even", 0.2, 1, 1}, uneven = {"uneven", 0.6, 1, 1},
+                         wild = {"wild", 1, 1, 1}, drift = {"drift", 0.3, 2, 1},
+                         two_kinds = {"two kinds", 0.3, 1, 8};
 
 static double medians[NAMES];
 
@@ -82,8 +84,9 @@ static void add_holder(struct situation *s, const struct kind *kind, unsigned po
     clock_format(NOW - (usec_t) age * USEC_PER_MSEC, since);
     s->truth[s->n] = all - age;
     json_array_append_new(json_object_get(json_array_get(s->pools, pool), "holders"),
-                          json_pack("{s:o, s:s, s:o, s:i, s:s}", "claim", json_sprintf("%04x", s->n), "host", "ant", "name",
-                                    json_sprintf("job%u", name), "permits", (int) permits, "since", since));
+                          json_pack("{s:o, s:s, s:o, s:i, s:s}", "claim", json_sprintf("%04x", s->n), "host",
+                                    "ant", "name", json_sprintf("job%u", name), "permits", (int) permits,
+                                    "since", since));
     s->n++;
 }
 
@@ -94,9 +97,10 @@ static void add_waiter(struct situation *s, const struct kind *kind) {
     for (unsigned i = 0; i < n; i++) {
         json_t *queue = json_object_get(json_array_get(s->pools, (first + i) % 2), "queue");
 
-        json_array_append_new(queue, json_pack("{s:o, s:s, s:o, s:i, s:i}", "claim", json_sprintf("%04x", s->n), "host", "ant",
-                                               "name", json_sprintf("job%u", name), "permits", (int) (1 + pick(2)), "position",
-                                               (int) json_array_size(queue) + 1));
+        json_array_append_new(queue,
+                              json_pack("{s:o, s:s, s:o, s:i, s:i}", "claim", json_sprintf("%04x", s->n),
+                                        "host", "ant", "name", json_sprintf("job%u", name), "permits",
+                                        (int) (1 + pick(2)), "position", (int) json_array_size(queue) + 1));
     }
     s->n++;
 }
@@ -116,7 +120,8 @@ static void add_usual(struct situation *s, const struct kind *kind, unsigned run
         times_summarize(&times.names[name], &summary);
         for (size_t i = 0; i < TIMES_QUANTILES; i++)
             json_array_append_new(q, json_integer(summary.q_msec[i]));
-        json_array_append_new(s->usual, json_pack("{s:s, s:s, s:i, s:o}", "host", "ant", "name", text, "runs", (int) runs, "q_ms", q));
+        json_array_append_new(s->usual, json_pack("{s:s, s:s, s:i, s:o}", "host", "ant", "name", text,
+                                                  "runs", (int) runs, "q_ms", q));
     }
 }
 
@@ -129,7 +134,8 @@ static void count(json_t *pool) {
     json_array_foreach (holders, i, holder)
         used += format_get_number(holder, "permits");
     json_object_set_new(pool, "used", json_integer(used));
-    json_object_set_new(pool, "waiting", json_integer((json_int_t) json_array_size(json_object_get(pool, "queue"))));
+    json_object_set_new(pool, "waiting",
+                        json_integer((json_int_t) json_array_size(json_object_get(pool, "queue"))));
 }
 
 static void make(struct situation *s, const struct kind *kind, unsigned runs) {
@@ -138,8 +144,9 @@ static void make(struct situation *s, const struct kind *kind, unsigned runs) {
     for (unsigned i = 0; i < NAMES; i++)
         medians[i] = 5000 * exp(uniform() * 4);
     *s = (struct situation){.usual = json_array(),
-                            .pools = json_pack("[{s:s, s:i, s:[], s:[]}, {s:s, s:i, s:[], s:[]}]", "name", "db", "limit", 4,
-                                               "holders", "queue", "name", "net", "limit", 3, "holders", "queue")};
+                            .pools = json_pack("[{s:s, s:i, s:[], s:[]}, {s:s, s:i, s:[], s:[]}]", "name",
+                                               "db", "limit", 4, "holders", "queue", "name", "net", "limit",
+                                               3, "holders", "queue")};
     for (unsigned pool = 0; pool < 2; pool++)
         for (unsigned left = 4 - pool, permits; left > 0; left -= permits) {
             permits = 1 + pick(left > 1 ? 2 : 1);
@@ -184,8 +191,10 @@ static void score_one(struct score *score, const struct kind *kind, unsigned run
     snprintf(claim, sizeof(claim), "%04x", s.n - 1);
     TEST_INT(queue_new(&q, s.pools), 0);
     TEST_INT(usuals_make(&usuals, s.usual), 0);
-    TEST_INT(estimate_make(&e, &(struct estimate_view){.q = q, .pools = s.pools, .usuals = &usuals, .now = NOW},
-                           &(struct queue_change){}, claim), 0);
+    TEST_INT(estimate_make(&e,
+                           &(struct estimate_view){.q = q, .pools = s.pools, .usuals = &usuals, .now = NOW},
+                           &(struct queue_change){}, claim),
+             0);
     CU_ASSERT_FATAL(e.is_known);
     start = true_start(&s, q, claim);
     score->n++;
@@ -213,8 +222,8 @@ static void add_score(struct score *all, const struct kind *kind, unsigned runs)
     for (unsigned i = 0; i < situations(); i++)
         score_one(&s, kind, runs);
     if (getenv("BERTH_TEST_SITUATIONS"))
-        printf("%s, %u runs: %.1f of 100 inside, %.1f before, %.1f after (%u)\n", kind->name, runs, 100.0 * s.inside / s.n,
-               100.0 * s.below / s.n, 100.0 * s.above / s.n, s.n);
+        printf("%s, %u runs: %.1f of 100 inside, %.1f before, %.1f after (%u)\n", kind->name, runs,
+               100.0 * s.inside / s.n, 100.0 * s.below / s.n, 100.0 * s.above / s.n, s.n);
     all->n += s.n;
     all->inside += s.inside;
     all->below += s.below;
@@ -270,18 +279,21 @@ static struct estimate ask(const char *pools, const char *usual, const char *cla
 
     CU_ASSERT_FATAL(json && times && queue_new(&q, json) == 0 && usuals_make(&usuals, times) == 0);
     TEST_INT(estimate_make(&e, &(struct estimate_view){.q = q, .pools = json, .usuals = &usuals, .now = NOW},
-                           &(struct queue_change){}, claim), 0);
+                           &(struct queue_change){}, claim),
+             0);
     estimate_done(&e);
     e.basis = NULL;
     return e;
 }
 
-#define USUAL(name, runs, msec)                                                                                        \
-    "{\"host\": \"ant\", \"name\": \"" name "\", \"runs\": " runs ", \"q_ms\": [" msec ", " msec ", " msec ", " msec ", " msec \
-    ", " msec ", " msec ", " msec "]}"
-#define DB(holder, since)                                                                                              \
-    "{\"name\": \"db\", \"limit\": 1, \"used\": 1, \"waiting\": 1, \"configured\": 1, \"holders\": [{\"claim\": \"h\", "  \
-    "\"host\": \"ant\", \"name\": \"" holder "\", \"permits\": 1, \"since\": \"" since "\"}], \"queue\": [{\"claim\": \"w\", " \
+#define USUAL(name, runs, msec)                                                                             \
+    "{\"host\": \"ant\", \"name\": \"" name "\", \"runs\": " runs ", \"q_ms\": [" msec ", " msec ", " msec  \
+    ", " msec ", " msec ", " msec ", " msec ", " msec "]}"
+#define DB(holder, since)                                                                                   \
+    "{\"name\": \"db\", \"limit\": 1, \"used\": 1, \"waiting\": 1, \"configured\": 1, \"holders\": "        \
+    "[{\"claim\": \"h\", "                                                                                  \
+    "\"host\": \"ant\", \"name\": \"" holder "\", \"permits\": 1, \"since\": \"" since                      \
+    "\"}], \"queue\": [{\"claim\": \"w\", "                                                                 \
     "\"host\": \"ant\", \"name\": \"x\", \"permits\": 1, \"position\": 1, \"waiting_ms\": 0}]"
 
 static void test_edges(void) {
@@ -295,18 +307,24 @@ static void test_edges(void) {
     e = ask("[" DB("a", "2027-01-15T07:59:58Z") "}]", "[" USUAL("a", "9", "5000") "]", "w");
     CU_ASSERT(!e.is_known);
     TEST_STRING(e.why, "ant:a has run only 9 times");
-    e = ask("[" DB("a", "2027-01-15T07:59:58Z") "}]", "[" USUAL("a", "9", "5000") ", " USUAL("x", "11", "5000") "]", "w");
+    e = ask("[" DB("a", "2027-01-15T07:59:58Z") "}]",
+            "[" USUAL("a", "9", "5000") ", " USUAL("x", "11", "5000") "]", "w");
     CU_ASSERT(e.is_known && e.low_ms == 3000); /* the pool's names together */
     e = ask("[" DB("a", "2027-01-15T07:59:58Z") "}]", "[]", "w");
     TEST_STRING(e.why, "no run of ant:a is known");
     /* The limit rises before the holder ends. */
-    e = ask("[" DB("a", "2027-01-15T07:59:58Z") ", \"override\": {\"limit\": 1, \"until\": \"2027-01-15T08:00:01Z\"}, "
-            "\"lowest\": {\"limit\": 2}}]", "[" USUAL("a", "10", "5000") ", " USUAL("x", "64", "1") "]", "w");
+    e = ask(
+        "[" DB(
+            "a",
+            "2027-01-15T07:59:58Z") ", \"override\": {\"limit\": 1, \"until\": \"2027-01-15T08:00:01Z\"}, "
+                                    "\"lowest\": {\"limit\": 2}}]",
+        "[" USUAL("a", "10", "5000") ", " USUAL("x", "64", "1") "]", "w");
     CU_ASSERT(e.is_known && e.low_ms == 1000 && e.high_ms == 1000);
 }
 
 int main(int argc, char **argv) {
-    CU_TestInfo tests[] = {{"histories", test_histories}, {"odd", test_odd}, {"edges", test_edges}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {
+        {"histories", test_histories}, {"odd", test_odd}, {"edges", test_edges}, CU_TEST_INFO_NULL};
     CU_SuiteInfo suites[] = {{.pName = "explain-estimate", .pTests = tests}, CU_SUITE_INFO_NULL};
 
     return test_main(argc, argv, suites);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Queues that are played on in time, beside the pools of berthd (store/memory/pool.c), which grant by the same rules: random claims of
- * one to three pools, some with a head start, and some too large for a limit that rises later. Every start must be the same. */
+/* Queues that are played on in time, beside the pools of berthd (store/memory/pool.c), which grant by the
+ * same rules: random claims of one to three pools, some with a head start, and some too large for a limit
+ * that rises later. Every start must be the same. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +77,8 @@ static void end(void) {
 
 static void note_starts(double now) {
     for (int i = 0; i < CLAIMS; i++)
-        if (claims[i].started < 0 && claims[i].in_pools && claims[i].in_pools->state == POOL_CLAIM_STATE_HELD) {
+        if (claims[i].started < 0 && claims[i].in_pools &&
+            claims[i].in_pools->state == POOL_CLAIM_STATE_HELD) {
             claims[i].started = now;
             claims[i].ends = now + claims[i].takes;
         }
@@ -102,8 +104,9 @@ static double end_next(double before) {
 /* --- as io.berth.Pools would have it --- */
 
 static json_t *json_claim(const struct pool_part *part, int position) {
-    return json_pack("{s:s, s:i, s:i, s:i, s:s}", "claim", part->claim->claim->id, "permits", (int) part->permits, "position", position,
-                     "waiting_ms", 1000 - (int) strtol(part->claim->claim->id, NULL, 16), "since", "2026-01-01T00:00:00Z");
+    return json_pack("{s:s, s:i, s:i, s:i, s:s}", "claim", part->claim->claim->id, "permits",
+                     (int) part->permits, "position", position, "waiting_ms",
+                     1000 - (int) strtol(part->claim->claim->id, NULL, 16), "since", "2026-01-01T00:00:00Z");
 }
 
 static json_t *json_pool(const char *name) {
@@ -111,14 +114,15 @@ static json_t *json_pool(const char *name) {
     json_t *holders = json_array(), *queue = json_array();
     int n = 0;
 
-    list_foreach(part, &pool->held, struct pool_part, link)
+    list_foreach (part, &pool->held, struct pool_part, link)
         json_array_append_new(holders, json_claim(part, 0));
-    list_foreach(part, &pool->queue, struct pool_part, link)
+    list_foreach (part, &pool->queue, struct pool_part, link)
         json_array_append_new(queue, json_claim(part, ++n));
-    list_foreach(part, &pool->parked, struct pool_part, link)
+    list_foreach (part, &pool->parked, struct pool_part, link)
         json_array_append_new(queue, json_claim(part, 0));
-    return json_pack("{s:s, s:i, s:i, s:i, s:o, s:o}", "name", name, "limit", (int) pool_limit(pool), "used", (int) pool_used(pool),
-                     "waiting", (int) json_array_size(queue), "holders", holders, "queue", queue);
+    return json_pack("{s:s, s:i, s:i, s:i, s:o, s:o}", "name", name, "limit", (int) pool_limit(pool), "used",
+                     (int) pool_used(pool), "waiting", (int) json_array_size(queue), "holders", holders,
+                     "queue", queue);
 }
 
 /* --- one situation --- */
@@ -150,8 +154,9 @@ static void compare(unsigned seed, bool is_raised) {
     for (int i = 0; i < CLAIMS; i++)
         starts[i] = claims[i].started >= 0 || !claims[i].in_pools
                         ? 0
-                        : queue_start_time(q, &(struct queue_change){}, claims[i].claim.id,
-                                           &(struct queue_times){.msec = msec, .later = &later, .n_later = is_raised});
+                        : queue_start_time(
+                              q, &(struct queue_change){}, claims[i].claim.id,
+                              &(struct queue_times){.msec = msec, .later = &later, .n_later = is_raised});
     later.msec += now;
     while ((at = end_next(is_raised ? later.msec : 1e9)) >= 0)
         note_starts(at);
@@ -163,7 +168,9 @@ static void compare(unsigned seed, bool is_raised) {
             note_starts(at);
     }
     for (int i = 0; i < CLAIMS; i++) {
-        double was = claims[i].started <= now && claims[i].started >= 0 ? 0 : claims[i].started < 0 ? -1 : claims[i].started - now;
+        double was = claims[i].started <= now && claims[i].started >= 0 ? 0
+                     : claims[i].started < 0                            ? -1
+                                                                        : claims[i].started - now;
 
         if (starts[i] - was > 0.01 || was - starts[i] > 0.01) {
             printf("seed %u, claim %d: played %f, was %f\n", seed, i, starts[i], was);

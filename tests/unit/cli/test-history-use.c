@@ -8,7 +8,7 @@
 
 #define SEC USEC_PER_SEC
 #define BASE (1000000 * SEC)
-#define NEAR(value, expected) CU_ASSERT((value) > (expected) - 0.001 && (value) < (expected) + 0.001)
+#define NEAR(value, expected) CU_ASSERT((value) > (expected) -0.001 && (value) < (expected) + 0.001)
 
 static struct entry items[100];
 static struct entries entries = {.items = items};
@@ -106,7 +106,8 @@ static void test_use(void) {
     TEST_INT(make("net")->full, 0);
 }
 
-/* An override counts until it ends; time with the limit 0 is left out; more than allowed is shown as it is. */
+/* An override counts until it ends; time with the limit 0 is left out; more than allowed is shown as it is.
+ */
 static void test_limits(void) {
     const struct use_pool *db;
 
@@ -155,7 +156,8 @@ static void test_open(void) {
     NEAR(share(&make("db")->all), 0);
 }
 
-/* Pools of one host are apart; keys have the limit of their pattern; the pool of a job and a pattern are not shown. */
+/* Pools of one host are apart; keys have the limit of their pattern; the pool of a job and a pattern are not
+ * shown. */
 static void test_kinds(void) {
     begin();
     add_limits(-50, "redis-connected", "tenant/*:2/declared,@copy:1/declared");

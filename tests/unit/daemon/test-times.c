@@ -136,10 +136,19 @@ static void test_told(void) {
 
 /* Any client of Redis may have written it. */
 static void test_lies(void) {
-    static const char *const texts[] = {
-        "", "a", "a\n", "a 1 0 1 1 1 1 1 1 1\n", "a 1 0 1 1 1 1 1 1 1 1 1\n", "a 0 0 1 1 1 1 1 1 1 1\n", "a 65 0 1 1 1 1 1 1 1 1\n",
-        "a 1 0 1 1 1 1 1 1 1 0\n", "a 1 0 1 1 1 1 1 1 1 -1\n", "a b 0 1 1 1 1 1 1 1 1\n", "\x1b[2J 1 0 1 1 1 1 1 1 1 1\n",
-        "a 1 0 1 1 1 1 1 1 1 4294967296\n", "a 1 0 1 1 1 1 1 1 1 1"};
+    static const char *const texts[] = {"",
+                                        "a",
+                                        "a\n",
+                                        "a 1 0 1 1 1 1 1 1 1\n",
+                                        "a 1 0 1 1 1 1 1 1 1 1 1\n",
+                                        "a 0 0 1 1 1 1 1 1 1 1\n",
+                                        "a 65 0 1 1 1 1 1 1 1 1\n",
+                                        "a 1 0 1 1 1 1 1 1 1 0\n",
+                                        "a 1 0 1 1 1 1 1 1 1 -1\n",
+                                        "a b 0 1 1 1 1 1 1 1 1\n",
+                                        "\x1b[2J 1 0 1 1 1 1 1 1 1 1\n",
+                                        "a 1 0 1 1 1 1 1 1 1 4294967296\n",
+                                        "a 1 0 1 1 1 1 1 1 1 1"};
     struct times_summary s;
 
     for (size_t i = 0; i < ELEMENTSOF(texts); i++)
