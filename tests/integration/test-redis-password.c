@@ -88,10 +88,11 @@ static void test_password(void) {
     host_set_config(h, "pool \"db\" { limit = 2 }\n");
     host_start(h);
     host_open(h);
+    pid = h->berthd->pid;
+    TEST_INT(count_in_memory(pid, passwords[0] + strlen("hush-")), 0);
     CU_ASSERT_FATAL(file_write_atomic(path, passwords[1], strlen(passwords[1]), 0600) == 0);
     TEST_INT(berth(h, "reload"), 0);
     TEST_INT(berth(h, "run -p db -- true"), 0);
-    pid = h->berthd->pid;
     CU_ASSERT(count_in_memory(pid, "keeper") > 0); /* what is there is found */
     for (size_t i = 0; i < ELEMENTSOF(passwords); i++) {
         TEST_INT(count_in_memory(pid, passwords[i] + strlen("hush-")), 0);
