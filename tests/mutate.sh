@@ -58,7 +58,7 @@ apply() {
 build() {
     local program targets=()
     for program in $2; do targets+=("build/tests/$(folder "${program%%:*}")/${program%%:*}"); done
-    MAKEFLAGS='' make -s -j2 -C "$1" all build/tests/tools/witness build/tests/preload/host-clock.so "${targets[@]}" >"$1/mutate.log" 2>&1
+    MAKEFLAGS='' make -s -j2 -C "$1" all build/tests/tools/witness build/tests/tools/activate build/tests/preload/host-clock.so "${targets[@]}" >"$1/mutate.log" 2>&1
 }
 
 # folder TEST: its folder below tests/.
