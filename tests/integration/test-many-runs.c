@@ -19,6 +19,7 @@
 #define AT_ONCE 60          /* names that a test's `berth start` takes */
 #define OTHER_FILES 64      /* descriptors of a daemon besides those of its runs */
 #define PRIVATE_KIB_MAX 512 /* of a guard; sanitizers need more */
+#define WAITING_KIB_MAX 4   /* of berthd, for each client that waits */
 #define CPU_USEC_MAX (40 * USEC_PER_MSEC) /* of a run, from its start to its end, all programs together */
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -141,7 +142,7 @@ static size_t count_ready(struct child *const *children, size_t n) {
 
 /* Children of those near the head alone are forked ahead, and each grant brings up the next one. */
 static void many_wait(void) {
-    unsigned n = runs_wanted() / WAITING_PART;
+    unsigned n = runs_wanted() / WAITING_PART, kib;
     struct child **children = calloc(n, sizeof(*children)), *holder;
     usec_t until = clock_boottime() + HOST_PATIENCE;
 
@@ -150,12 +151,14 @@ static void many_wait(void) {
     host_start(ant);
     holder = berth_start(ant, "run -p own --name holder -- sleep 1000");
     host_await(ant, "started", "job=holder");
+    kib = private_kib(ant->berthd->pid);
     for (unsigned i = 0; i < n; i++)
         children[i] = berth_start(ant, "run -p own --name waiter -- true");
     host_await_count(ant, n, "queued", "job=waiter");
     while (count_ready(children, n) < NEAR_POOL_MAX && clock_boottime() < until)
         child_turn(clock_boottime() + 50 * USEC_PER_MSEC);
     TEST_INT(count_ready(children, n), NEAR_POOL_MAX);
+    CU_ASSERT(kib > 0 && (IS_SANITIZED || private_kib(ant->berthd->pid) <= kib + 512 + n * WAITING_KIB_MAX));
     for (unsigned i = 0; i < n; i++)
         CU_ASSERT(IS_SANITIZED || private_kib(children[i]->pid) <= PRIVATE_KIB_MAX);
     child_kill(holder, SIGTERM);
