@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/schedule/schedule.h"
 #include "conf/settings.h"
-#include "daemon/run-origin.h"
+#include "daemon/runs/run-origin.h"
 
 #define COMING_MAX 10000
 

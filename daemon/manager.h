@@ -12,7 +12,7 @@
 #include "conf/settings.h"
 #include "base/journal/event.h"
 #include "daemon/adhoc/adhoc.h"
-#include "daemon/run.h"
+#include "daemon/runs/run.h"
 #include "daemon/tally.h"
 #include "store/store.h"
 

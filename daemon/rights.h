@@ -6,7 +6,7 @@
 
 #include "base/socket.h"
 #include "conf/settings.h"
-#include "daemon/run.h"
+#include "daemon/runs/run.h"
 
 enum right {
     RIGHT_MISSING,   /* of a method that was given none: control_new() refuses it */

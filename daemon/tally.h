@@ -5,7 +5,7 @@
  * data that the manager feeds; it reads no clock and cannot fail. */
 
 #include "base/histogram.h"
-#include "daemon/run.h"
+#include "daemon/runs/run.h"
 
 #define TALLY_JOBS_MAX 256 /* more are counted together */
 #define TALLY_POOLS_MAX 64 /* more are not counted */

@@ -26,12 +26,13 @@ store/redis/link    base store store/redis store/redis/client
 store/redis/turns   base store store/redis store/redis/client
 store/redis/operator base store store/redis store/redis/client
 store/redis/client  base conf store/redis/lua
-daemon              base base/journal base/process base/schedule conf store daemon/state daemon/jobs daemon/executor daemon/adhoc daemon/control daemon/api
-daemon/state        base base/journal daemon daemon/jobs
-daemon/jobs         base base/journal base/schedule conf store daemon daemon/state
-daemon/executor     base base/journal base/process conf store daemon
-daemon/adhoc        base base/journal base/process conf store daemon daemon/state
-daemon/api          base base/json base/journal base/schedule conf store daemon daemon/control
+daemon              base base/journal base/process base/schedule conf store daemon/state daemon/jobs daemon/executor daemon/adhoc daemon/control daemon/api daemon/runs
+daemon/runs         base base/journal base/process base/schedule conf store
+daemon/state        base base/journal daemon daemon/jobs daemon/runs
+daemon/jobs         base base/journal base/schedule conf store daemon daemon/state daemon/runs
+daemon/executor     base base/journal base/process conf store daemon daemon/runs
+daemon/adhoc        base base/journal base/process conf store daemon daemon/state daemon/runs
+daemon/api          base base/json base/journal base/schedule conf store daemon daemon/control daemon/runs
 daemon/control      base daemon
 runner              base base/journal base/process conf
 cli                 base base/client base/journal base/json base/schedule conf cli/run
@@ -99,13 +100,13 @@ set +f
 grep -nE 'MHD_(create_post_processor|digest|basic|USE_TLS|upgrade|create_response_for_upgrade)' -r web && complain "web uses a part of libmicrohttpd that is ruled out"
 
 # The core gets all it needs as arguments: it reads no clock and uses no library.
-for file in store/claim.h base/schedule/*.[ch] daemon/run.[ch] daemon/tally.[ch] daemon/jobs/job.[ch] daemon/jobs/due.[ch] daemon/jobs/chain.[ch] daemon/jobs/health.[ch] daemon/rights.[ch] store/memory/pool*.[ch] web/request.[ch] web/users.[ch]; do
+for file in store/claim.h base/schedule/*.[ch] daemon/runs/run.[ch] daemon/tally.[ch] daemon/jobs/job.[ch] daemon/jobs/due.[ch] daemon/jobs/chain.[ch] daemon/jobs/health.[ch] daemon/rights.[ch] store/memory/pool*.[ch] web/request.[ch] web/users.[ch]; do
     if grep -nE 'clock_(boottime|realtime)\(|#include <(systemd|hiredis|jansson)' "$file"; then
         complain "$file is core: no clock read, no library"
     fi
 done
 # What the manager drives does not know it, and the manager does not know the methods of the control interface.
-for file in daemon/control/* daemon/adhoc/hold.[ch] daemon/executor/*-link.[ch] daemon/jobs/job.[ch] daemon/run.[ch] daemon/rights.[ch]; do
+for file in daemon/control/* daemon/adhoc/hold.[ch] daemon/executor/*-link.[ch] daemon/jobs/job.[ch] daemon/runs/run.[ch] daemon/rights.[ch]; do
     grep -nE '#include "daemon/(manager|api/verb)' "$file" && complain "$file is below the manager"
 done
 grep -rnE '#include "daemon/api/verb' daemon --include='*.[ch]' | grep -v -e '^daemon/api/' -e '^daemon/main.c' &&

@@ -10,7 +10,7 @@
 #include "base/failpoint.h"
 #include "daemon/adhoc/adhoc-internal.h"
 #include "daemon/adhoc/hold.h"
-#include "daemon/run-log.h"
+#include "daemon/runs/run-log.h"
 
 /* Since start: a recovered hold that is released waits that long for the report of its client. */
 #define REPORT_WINDOW USEC_PER_SEC

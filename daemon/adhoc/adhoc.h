@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/journal/journal.h"
-#include "daemon/run-table.h"
+#include "daemon/runs/run-table.h"
 #include "daemon/state/state.h"
 
 /* --- requests (request.c) --- */

@@ -9,7 +9,7 @@
 #include "base/failpoint.h"
 #include "daemon/adhoc/adhoc-internal.h"
 #include "daemon/adhoc/hold.h"
-#include "daemon/run-log.h"
+#include "daemon/runs/run-log.h"
 
 void adhoc_set_clients_due(struct adhoc *adhoc, usec_t boottime) {
     adhoc->clients_due = boottime;

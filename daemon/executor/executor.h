@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/journal/journal.h"
 #include "base/message.h"
-#include "daemon/run-table.h"
+#include "daemon/runs/run-table.h"
 
 struct executor;
 

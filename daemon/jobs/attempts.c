@@ -11,7 +11,7 @@
 #include "base/schedule/schedule.h"
 #include "daemon/jobs/chain.h"
 #include "daemon/jobs/scheduler-internal.h"
-#include "daemon/run-log.h"
+#include "daemon/runs/run-log.h"
 
 void attempts_make_id(const char *what, const char *run, const char *which, char ret[static ID_TEXT_SIZE]) {
     snprintf(ret, ID_TEXT_SIZE, "%016" PRIx64 "%016" PRIx64,

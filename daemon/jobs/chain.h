@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/name.h"
 #include "conf/settings.h"
-#include "daemon/run.h"
+#include "daemon/runs/run.h"
 
 struct chain { /* the place of a run among the attempts */
     char first_run[ID_TEXT_SIZE];

@@ -11,7 +11,7 @@
 #include "base/job-name.h"
 #include "base/text.h"
 #include "daemon/jobs/scheduler-internal.h"
-#include "daemon/run-log.h"
+#include "daemon/runs/run-log.h"
 
 #define HOOKS_MAX 100 /* runs of one hook that are not over */
 #define DEPTH_MAX 8

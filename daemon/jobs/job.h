@@ -11,7 +11,7 @@
 #include "conf/settings.h"
 #include "daemon/jobs/due.h"
 #include "daemon/jobs/attempts.h"
-#include "daemon/run.h"
+#include "daemon/runs/run.h"
 
 struct due_entry { /* a due time that will be begun, by a run of this id */
     struct list link;

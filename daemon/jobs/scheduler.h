@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/journal/journal.h"
 #include "daemon/jobs/job.h"
-#include "daemon/run-table.h"
+#include "daemon/runs/run-table.h"
 #include "daemon/state/state.h"
 #include "store/store.h"
 

@@ -24,7 +24,7 @@
 #include "base/message.h"
 #include "base/removals.h"
 #include "daemon/jobs/job.h"
-#include "daemon/run.h"
+#include "daemon/runs/run.h"
 
 #define STATE_PATH_SIZE (RUNTIME_DIRECTORY_MAX + NAME_MAX_LENGTH + 16)
 

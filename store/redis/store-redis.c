@@ -157,9 +157,9 @@ int store_redis_new(struct store **ret, sd_event *event, struct events *events,
         .ops = &ops, .listener = *listener, .state = STORE_STATE_AWAY, .away_since = clock_realtime()};
     env_init(&store->env, event, events, options);
     find_machine(store->env.machine, boot);
-    list_init(&store->admins);
+    list_init(&store->operator.admins);
     list_init(&store->renewal.watches);
-    list_init(&store->inspections.list);
+    list_init(&store->operator.inspections.list);
     batch_init(store);
     turns_init(store);
     epoch_init(store);

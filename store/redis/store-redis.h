@@ -73,9 +73,11 @@ struct store_redis {
     struct verify verify;
     struct turns turns;
     struct limits limits;
-    struct list admins;      /* struct admin: admin.c */
-    struct inspections inspections;
-    struct tell tell;
+    struct {                 /* of the files of operator/ */
+        struct list admins;  /* struct admin */
+        struct inspections inspections;
+        struct tell tell;
+    } operator;
 };
 
 static inline struct store_redis *store_redis_of(struct store *base) {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/process/process-tree.h"
-#include "daemon/near.h"
+#include "daemon/runs/near.h"
 #include "tests/harness/host.h"
 #include "tests/harness/test.h"
 

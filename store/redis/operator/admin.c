@@ -12,7 +12,7 @@ enum admin_kind { ADMIN_OVERRIDE, ADMIN_REVOKE, ADMIN_MOVE, ADMIN_GRACE };
 
 struct admin {
     struct store_redis *store;
-    struct list link; /* on store->admins */
+    struct list link; /* on store->operator.admins */
     enum admin_kind kind;
     store_reply_fn fn;
     void *userdata;
@@ -116,26 +116,26 @@ static void admin_send(struct admin *admin) {
 }
 
 bool admin_is_ending_grace(const struct store_redis *store) {
-    list_foreach(admin, &store->admins, struct admin, link)
+    list_foreach(admin, &store->operator.admins, struct admin, link)
         if (admin->kind == ADMIN_GRACE)
             return true;
     return false;
 }
 
 void admin_answer_grace(struct store_redis *store) {
-    list_foreach_safe(admin, &store->admins, struct admin, link)
+    list_foreach_safe(admin, &store->operator.admins, struct admin, link)
         if (admin->kind == ADMIN_GRACE && admin->is_sent)
             admin_answer(admin, 0);
 }
 
 void admin_leave_grace(struct store_redis *store) {
-    list_foreach_safe(admin, &store->admins, struct admin, link)
+    list_foreach_safe(admin, &store->operator.admins, struct admin, link)
         if (admin->kind == ADMIN_GRACE)
             admin_answer(admin, -ENOTCONN);
 }
 
 void admin_send_pending(struct store_redis *store) {
-    list_foreach_safe(admin, &store->admins, struct admin, link)
+    list_foreach_safe(admin, &store->operator.admins, struct admin, link)
         if (!admin->is_sent && admin->kind == ADMIN_MOVE && admin->may_have_run)
             admin_answer(admin, -EREMOTEIO); /* twice, it might move twice as far */
         else if (!admin->is_sent)
@@ -143,7 +143,7 @@ void admin_send_pending(struct store_redis *store) {
 }
 
 void admin_reset(struct store_redis *store) {
-    list_foreach(admin, &store->admins, struct admin, link) {
+    list_foreach(admin, &store->operator.admins, struct admin, link) {
         admin->may_have_run = admin->may_have_run || admin->is_sent;
         admin->is_sent = false;
     }
@@ -153,7 +153,7 @@ void admin_fail(struct store_redis *store) {
     struct list all = LIST_INIT(all);
     struct admin *admin;
 
-    list_foreach_safe(each, &store->admins, struct admin, link) {
+    list_foreach_safe(each, &store->operator.admins, struct admin, link) {
         if (each->is_sent)
             continue;
         list_unlink(&each->link);
@@ -177,7 +177,7 @@ static struct admin *admin_new(struct store_redis *store, enum admin_kind kind, 
     for (char *p = admin->reason; *p; p++)
         if ((unsigned char) *p < ' ' || *p == 127)
             *p = '?';
-    list_append(&store->admins, &admin->link);
+    list_append(&store->operator.admins, &admin->link);
     return admin;
 }
 

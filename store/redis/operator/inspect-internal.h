@@ -27,7 +27,7 @@ struct inspected_key {
 
 struct inspection {
     struct store_redis *store;
-    struct list link;    /* on store->inspections.list */
+    struct list link;    /* on store->operator.inspections.list */
     struct list askers;  /* struct inspect_asker */
     struct snapshot *snapshot;
     char **names;        /* of pools: listed in full; keys among them are pools of the snapshot */

@@ -200,7 +200,7 @@ static void send_call(struct inspection *inspection) {
 }
 
 static int begin(struct inspection *inspection) {
-    inspect_budget_begin(&inspection->store->inspections.budget, clock_boottime());
+    inspect_budget_begin(&inspection->store->operator.inspections.budget, clock_boottime());
     drop_pictures(inspection);
     inspection->snapshot = calloc(1, sizeof(*inspection->snapshot));
     if (!inspection->snapshot)
@@ -229,7 +229,7 @@ static void inspect_on_reply(const struct redisReply *reply, void *userdata) {
     int r = reply_is(reply_at(reply, INSPECT_ANSWER), "ok") ? steps[inspection->step].read(inspection, reply) : -EBADMSG;
 
     inspection->is_under_way = false;
-    inspect_budget_spend(&store->inspections.budget, clock_boottime(), cost_of(reply));
+    inspect_budget_spend(&store->operator.inspections.budget, clock_boottime(), cost_of(reply));
     inspect_malformed_read(inspection->snapshot, reply_at(reply, INSPECT_MALFORMED));
     if (r == 0)
         r = next_step(inspection);
@@ -244,7 +244,7 @@ static void inspect_on_reply(const struct redisReply *reply, void *userdata) {
 
 /* Begins it as soon as the budget allows. 1: it has begun; 0: it waits; -ENOMEM. */
 static int begin_in_time(struct inspection *inspection) {
-    struct inspections *all = &inspection->store->inspections;
+    struct inspections *all = &inspection->store->operator.inspections;
     usec_t wait = inspect_budget_wait(&all->budget, clock_boottime());
     int r;
 
@@ -259,7 +259,7 @@ static int begin_in_time(struct inspection *inspection) {
 void inspect_send_pending(struct store_redis *store) {
     struct inspection *first;
 
-    while (store->link.phase >= PHASE_SYNC && (first = list_first(&store->inspections.list, struct inspection, link)) &&
+    while (store->link.phase >= PHASE_SYNC && (first = list_first(&store->operator.inspections.list, struct inspection, link)) &&
            !first->is_under_way) {
         int r = first->is_begun ? 1 : begin_in_time(first);
 
@@ -276,15 +276,15 @@ static void inspect_on_time(void *userdata) {
 }
 
 int inspect_init(struct store_redis *store) {
-    return timer_init(&store->inspections.timer, store->env.event, SD_EVENT_PRIORITY_NORMAL + 1, inspect_on_time, store);
+    return timer_init(&store->operator.inspections.timer, store->env.event, SD_EVENT_PRIORITY_NORMAL + 1, inspect_on_time, store);
 }
 
 void inspect_done(struct store_redis *store) {
-    timer_done(&store->inspections.timer);
+    timer_done(&store->operator.inspections.timer);
 }
 
 void inspect_reset(struct store_redis *store) {
-    list_foreach(inspection, &store->inspections.list, struct inspection, link)
+    list_foreach(inspection, &store->operator.inspections.list, struct inspection, link)
         inspection->is_begun = inspection->is_under_way = false;
 }
 
@@ -292,7 +292,7 @@ void inspect_fail(struct store_redis *store) {
     struct list all = LIST_INIT(all);
     struct inspection *inspection;
 
-    list_foreach_safe(each, &store->inspections.list, struct inspection, link) {
+    list_foreach_safe(each, &store->operator.inspections.list, struct inspection, link) {
         if (each->is_under_way)
             continue;
         list_unlink(&each->link);
@@ -326,13 +326,13 @@ static struct inspection *inspection_new(struct store_redis *store) {
     inspection->store = store;
     list_init(&inspection->askers);
     list_init(&inspection->link);
-    list_append(&store->inspections.list, &inspection->link);
+    list_append(&store->operator.inspections.list, &inspection->link);
     return inspection;
 }
 
 /* Returns one that is not begun: whoever asks gets what is so after his question. */
 static struct inspection *find_or_add(struct store_redis *store) {
-    list_foreach(inspection, &store->inspections.list, struct inspection, link)
+    list_foreach(inspection, &store->operator.inspections.list, struct inspection, link)
         if (!inspection->is_begun)
             return inspection;
     return inspection_new(store);
@@ -369,7 +369,7 @@ int inspect_start(struct store *base, const struct store_question *question, sto
     list_init(&asker->link);
     list_append(&inspection->askers, &asker->link);
     if (store->link.phase >= PHASE_SYNC)
-        timer_set_in(&store->inspections.timer, 0); /* whoever else asks in this turn of the loop shares it */
+        timer_set_in(&store->operator.inspections.timer, 0); /* whoever else asks in this turn of the loop shares it */
     else
         link_fail_waiting_later(store);
     return 0;

@@ -6,7 +6,7 @@
 #include "store/redis/store-redis.h"
 
 void tell_set(struct store *base, char *text) {
-    struct tell *tell = &store_redis_of(base)->tell;
+    struct tell *tell = &store_redis_of(base)->operator.tell;
 
     free(tell->text);
     tell->text = text;
@@ -14,18 +14,18 @@ void tell_set(struct store *base, char *text) {
 }
 
 void tell_done(struct store_redis *store) {
-    free(store->tell.text);
+    free(store->operator.tell.text);
 }
 
 void tell_again(struct store_redis *store) {
-    store->tell.is_sent = false;
+    store->operator.tell.is_sent = false;
 }
 
 bool tell_is_due(const struct store_redis *store) {
-    return store->tell.text && !store->tell.is_sent && !store->base.is_full;
+    return store->operator.tell.text && !store->operator.tell.is_sent && !store->base.is_full;
 }
 
 void tell_add(struct store_redis *store, struct redis_command *command) {
-    command_add(command, store->tell.text);
-    store->tell.is_sent = true;
+    command_add(command, store->operator.tell.text);
+    store->operator.tell.is_sent = true;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/protocol.h"
-#include "daemon/run.h"
+#include "daemon/runs/run.h"
 #include "tests/harness/manager-bed.h"
 #include "tests/harness/test.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "daemon/executor/runner-link.h"
-#include "daemon/near.h"
-#include "daemon/run.h"
+#include "daemon/runs/near.h"
+#include "daemon/runs/run.h"
 #include "tests/harness/manager-bed.h"
 #include "tests/harness/test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* daemon/near.h: which waiting runs get ready. */
-#include "daemon/near.h"
+/* daemon/runs/near.h: which waiting runs get ready. */
+#include "daemon/runs/near.h"
 
 #include "tests/harness/test.h"
 

@@ -2,7 +2,7 @@
 
 /* Why a run is there, as the fields of a record or a message. */
 
-#include "daemon/run-origin.h"
+#include "daemon/runs/run-origin.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 /* The events of one run in the journal, and how runs end, in sentences. */
 
 #include "base/journal/event.h"
-#include "daemon/run.h"
+#include "daemon/runs/run.h"
 
 /* An event with the fields that all events of the run have. pools: memory for the text of one of them. */
 struct event run_event(const struct run *run, enum event_type type, char pools[static DEMANDS_TEXT_SIZE]);

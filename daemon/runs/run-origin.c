@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/run-origin.h"
+#include "daemon/runs/run-origin.h"
 
 #include <errno.h>
 #include <stdio.h>

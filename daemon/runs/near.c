@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/near.h"
+#include "daemon/runs/near.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
 #include <systemd/sd-event.h>
 
 #include "base/timer-heap.h"
-#include "daemon/near.h"
-#include "daemon/run.h"
+#include "daemon/runs/near.h"
+#include "daemon/runs/run.h"
 
 #define RUN_TABLE_DONE_MAX 1000 /* finished runs kept for `berth runs --all` */
 
@@ -18,7 +18,7 @@ struct run_table {
     struct near near;              /* runs near the head of a queue */
     struct timer_heap timers;
     struct timer_heap patient_timers; /* elapse only after pending input was handled, as after a freeze */
-    struct events *events;            /* of runs (daemon/run-log.h); the owner's */
+    struct events *events;            /* of runs (daemon/runs/run-log.h); the owner's */
     void (*on_change)(struct run_table *table); /* a run has changed its state */
 };
 

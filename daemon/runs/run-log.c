@@ -2,13 +2,13 @@
 
 /* The sentences are for people. Programs read the fields of an event. */
 
-#include "daemon/run-log.h"
+#include "daemon/runs/run-log.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/duration.h"
-#include "daemon/run-table.h"
+#include "daemon/runs/run-table.h"
 
 static void add_origin(struct event *e, const struct run_origin *origin) {
     e->origin.trigger = run_trigger_name(origin->trigger);

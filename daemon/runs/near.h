@@ -7,7 +7,7 @@
  * memory and processes that may wait ready. A run that is near stays so until it waits no longer; then the run that has
  * waited longest for the same pool is near. Nothing depends on it but time. */
 
-#include "daemon/run.h"
+#include "daemon/runs/run.h"
 
 #define NEAR_POOL_MAX 4  /* runs of a kind in a pool */
 #define NEAR_HOST_MAX 32 /* runs of a kind */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/run-table.h"
+#include "daemon/runs/run-table.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/run.h"
+#include "daemon/runs/run.h"
 
 #include <assert.h>
 #include <errno.h>

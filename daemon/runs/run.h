@@ -2,7 +2,7 @@
 #pragma once
 
 /* One execution of a job or of `berth run`, and its claims. Data and the state change; what is done in each state is decided in
- * daemon/manager-run.c. A run belongs to the run table (daemon/run-table.h).
+ * daemon/manager-run.c. A run belongs to the run table (daemon/runs/run-table.h).
  *
  *     retrying → pending → waiting → starting → running → stopping → done
  *
@@ -17,7 +17,7 @@
 #include "base/list.h"
 #include "base/process/supervise.h"
 #include "conf/settings.h"
-#include "daemon/run-origin.h"
+#include "daemon/runs/run-origin.h"
 #include "store/claim.h"
 
 struct run;
@@ -149,7 +149,7 @@ struct run {
         bool queued;                /* the event is in the journal */
         bool waiting;               /* waiting/RUN exists */
     } recorded;
-    bool is_near;                   /* waits, and gets ready for its grant (daemon/near.h) */
+    bool is_near;                   /* waits, and gets ready for its grant (daemon/runs/near.h) */
     enum run_requeue requeue;
     struct run_time queued;
     struct run_start started;
