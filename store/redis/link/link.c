@@ -7,8 +7,9 @@
 #include "base/text.h"
 #include "store/redis/store-redis.h"
 
-/* Of the push connection. TCP proxies close what is silent for a minute. */
-#define SILENCE (20 * USEC_PER_SEC)
+/* Of the push connection; it is silent for twice as long at most. TCP proxies close what is silent for a minute, some
+ * after 35 s. */
+#define SILENCE (15 * USEC_PER_SEC)
 
 static void link_connect(struct store_redis *store);
 
