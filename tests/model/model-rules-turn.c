@@ -39,6 +39,7 @@ static void note_decided(const struct effect *e, uint64_t when, unsigned skipped
 
         if (vturn_due(e->w, k) == when) {
             due->is_open = false;
+            due->not_before = 0; /* its delay is over, also by a clock that is set back later */
             due->skipped_by = skipped_by;
             due->holder = id_number(e->args[3]) + 1;
             due->skipped_run = skipped_by > 0 && is_latest ? id_number(e->args[3]) + 1 : 0;
@@ -92,13 +93,13 @@ void rules_turn(struct effect *e) {
         model_fail(e->w, "R18: %s is far ahead of Redis' clock, and was answered '%s'", e->args[5], e->word);
 }
 
-/* A late commit of a host that has given the run up with its session: the run never begins, and the turn ends
- * with the session unless it has another attempt. */
+/* A late commit of a host that has given the run up, as no real berthd does, which keeps it in waiting/RUN. The run never
+ * begins. Its turn is over, with the session or with a sync that does not name it. */
 static void note_committed(struct world *w, const struct run *r) {
     struct due *due = &w->turns.dues[r->turn.due];
 
     due->committer = r->id + 1;
-    if (has_given_up(r) && strcmp(w->turns.again, "-") == 0)
+    if (has_given_up(r))
         due->excused = true;
 }
 
