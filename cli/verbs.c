@@ -199,7 +199,7 @@ static const struct verb verbs[] = {
      "status is 65 if there is no such journal or it cannot be read. Needs no berthd.\n"
      "\n"
      "  --stats          figures of the runs that ended: a line a job, pool or host\n"
-     "  --use            how much of each pool was used: a bar for each 24th of the time\n"
+     "  --use            use of each pool: a bar for each 24th of the time\n"
      "  --step DURATION  a bar for so much of the time\n"
      "  --pool POOL      runs that needed permits of POOL\n"
      "  --since TIME, --until TIME\n"

@@ -52,6 +52,7 @@ static const struct row {
     {"Hold", "{\"name\":\"a\",\"nowait\":true,\"pools\":[\"open\"],\"head_start_ms\":300001}", "nnynny"},
     {"Hold", "{\"name\":\"a\",\"pools\":[\"open\"]," NO_RUN "}", "yyyyyy"}, /* about a run of the caller's, which there is not */
     {"Started", "{\"pid\":1," NO_RUN "}", "yyyyyy"},
+    {"Stuck", "{\"what\":\"x\"," NO_RUN "}", "yyyyyy"},
     {"Ended", "{\"code\":0," NO_RUN "}", "yyyyyy"},
 };
 

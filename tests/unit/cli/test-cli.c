@@ -247,7 +247,7 @@ static void test_words(void) {
     TEST_STRING(format_pools(o, "missing", text), "");
     TEST_STRING(format_duration(o, "ms", text), "1m1s");
     TEST_STRING(format_duration(o, "none", text), "");
-    TEST_STRING(format_when(o, "at", eleven + 5 * USEC_PER_SEC, text), "5.0s ago");
+    TEST_STRING(format_when(o, "at", eleven + 5 * USEC_PER_SEC, text), "4.5s ago");
     TEST_STRING(format_when(o, "at", eleven - 3600 * USEC_PER_SEC, text), "in 1h0m");
     TEST_STRING(format_when(o, "none", eleven, text), "");
     TEST_STRING(format_when(o, "missing", eleven, text), "");

@@ -234,7 +234,7 @@ static void test_by_target(void) {
     for (const struct control_method *m = verbs_service.methods; m->name; m++)
         if (m->right == RIGHT_BY_TARGET)
             snprintf(all + strlen(all), sizeof(all) - strlen(all), " %s", m->name + 9);
-    TEST_STRING(all, " Start Stop Hold Started Ended");
+    TEST_STRING(all, " Start Stop Hold Started Stuck Ended");
 }
 
 static CU_TestInfo tests[] = {
