@@ -45,13 +45,7 @@ read_list() {
 
 # apply FOLDER N: replaces the text; fails unless it occurs exactly once. White space matches any other white space.
 apply() {
-    OLD=${olds[$2]} NEW=${news[$2]} perl -0777 -pi -e '
-        my $old = join "\\s+", map { quotemeta } split " ", $ENV{OLD};
-        exit 1 if $old eq "";
-        my @places;
-        while (/$old/g) { push @places, [$-[0], $+[0] - $-[0]]; }
-        exit 1 if @places != 1;
-        substr($_, $places[0][0], $places[0][1]) = $ENV{NEW};' "$1/${files[$2]}"
+    OLD=${olds[$2]} NEW=${news[$2]} perl tests/mutations.pl apply "$1/${files[$2]}"
 }
 
 # build FOLDER TESTS: builds the programs and these tests.
@@ -122,20 +116,8 @@ for i in "${!names[@]}"; do
     done
 done
 wanted=$(tr ' ' '\n' <<<"$wanted" | sort -u)
-bad=0
-for i in "${chosen[@]}"; do
-    mkdir -p "$work/check/$(dirname "${files[i]}")"
-    if ! cp "${files[i]}" "$work/check/${files[i]}" || ! apply "$work/check" "$i"; then
-        echo "mutations: ${names[i]}: does not apply to ${files[i]}"
-        bad=1
-    fi
-    # Some programs have the tests of a suite that several share.
-    for test in ${tests[i]}; do
-        program=${test%%:*} word=${test#"${test%%:*}"}
-        grep -q "{\"[^\"]*${word#:}" "tests/$(folder "$program")/$program.c" tests/harness/*-suite*.c </dev/null || { echo "mutations: ${names[i]}: there is no $test" && bad=1; }
-    done
-done
-if [ "$check" = yes ] || [ "$bad" = 1 ]; then exit "$bad"; fi
+perl tests/mutations.pl check "$@" || exit 1
+[ "$check" = no ] || exit 0
 
 jobs=$((jobs > ${#chosen[@]} ? ${#chosen[@]} : jobs))
 [ "$jobs" -gt 0 ] || { echo "no mutation is called like that"; exit 1; }
