@@ -17,6 +17,7 @@
 
 #define CHUNK ((size_t) 1 << 20)
 #define OVERLAP 64 /* a word may lie over two chunks */
+#define MAPPING_MAX (UINT64_C(1) << 32) /* larger is the shadow memory of a sanitizer */
 
 static size_t count_in(const char *data, size_t size, const char *word) {
     size_t n = 0, length = strlen(word);
@@ -43,7 +44,7 @@ static size_t count_in_memory(pid_t pid, const char *word) {
         uint64_t from, to;
         char rights[8];
 
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &from, &to, rights) != 3 || rights[1] != 'w')
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &from, &to, rights) != 3 || rights[1] != 'w' || to - from > MAPPING_MAX)
             continue;
         for (; from + OVERLAP < to; from += CHUNK - OVERLAP) {
             ssize_t got = pread(memory, data, to - from < CHUNK ? to - from : CHUNK, (off_t) from);
