@@ -33,7 +33,7 @@ static void estimator_done(struct estimator *s) {
 }
 
 double estimate_age(const json_t *holder, usec_t now) {
-    double age = (double) (now / USEC_PER_MSEC) - (double) format_get_time(holder, "since");
+    double age = (double) now / (double) USEC_PER_MSEC - (double) format_get_time(holder, "since");
 
     return age > 0 ? age : 0;
 }
@@ -70,7 +70,7 @@ static int find_later(struct estimator *s) {
                 .pool = i,
                 .limit = json_integer_value(limit),
                 .msec = (double) format_get_time(json_object_get(pool, "override"), "until") -
-                        (double) (s->view->now / USEC_PER_MSEC)};
+                        (double) s->view->now / (double) USEC_PER_MSEC};
     }
     qsort(s->later, s->n_later, sizeof(*s->later), compare_later);
     return 0;
