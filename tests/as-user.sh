@@ -14,7 +14,7 @@ chown nobody "$folder"
 as_user() {
     setpriv --reuid nobody --regid "$(id -g nobody)" --clear-groups \
         env -i PATH="$PATH" HOME="$folder" LC_ALL=C TZ=Asia/Kathmandu BUILD=build \
-        ${CI:+CI="$CI"} ${TEST_WITHOUT:+TEST_WITHOUT="$TEST_WITHOUT"} ${SEQUENCES:+SEQUENCES="$SEQUENCES"} BERTH_TEST_ROOT=elsewhere ${BERTH_REDIS_SERVER:+BERTH_REDIS_SERVER="$BERTH_REDIS_SERVER"} "$@"
+        ${CI:+CI="$CI"} ${TEST_WITHOUT:+TEST_WITHOUT="$TEST_WITHOUT"} ${SEQUENCES:+SEQUENCES="$SEQUENCES"} TEST_CHECKED=yes BERTH_TEST_ROOT=elsewhere ${BERTH_REDIS_SERVER:+BERTH_REDIS_SERVER="$BERTH_REDIS_SERVER"} "$@"
 }
 unpack() {
     as_user mkdir -p "$1"
