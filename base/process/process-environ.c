@@ -87,7 +87,7 @@ static int process_environ_on_entry(const char *name, void *userdata) {
     return 0;
 }
 
-/* Signal 0 is none. Returns how many processes have the assignment, or a negative errno. */
+/* With signal 0 it sends none. Returns how many processes have the assignment, or a negative errno. */
 static int process_environ_each(struct search *search) {
     _cleanup_free_ char *buffer = malloc(ENVIRON_MAX);
     int r;

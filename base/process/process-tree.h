@@ -20,7 +20,8 @@ int process_tree_signal_except(pid_t root, int signal, const pid_t *except, size
 int process_signal(pid_t pid, uint64_t start_ticks, int signal);
 /* Lists the first n living (not zombie) descendants. Returns how many there are, or a negative errno. */
 int process_tree_list(pid_t root, pid_t *ret, size_t n);
-/* Returns a descendant: one that lives, or else one that has ended and is not reaped; 0: there is none, or a negative errno. */
+/* Returns the pid of a living descendant. Without one, returns that of a descendant that is not reaped yet.
+ * 0: there are no descendants. Or a negative errno. */
 pid_t process_tree_find(pid_t root);
 /* Returns whether `pid` is `root` or one of its descendants: 1, 0, or a negative errno. */
 int process_tree_contains(pid_t root, pid_t pid);

@@ -8,7 +8,7 @@
 
 /* Adds "usual" to the holders in "pools" of an explained run. -ENOMEM. */
 int start_add_usual(json_t *explained, const struct usuals *usuals, usec_t now);
-/* Adds the estimate, or why there is none: `why`, or what the queues tell. view->q may be NULL if there is a
+/* Adds the estimate, or the reason why it is missing: `why`, or what the queues tell. view->q may be NULL if there is a
  * `why`. -ENOMEM. */
 int start_add_estimate(json_t *explained, const struct estimate_view *view, const char *why);
 /* A span of time for people: two figures of each end, low rounded down and high rounded up. */

@@ -95,8 +95,7 @@ static void work_for(usec_t usec) {
 }
 
 static void test_moves(void) {
-    const char *text = getenv("BERTH_TEST_MOVES");
-    unsigned n = text ? (unsigned) strtoul(text, NULL, 10) : 3, before;
+    unsigned n = (unsigned) test_count("BERTH_TEST_MOVES", 3), before;
     struct bed b;
 
     if (!begin(&b, 3, true))

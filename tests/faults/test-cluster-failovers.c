@@ -36,12 +36,7 @@ static char url[4 * 32], options[80];
 static bool has_cluster;
 
 static uint64_t asked_for(void) {
-    const char *text = getenv("BERTH_FAILOVERS");
-    uint64_t n = 1;
-
-    if (text)
-        CU_ASSERT_FATAL(number_parse(text, 1000, &n) >= 0);
-    return n;
+    return test_count("BERTH_FAILOVERS", 1);
 }
 
 static bool is_whole(void) {
@@ -216,32 +211,6 @@ static void test_ordered(void) {
 
 /* --- a partition: a run of ant holds the pool on the old side, and a run of bee waits on the other one --- */
 
-static bool has_network(void) {
-    static bool is_up;
-
-    if (!test_is_root())
-        return false;
-    if (!is_up && net_lacks()) {
-        test_skip(net_lacks());
-        return false;
-    }
-    if (!is_up)
-        CU_ASSERT_FATAL(net_up() == 0);
-    return is_up = true;
-}
-
-static void cut(void) {
-    CU_ASSERT_FATAL(net_run(OLD_SIDE,
-                            "nft 'add table inet f; add chain inet f in { type filter hook input priority 0; }; "
-                            "add chain inet f out { type filter hook output priority 0; }; add rule inet f in ip "
-                            "saddr " NET_ADDRESS " drop; add rule inet f out ip daddr " NET_ADDRESS " drop'",
-                            NEW_SIDE + 1, NEW_SIDE + 1));
-}
-
-static void heal(void) {
-    CU_ASSERT(net_run(OLD_SIDE, "nft 'add table inet f; delete table inet f'"));
-}
-
 /* The node timeout is 2 s: who is cut off accepts its last write within 3 s, which is the margin. */
 static void part(void) {
     const struct witness_run *before, *after;
@@ -266,7 +235,7 @@ static void part(void) {
     host_mark(bee);
 
     since = clock_boottime();
-    cut();
+    net_cut(OLD_SIDE, NEW_SIDE);
     cluster.master = &nodes.replica;
     host_await_within(bee, PATIENCE, "started", "pools=db:1");
     host_await_within(ant, PATIENCE, "fenced", "job=long");
@@ -280,7 +249,7 @@ static void part(void) {
     printf("cut off: the old run ends after %" PRIu64 " ms, the new one starts after %" PRIu64 " ms\n",
            (before->end - since) / USEC_PER_MSEC, (after->start - since) / USEC_PER_MSEC);
     witness_done(&w);
-    heal();
+    net_heal(OLD_SIDE);
     host_await_within(ant, PATIENCE, "redis-connected", "redis=%s:%s", nodes.hosts[NODES], nodes.ports[NODES]);
     down();
 }
@@ -288,7 +257,7 @@ static void part(void) {
 static void test_parted(void) {
     uint64_t n = (asked_for() * 2 + 4) / 5;
 
-    if (!has_network())
+    if (!net_up_or_skip())
         return;
     for (uint64_t i = 0; i < n; i++)
         part();

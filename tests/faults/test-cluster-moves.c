@@ -30,12 +30,7 @@ static struct host *hosts[HOSTS];
 static unsigned slot, owner;
 
 static uint64_t asked_for(void) {
-    const char *text = getenv("BERTH_MOVES");
-    uint64_t n = 2;
-
-    if (text)
-        CU_ASSERT_FATAL(number_parse(text, 10000, &n) >= 0);
-    return n;
+    return test_count("BERTH_MOVES", 2);
 }
 
 static void stop_nodes(void) {

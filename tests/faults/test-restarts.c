@@ -97,13 +97,10 @@ static void restart_once(bool early, bool late) {
 }
 
 static void restarts(void) {
-    const char *wanted = getenv("RESTARTS");
-    uint64_t times = 5;
+    uint64_t times = test_count("RESTARTS", 5);
     struct witness w = {0};
     char config[8192];
 
-    if (wanted && number_parse(wanted, 10000, &times) < 0)
-        TEST_FATAL(false, "RESTARTS is no number");
     make_config(config, sizeof(config));
     cluster.lease = "10s"; /* nobody is away for as long as that, however busy the machine is */
     ant = host_up("ant", "%s", config);

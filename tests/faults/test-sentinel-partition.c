@@ -28,42 +28,10 @@ static struct sentinel_bed bed;
 static bool has_cluster;
 
 static uint64_t asked_for(void) {
-    const char *text = getenv("BERTH_PARTITIONS");
-    uint64_t n = 1;
-
-    if (text)
-        CU_ASSERT_FATAL(number_parse(text, 1000, &n) >= 0);
-    return n;
+    return test_count("BERTH_PARTITIONS", 1);
 }
 
 /* --- the network --- */
-
-static bool has_network(void) {
-    static bool is_up;
-
-    if (!test_is_root())
-        return false;
-    if (!is_up && net_lacks()) {
-        test_skip(net_lacks());
-        return false;
-    }
-    if (!is_up)
-        CU_ASSERT_FATAL(net_up() == 0);
-    return is_up = true;
-}
-
-static void cut(void) {
-    CU_ASSERT_FATAL(
-        net_run(OLD_SIDE,
-                "nft 'add table inet f; add chain inet f in { type filter hook input priority 0; }; "
-                "add chain inet f out { type filter hook output priority 0; }; add rule inet f in ip "
-                "saddr " NET_ADDRESS " drop; add rule inet f out ip daddr " NET_ADDRESS " drop'",
-                NEW_SIDE + 1, NEW_SIDE + 1));
-}
-
-static void heal(size_t node) {
-    CU_ASSERT(net_run(node, "nft 'add table inet f; delete table inet f'"));
-}
 
 /* --- set-up --- */
 
@@ -161,7 +129,7 @@ static bool end_scene(const char *margin, usec_t since) {
     printf("margin %s: the old run ends after %" PRIu64 " ms, the new one starts after %" PRIu64 " ms\n",
            margin, (before->end - since) / USEC_PER_MSEC, (after->start - since) / USEC_PER_MSEC);
     witness_done(&w);
-    heal(OLD_SIDE);
+    net_heal(OLD_SIDE);
     host_await_within(ant, PATIENCE, "redis-connected", "redis=%s",
                       sentinel_bed_address(&bed, (int) (cluster.master - bed.nodes)));
     down();
@@ -176,7 +144,7 @@ static bool part(const char *lease, const char *max_lag, const char *margin) {
         cluster.broken = 1U << AUDIT_ABOVE_LIMIT;
     set_scene(margin);
     since = clock_boottime();
-    cut();
+    net_cut(OLD_SIDE, NEW_SIDE);
     (void) await_new_master();
     return end_scene(margin, since);
 }
@@ -185,7 +153,7 @@ static bool part(const char *lease, const char *max_lag, const char *margin) {
 static void test_margin(void) {
     uint64_t n = asked_for(), n_overlaps = 0;
 
-    if (!has_network())
+    if (!net_up_or_skip())
         return;
     for (uint64_t i = 0; i < n; i++)
         n_overlaps += n > 1 ? part("10s", "10", "10s") : part("3s", "6", "5s");
@@ -196,7 +164,7 @@ static void test_margin(void) {
 static void test_no_margin(void) {
     uint64_t n = asked_for(), n_overlaps = 0;
 
-    if (!has_network())
+    if (!net_up_or_skip())
         return;
     for (uint64_t i = 0; i < n || (n_overlaps == 0 && i < 3); i++)
         n_overlaps += n > 1 ? part("10s", "10", "0s") : part("3s", "6", "0s");
@@ -249,11 +217,11 @@ static void test_stale(void) {
     struct host *hosts[4];
     char old[48], new[48];
 
-    if (!has_network())
+    if (!net_up_or_skip())
         return;
     up("10s", "10");
     (void) snprintf(old, sizeof(old), "redis=%s", sentinel_bed_address(&bed, 0));
-    cut();
+    net_cut(OLD_SIDE, NEW_SIDE);
     (void) snprintf(new, sizeof(new), "redis=%s", sentinel_bed_address(&bed, await_new_master()));
     await_failover_known(1);
     await_failover_known(2);
@@ -270,10 +238,10 @@ static void test_stale(void) {
     host_mark(hosts[1]);
     _cleanup_reply_ _unused_ redisReply *reply = redis_command(cluster.master, "CLIENT KILL TYPE normal");
     host_await(hosts[1], "redis-lost", " ");
-    heal(BETWEEN);
+    net_heal(BETWEEN);
     host_await(hosts[1], "redis-connected", "%s", new);
     host_await(hosts[3], "redis-connected", "%s", new);
-    heal(OLD_SIDE);
+    net_heal(OLD_SIDE);
     host_await_within(hosts[0], PATIENCE, "redis-connected", "%s", new);
     for (size_t i = 0; i < ELEMENTSOF(hosts); i++) {
         hosts[i]->mark = 0;

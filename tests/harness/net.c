@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "tests/harness/child.h"
+#include "tests/harness/test.h"
 
 #define PATIENCE (10 * USEC_PER_SEC)
 
@@ -140,4 +141,30 @@ size_t net_ports(size_t node, size_t other, unsigned port, unsigned *ret, size_t
             ret[n++] = local;
     }
     return n;
+}
+
+bool net_up_or_skip(void) {
+    static bool is_up;
+
+    if (!test_is_root())
+        return false;
+    if (!is_up && net_lacks()) {
+        test_skip(net_lacks());
+        return false;
+    }
+    if (!is_up)
+        CU_ASSERT_FATAL(net_up() == 0);
+    return is_up = true;
+}
+
+void net_cut(size_t node, size_t other) {
+    CU_ASSERT_FATAL(net_run(node,
+                            "nft 'add table inet f; add chain inet f in { type filter hook input priority 0; }; "
+                            "add chain inet f out { type filter hook output priority 0; }; add rule inet f in ip "
+                            "saddr " NET_ADDRESS " drop; add rule inet f out ip daddr " NET_ADDRESS " drop'",
+                            other + 1, other + 1));
+}
+
+void net_heal(size_t node) {
+    CU_ASSERT(net_run(node, "nft 'add table inet f; delete table inet f'"));
 }

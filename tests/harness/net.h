@@ -29,3 +29,8 @@ bool net_run(size_t node, const char *line, ...) __attribute__((format(printf, 2
 /* Lists the ports of the node's established TCP connections to that port of the other node. Returns their
  * number. */
 size_t net_ports(size_t node, size_t other, unsigned port, unsigned *ret, size_t size);
+/* Makes the network once. Returns whether there is one; if not, the test is skipped. */
+bool net_up_or_skip(void);
+/* Drops all packets between two nodes, at the first one, until net_heal(). */
+void net_cut(size_t node, size_t other);
+void net_heal(size_t node);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/number.h"
+
 static unsigned n_skipped;
 static bool is_skipped; /* the current test */
 
@@ -20,6 +22,17 @@ static void skip(const char *why, bool legal) {
     printf("SKIP: %s: %s\n", CU_get_current_test()->pName, why);
     if (is_set("CI", "true") && !legal)
         CU_FAIL("skipped in CI");
+}
+
+uint64_t test_count(const char *variable, uint64_t by_default) {
+    const char *text = getenv(variable);
+    uint64_t n = by_default;
+
+    if (text && (number_parse(text, 10000000, &n) < 0 || n == 0)) {
+        printf("%s is no number\n", variable);
+        CU_FAIL_FATAL("a variable of the environment is no number");
+    }
+    return n;
 }
 
 /* A test that failed is not skipped as well: each test has one result. */

@@ -7,6 +7,7 @@
 
 #include <CUnit/CUnit.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* For suites: {.pName = "duration", .pTests = tests}, ended by CU_SUITE_INFO_NULL. Returns main's exit status. With an argument only
  * tests whose name contains it are run. */
@@ -23,6 +24,9 @@ void test_skip(const char *why);
 /* Leaves a test of what root alone can do if this is somebody else. CI runs these tests as root; where it runs the suite as an ordinary
  * user besides, it sets BERTH_TEST_ROOT=elsewhere, and this skip is legal. */
 bool test_is_root(void);
+/* Returns how often a test repeats something: the number in a variable of the environment, or by_default. Ends the test if that is
+ * no number from 1 to 10 000 000. */
+uint64_t test_count(const char *variable, uint64_t by_default);
 #define TEST_NEEDS_ROOT()    \
     do {                     \
         if (!test_is_root()) \

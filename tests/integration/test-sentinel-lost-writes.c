@@ -155,10 +155,8 @@ static void lose_writes(void) {
 }
 
 static void test_lost(void) {
-    const char *text = getenv("BERTH_FAILOVERS");
-    uint64_t n = 1;
+    uint64_t n = test_count("BERTH_FAILOVERS", 1);
 
-    CU_ASSERT_FATAL(!text || number_parse(text, 1000, &n) >= 0);
     for (uint64_t i = 0; i < n; i++) {
         up();
         lose_writes();

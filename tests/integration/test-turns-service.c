@@ -58,8 +58,7 @@ static void check_standing_by(const struct host *owner) {
 
 /* S24: never two, and another host runs it in time. */
 static void owner_dies(void) {
-    const char *wanted = getenv("BERTH_TEST_OWNERS");
-    unsigned n = wanted ? (unsigned) strtoul(wanted, NULL, 10) : OWNERS;
+    unsigned n = (unsigned) test_count("BERTH_TEST_OWNERS", OWNERS);
     _cleanup_(witness_done) struct witness w = {};
     usec_t longest = 0;
 

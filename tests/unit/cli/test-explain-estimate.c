@@ -207,9 +207,7 @@ static void score_one(struct score *score, const struct kind *kind, unsigned run
 }
 
 static unsigned situations(void) {
-    const char *text = getenv("BERTH_TEST_SITUATIONS");
-
-    return text ? (unsigned) strtoul(text, NULL, 10) : 80;
+    return (unsigned) test_count("BERTH_TEST_SITUATIONS", 80);
 }
 
 static const unsigned histories[] = {10, 20, 40, 64};
