@@ -9,11 +9,11 @@
 #include <sys/types.h>
 
 struct access {
-    uid_t own, daemon; /* daemon: own, where there is no user `berth` or it cannot be given anything */
+    uid_t own, daemon; /* daemon: own, if the runner is not root or there is no user `berth` */
 };
 
 void access_init(struct access *a); /* blocks (NSS) */
-/* Creates a listening packet socket for these users. A descriptor or a negative errno, as
- * socket_listen(). */
+/* Creates a listening packet socket for these users. Returns a descriptor or a negative errno. */
 int access_listen(const struct access *a, const char *path);
+/* Whether the peer of a connection is one of them. */
 bool access_is_allowed(const struct access *a, int fd);

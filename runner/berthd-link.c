@@ -31,7 +31,7 @@ struct berthd_link {
     struct listener *listener; /* NULL: berth-runner has a socketpair */
     struct list connections;   /* struct connection, oldest first */
     size_t n_connections;
-    struct connection *berthd; /* the last one that sent hello; NULL: none */
+    struct connection *berthd; /* the one with the latest hello; NULL: none */
 };
 
 static struct connection *connection_free(struct connection *c) {
@@ -62,7 +62,7 @@ bool berthd_link_is_up(const struct berthd_link *l) {
 
 void berthd_link_shut(struct berthd_link *l) {
     if (l->berthd)
-        (void) shutdown(l->berthd->fd, SHUT_RDWR); /* freed when its end is read: a caller may still hold it */
+        (void) shutdown(l->berthd->fd, SHUT_RDWR); /* freed when its end is read: callers may still use it */
 }
 
 void berthd_link_send(struct berthd_link *l, const struct message_writer *w) {
@@ -82,7 +82,7 @@ static int take(struct berthd_link *l, struct connection *c, const struct messag
     if (message_is(m, PROTOCOL_HELLO)) {
         list_foreach_safe(other, &l->connections, struct connection, link)
             if (other != c)
-                connection_free(other); /* unread: its sender is not berthd any more */
+                connection_free(other); /* without reading on: its berthd is gone */
         l->berthd = c;
         return l->handler.on_hello(m, l->handler.userdata);
     }

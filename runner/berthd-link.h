@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The connections to berth-runner. berthd's is the last one that sent hello; the others are closed then, unread. */
+/* The connections to berth-runner. The one with the latest hello is berthd's. A hello closes the others, and
+ * what they still hold is not read. */
 
 #include <systemd/sd-event.h>
 
@@ -11,11 +12,11 @@
 
 struct berthd_link;
 
-/* Each returns 0 or a negative errno, which closes the connection; -EBADMSG: what came is not a message of berthd. */
+/* A negative errno closes the connection; -EBADMSG: berthd sends no such message. */
 struct berthd_link_handler {
     int (*on_hello)(const struct message *m, void *userdata);
     int (*on_message)(const struct message *m, void *userdata); /* of berthd, after its hello */
-    void (*on_bad)(void *userdata);                             /* a connection was closed for -EBADMSG */
+    void (*on_bad)(void *userdata);                             /* -EBADMSG closed a connection */
     void (*on_gone)(bool is_berthd, void *userdata);            /* a connection has ended */
     void *userdata;
 };
@@ -25,13 +26,15 @@ int berthd_link_new(struct berthd_link **ret, sd_event *event, const struct acce
 struct berthd_link *berthd_link_free(struct berthd_link *l);
 DEFINE_CLEANUP(struct berthd_link, berthd_link_free)
 
-/* Takes over a connection that is allowed; fd in any case. 0 or a negative errno. */
+/* Adds a connection whose peer was checked. Takes ownership of fd, also on failure. Returns 0 or a negative
+ * errno. */
 int berthd_link_add(struct berthd_link *l, int fd);
-/* Accepts connections of those who have access; fd stays the caller's. 0 or a negative errno. */
+/* Accepts connections of users with access. The caller keeps fd. Returns 0 or a negative errno. */
 int berthd_link_listen(struct berthd_link *l, int fd);
 
 bool berthd_link_is_up(const struct berthd_link *l);
-/* Sends a message. One that cannot be sent closes the connection: berthd comes again, and its hello asks for all. */
+/* Sends a message to berthd. If that fails, closes the connection; berthd's next hello requests all
+ * states. */
 void berthd_link_send(struct berthd_link *l, const struct message_writer *w);
-/* Closes the connection, so that berthd comes again. */
+/* Closes the connection, so that berthd reconnects. */
 void berthd_link_shut(struct berthd_link *l);

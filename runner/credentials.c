@@ -17,7 +17,7 @@
 
 #define PASSES_MAX 4096 /* over a directory that is being removed */
 
-/* `runs` is RUNTIME/runner/runs, of which the last part is replaced. */
+/* Writes the path of the directory `credentials` beside `runs`. */
 static const char *folder_path(char *buffer, const char *runs) {
     int n = (int) (strrchr(runs, '/') - runs);
 
@@ -56,7 +56,7 @@ int credentials_make(const char *runs, const char *run) {
     return fd < 0 ? -errno : fd;
 }
 
-/* An unprivileged berth-runner can only make files of its own. */
+/* Changes the owner if another one is wanted: an unprivileged berth-runner may not call fchown(2) at all. */
 static int give(int fd, uid_t uid, gid_t gid) {
     return (uid != geteuid() || gid != getegid()) && fchown(fd, uid, gid) < 0 ? -errno : 0;
 }
@@ -84,7 +84,7 @@ static void close_directory(DIR **d) {
         (void) closedir(*d);
 }
 
-/* Opens a directory and takes it from its user, who can add nothing to it from here on. */
+/* Opens a directory and becomes its owner, so that its user can no longer add files. */
 static DIR *take_directory(int fd, const char *name) {
     _cleanup_close_ int taken = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *d;
@@ -108,8 +108,8 @@ static const char *next_name(DIR *d) {
     return entry ? entry->d_name : NULL;
 }
 
-/* Removes a directory below `top`; directories in it move up to `top`, so no depth needs a descriptor for
- * each level. */
+/* Removes a directory below `top`. Its subdirectories move up to `top`, so a deep tree needs no descriptor
+ * for each level. */
 static void flatten(DIR *top, const char *name, unsigned *serial) {
     _cleanup_(close_directory) DIR *d = NULL;
     const char *inner;

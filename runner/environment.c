@@ -11,7 +11,7 @@
 
 /* ---- variables ---- */
 
-/* Takes the entry in any case. */
+/* Takes ownership of the entry, also on failure. */
 static int take_entry(struct environment *e, char *entry) {
     size_t name = strcspn(entry, "=");
     char **more;
@@ -63,7 +63,7 @@ static bool has_control(const char *line) {
     return false;
 }
 
-/* Removes the quotes around a value. False: the first one has no other at the end. */
+/* Removes the quotes around a value. Returns false if the value does not end with its opening quote. */
 static bool unquote(char *value) {
     size_t n = strlen(value);
 
@@ -76,7 +76,7 @@ static bool unquote(char *value) {
     return true;
 }
 
-/* What is wrong with a line, or NULL. Removes the quotes of its value. */
+/* Returns what is wrong with a line, or NULL. Removes the quotes of its value. */
 static const char *check_line(char *line) {
     size_t n = strspn(line, NAME_FIRST "0123456789");
 

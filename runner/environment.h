@@ -12,7 +12,7 @@ struct environment { /* begin with {} */
     size_t n;
 };
 
-/* Add a variable, in the place of an earlier one of that name. 0 or -ENOMEM. */
+/* Add a variable or replace the one of that name. Return 0 or -ENOMEM. */
 int environment_add(struct environment *e, const char *entry); /* "NAME=value" */
 int environment_set(struct environment *e, const char *name, const char *value);
 void environment_done(struct environment *e);
@@ -22,8 +22,8 @@ struct environment_error {
     const char *problem; /* static */
 };
 
-/* Adds the lines NAME=VALUE of a text. A value is what follows '=' up to the end of the line, as it stands,
- * but without quotes that surround all of it. Blank lines and lines that begin with '#' are skipped. 0;
- * -ENOMEM; or -EBADMSG: a line is something else, and the lines before it were added. */
+/* Adds the lines NAME=VALUE of a text. A value is the rest of the line, without quotes that surround all of
+ * it; nothing else in it is special. Blank lines and lines that begin with '#' are skipped. Returns 0,
+ * -ENOMEM, or -EBADMSG: a line has another form, and only the lines before it were added. */
 int environment_parse(struct environment *e, const char *text, size_t size,
                       struct environment_error *ret_error);

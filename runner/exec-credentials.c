@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The files of `credentials`. The child reads them, for the reason given in runner/exec-environment.c. While
- * their bytes are in its memory, it leaves no core file, and nobody may trace it. */
+ * it has their bytes in memory, it leaves no core file, and nobody may trace it. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +17,8 @@
 
 struct secret {
     char name[NAME_MAX_LENGTH + 1];
-    const char *path; /* NULL: of berth-runner's own */
-    char *bytes; /* of `room`, in one place: a larger copy would leave the smaller one in memory */
+    const char *path; /* NULL: a credential that systemd passed to berth-runner */
+    char *bytes;      /* allocated once: realloc(3) could leave a copy behind */
     size_t size;
 };
 
@@ -28,13 +28,13 @@ static void secret_done(struct secret *s) {
     free(s->bytes);
 }
 
-/* 0 or a negative errno, explained. */
+/* Sets the text of the failure. Returns r. */
 static int refuse(struct exec_context *context, const struct secret *s, int r, const char *problem) {
     return exec_explain(context, r, "credentials %s%s%s: %s", s->name, s->path ? "=" : "",
                         s->path ? s->path : "", problem);
 }
 
-/* One that systemd passes (LoadCredential=). */
+/* Opens a credential that systemd passed (LoadCredential=). */
 static int open_own(struct exec_context *context, const struct secret *s) {
     const char *directory = getenv("CREDENTIALS_DIRECTORY");
     char path[512];
@@ -63,7 +63,7 @@ static int open_file(struct exec_context *context, const struct secret *s) {
     return steal_fd(&fd);
 }
 
-/* 0, or a negative errno; -EFBIG: there is more than `room`. */
+/* Returns 0 or a negative errno; -EFBIG: the file has more than `room` bytes. */
 static int read_bytes(int fd, struct secret *s, size_t room) {
     ssize_t n = 1;
 
@@ -129,8 +129,8 @@ int exec_credentials(struct exec_context *context) {
     if (dumpable < 0 || prctl(PR_SET_DUMPABLE, 0) < 0)
         return -errno;
     r = add_secrets(context, items);
-    /* The bytes are gone. The steps that follow open files of /proc/self, which an ordinary user may do of a
-     * process that can be dumped. */
+    /* The bytes are erased. Later steps open files of /proc/self, which an ordinary user may do only in a
+     * dumpable process. */
     if (dumpable == 1 && prctl(PR_SET_DUMPABLE, 1) < 0 && r == 0)
         r = -errno;
     return r;

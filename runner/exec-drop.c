@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Drops the privileges of berth-runner. Return values alone prove little (CVE-2006-2607): the child reads
+/* Drops the privileges of berth-runner. Return values alone prove little (CVE-2006-2607), so the child reads
  * its ids back and tries to regain the old ones. */
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include "runner/exec-internal.h"
 
-/* Of the C library, which leaves their declaration to libcap. */
+/* The C library has these functions; their declarations are in libcap. */
 int capset(struct __user_cap_header_struct *header, const struct __user_cap_data_struct *data);
 int capget(struct __user_cap_header_struct *header, struct __user_cap_data_struct *data);
 
@@ -28,7 +28,7 @@ static bool has_ids(const struct exec_plan *plan) {
     return true;
 }
 
-/* Exactly these supplementary groups. The kernel keeps them sorted, and so does the plan. */
+/* Whether the process has exactly the plan's supplementary groups. Kernel and plan keep them sorted. */
 static bool has_groups(const struct exec_plan *plan) {
     _cleanup_free_ gid_t *groups = calloc(plan->n_groups + 1, sizeof(*groups));
 
@@ -42,7 +42,8 @@ static bool can_regain(const struct exec_plan *plan) {
     return setuid(0) == 0 || seteuid(0) == 0 || (plan->gid != 0 && (setgid(0) == 0 || setegid(0) == 0)) || setgroups(0, NULL) == 0;
 }
 
-/* setresuid() leaves the inheritable ones, and with some secure bits all of them (capabilities(7)). The bounding set is the unit's. */
+/* setresuid() keeps inheritable capabilities, and with some secure bits all of them (capabilities(7)). The
+ * unit sets the bounding set. */
 int exec_drop_capabilities(struct exec_context *context) {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}}, left[_LINUX_CAPABILITY_U32S_3];

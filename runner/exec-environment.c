@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The environment of a command, layer by layer: later ones win. The child makes it, because the files in it
- * may be on a disk that does not answer: then the guard must still be able to kill the child. */
+/* The environment of a command, layer by layer; later layers win. The child makes it: if an environment-file
+ * is on a disk that does not answer, the guard can still kill the child. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 /* ---- files ---- */
 
-/* What forbids that root takes this file's word for a job, or NULL. */
+/* Returns why root must not trust this file, or NULL. */
 static const char *distrust(int fd, uid_t user) {
     struct stat st;
 
@@ -83,7 +83,7 @@ static int add_fact(const char *variable, const char *value, void *userdata) {
     return environment_set(userdata, variable, value);
 }
 
-/* A config cannot change the variables by which berth describes a run. */
+/* The last layer: a config cannot change the variables with which berth describes a run. */
 static int add_run(struct environment *e, const struct guard_file *record) {
     char token[24];
     const struct {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that the config names for a job. Output and input are opened as the job's user, so a link can lead nowhere where that user may not
- * go. But root may go everywhere: below a directory of another user, a link of that user's would choose what root appends to or reads.
- * So links are followed only where nobody but root and the user that opens the file can have made them. */
+/* Files that the config names for a job. The job's user opens output and input, so a symbolic link gives
+ * that user no new rights. Root has no such bound: in another user's directory, that user could choose by a
+ * link which file root reads or appends to. So a link is followed only if nobody but root and the opening
+ * user can have made it. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,13 +19,13 @@
 
 #define LINKS_MAX 40 /* as the kernel (path_resolution(7)) */
 
-struct way { /* a path that is walked, directory after directory */
-    int fd;            /* where it has come to */
+struct way { /* a walk along a path, directory by directory */
+    int fd;            /* the current directory */
     char rest[PATH_MAX];
     unsigned n_links;
 };
 
-/* Only root and this process's user can make or replace anything in it. */
+/* Whether only root and this process's user can make or replace files in this directory. */
 static bool is_trusted(int fd) {
     struct stat st;
 
@@ -37,7 +38,7 @@ static bool is_proc(int fd) {
     return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
-/* Goes on at a directory. */
+/* Enters a directory. Returns whether it is trusted. */
 static bool way_enter(struct way *w, const char *name) {
     int fd = openat(w->fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -60,14 +61,14 @@ static bool way_follow(struct way *w, const char *name, const char *rest) {
     return target[0] != '/' || way_enter(w, "/");
 }
 
-/* Whether everything on the way to the file, the file's own name included, is what root or this user made. */
+/* Whether nobody but root and this user can have made any part of the path, the file itself included. */
 static bool is_way_trusted(const char *path) {
     struct way w = {.fd = AT_FDCWD};
     bool trusted = strlen(path) < sizeof(w.rest) && way_enter(&w, "/");
 
     if (trusted)
         memcpy(w.rest, path, strlen(path) + 1);
-    while (trusted && w.rest[strspn(w.rest, "/")] != '\0' && !is_proc(w.fd)) { /* links of /proc are the kernel's, and no paths */
+    while (trusted && w.rest[strspn(w.rest, "/")] != '\0' && !is_proc(w.fd)) { /* /proc: kernel links */
         char copy[sizeof(w.rest)], *name, *rest;
         struct stat st;
 
@@ -75,7 +76,7 @@ static bool is_way_trusted(const char *path) {
         rest = copy + strspn(copy, "/");
         name = strsep(&rest, "/");
         if (fstatat(w.fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-            break; /* it will be made here, or there will be an error */
+            break; /* open(2) creates it here or fails */
         memmove(w.rest, rest ? rest : "", rest ? strlen(rest) + 1 : 1);
         if (S_ISLNK(st.st_mode))
             trusted = way_follow(&w, name, rest ? rest : "");
@@ -102,7 +103,7 @@ int exec_open_file(const char *path, int flags) {
 
     if (fd < 0)
         return -errno;
-    flags = fcntl(fd, F_GETFL); /* not to wait was for a FIFO that nobody has open; the command gets an ordinary descriptor */
+    flags = fcntl(fd, F_GETFL); /* only the open must not block, on a FIFO without a peer */
     if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0) {
         int r = -errno;
 

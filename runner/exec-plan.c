@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of exec that looks things up. Users and groups are names: a number is no name here, so a user "0day" or "0x0" is
+/* Looks up the command's user and groups. They are always names, never numbers, so a user "0day" or "0x0" is
  * unknown and not root (CVE-2017-1000082, CVE-2020-13776). */
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 /* --- environment --- */
 
-/* user: whom the command runs as; NULL if that uid has no name. 0 or an errno, positive. */
+/* user: the command's user; NULL if its uid has no name. Returns 0 or an errno, positive. */
 static int environment_init(struct environment *e, const struct passwd *user) {
     const char *name = user ? user->pw_name : "", *shell = user && user->pw_shell[0] ? user->pw_shell : "/bin/sh";
     const char *lang = getenv("LANG");
@@ -63,7 +63,7 @@ static int compare_groups(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The user's supplementary groups as the system has them, and none of ours (CVE-2023-25173). */
+/* Finds the user's supplementary groups, with none of berth-runner's own (CVE-2023-25173). */
 static int find_groups(struct exec_plan *plan, const char *user) {
     int n = 64;
 
@@ -85,7 +85,7 @@ static int find_groups(struct exec_plan *plan, const char *user) {
     return 0;
 }
 
-/* Not root: the command can only be what this process is. */
+/* Whether the plan has the ids of this process. Without root it can have no others. */
 static bool is_own(const struct exec_plan *plan) {
     return plan->uid == geteuid() && plan->gid == getegid();
 }

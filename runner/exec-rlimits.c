@@ -9,12 +9,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define IO_CLASS_SHIFT 13       /* ioprio_set(2), IOPRIO_PRIO_VALUE(); the header is young */
-#define IO_PRIORITY_DEFAULT 4   /* of the kernel */
+#define IO_CLASS_SHIFT 13       /* ioprio_set(2), IOPRIO_PRIO_VALUE(); older systems lack the header */
+#define IO_PRIORITY_DEFAULT 4   /* the kernel's */
 #define IO_OF_PROCESS 1         /* IOPRIO_WHO_PROCESS */
 #define OOM_SCORE_FILE "/proc/self/oom_score_adj"
 
-/* Descriptors are numbered from the lowest free one: below the limit there may be none while those of the guard are open. */
+/* Whether to set this limit late. While the guard's descriptors are open, no number below the limit may be
+ * free. */
 static bool is_late(const struct rlimit_setting *limit) {
     struct rlimit now;
 

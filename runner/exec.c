@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The child between fork and exec: a table of steps. It first drops its privileges and checks that they
- * cannot be regained. Only then it opens files that a user could have prepared (output file, directory,
+/* The child between fork and exec: a table of steps. It drops its privileges and checks that they cannot be
+ * regained. Only then does it open files that a user could have prepared (output file, directory,
  * program). */
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static int exec_open(const char *path, int flags) {
     return fd < 0 ? -errno : fd;
 }
 
-/* Moves a descriptor to another number. A negative errno instead of a descriptor is passed on. */
+/* Moves a descriptor to another number. Returns 0 or a negative errno; a negative fd is one already. */
 static int exec_place(int fd, int place) {
     _cleanup_close_ _unused_ int owned = fd == place ? -1 : fd;
 
@@ -51,9 +51,9 @@ static int exec_open_journal(struct exec_context *context) {
     return 0;
 }
 
-/* A fresh session keyring, or the keys that a job leaves there would be every other job's (keyrings(7)).
- * Systemd goes on without one in the same cases (setup_keyring() of exec-invoke.c): the kernel has no
- * keyrings, they are forbidden here, or the user has too many keys. */
+/* Joins a new session keyring: jobs that share one could use each other's keys (keyrings(7)). As in systemd
+ * (setup_keyring() of exec-invoke.c), the job runs without one if the kernel has no keyrings, they are
+ * forbidden here, or the user has too many keys. */
 static int exec_keyring(_unused_ struct exec_context *context) {
     if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL, 0, 0, 0) >= 0)
         return 0;
@@ -68,7 +68,8 @@ static int exec_guard(struct exec_context *context) {
     return -supervise_child_die_with_parent(context->plan->parent);
 }
 
-/* All that follows is done after the grant, as fresh as if the run had not waited. */
+/* A prepared child waits here. The later steps run after the grant, so they see the machine as it is
+ * then. */
 static int exec_gate(struct exec_context *context) {
     return -gate_wait(context->plan->gate);
 }
@@ -113,20 +114,21 @@ static int exec_directory(struct exec_context *context) {
 }
 
 static int exec_signals(_unused_ struct exec_context *context) {
-    /* The kernel's struct: handler (0: SIG_DFL), flags, restorer, mask. The C library refuses to set the two signals that it keeps for
-     * itself, and its posix_spawn() leaves these ignored in whatever a shell or make has started, us included. */
+    /* The kernel's struct: handler (0: SIG_DFL), flags, restorer, mask. The C library does not let us set
+     * its two internal signals, but its posix_spawn(), as used by make and shells, leaves them ignored in
+     * children. */
     const unsigned long standard[4] = {0};
     sigset_t none;
 
-    for (int signal = 1; signal < NSIG; signal++) /* KILL and STOP cannot be set and need not */
+    for (int signal = 1; signal < NSIG; signal++) /* fails for KILL and STOP, which nobody can ignore */
         (void) syscall(SYS_rt_sigaction, signal, standard, NULL, (size_t) (NSIG - 1) / 8);
     if (sigemptyset(&none) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0)
         return -errno;
     return 0;
 }
 
-/* The command gets the descriptors 0, 1 and 2 alone (CVE-2012-6097, CVE-2024-21626). The others are
- * closed by exec, for the pipe that reports a failed exec is one of them. */
+/* The command gets only the descriptors 0, 1 and 2 (CVE-2012-6097, CVE-2024-21626). exec closes the others:
+ * one of them is the pipe that reports a failed exec. */
 static int exec_descriptors(_unused_ struct exec_context *context) {
     return close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) < 0 ? -errno : 0;
 }
@@ -144,35 +146,35 @@ static int exec_command(struct exec_context *context) {
     return -errno;
 }
 
-/* The order is what makes it safe. */
+/* The safety depends on this order. */
 static const struct {
     const char *stage; /* of the failure, for berthd and the journal */
     int (*run)(struct exec_context *context);
 } steps[] = {
     {"session", exec_session},
-    {"guard", exec_guard}, /* as long as it waits */
+    {"guard", exec_guard}, /* dies with the guard, also at the gate */
     {"gate", exec_gate},
     {"user", exec_look_up},
-    {"credentials", exec_credentials}, /* these two as root, who alone may read their files, and before the limits of the job */
+    {"credentials", exec_credentials}, /* these two: as root, who can read them, without the job's limits */
     {"environment", exec_environment},
     {"limits", exec_set_rlimits},
     {"nice", exec_set_nice},
     {"oom-score", exec_set_oom_score},
     {"io-class", exec_set_io_class},
-    {"output", exec_open_journal}, /* as root, or journald would not believe the unit */
-    {"keyring", exec_keyring},     /* before the drop: a user whose key quota is used up must not keep ours */
+    {"output", exec_open_journal}, /* as root: journald accepts the name of the unit from root alone */
+    {"keyring", exec_keyring},     /* before the drop: a user with a full key quota would keep root's */
     {"user", exec_set_ids},
     {"capabilities", exec_drop_capabilities},
     {"user", exec_verify_ids},
     {"keyring", exec_user_keyring}, /* one that belongs to the job's user */
     {"guard", exec_guard},          /* again: setresuid() clears it (prctl(2)) */
     {"input", exec_input},
-    {"output", exec_output}, /* from here on a user could have prepared the files */
+    {"output", exec_output}, /* from here on, files that a user could have prepared */
     {"directory", exec_directory},
     {"signals", exec_signals},
     {"descriptors", exec_descriptors},
     {"limits", exec_set_late_rlimits},
-    {"deadline", exec_deadline}, /* the steps before may have been slow */
+    {"deadline", exec_deadline}, /* earlier steps may have been slow */
     {"privileges", exec_set_no_new_privileges},
     {"exec", exec_command},
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* From a job's settings to its command: who it runs as, what it sees, where its output goes. All of it is done in the child
- * (exec_child): a lookup that hangs there can be killed. The child waits at its gate (base/process/gate.h) before it looks at
- * anything that could change meanwhile, and before it drops a right. */
+/* Turns a job's settings into a command with its user, environment, input and output. The child does all of
+ * it (exec_child), because a lookup that hangs can be killed there. The child waits at its gate
+ * (base/process/gate.h) before it looks at anything that may change, and before it drops privileges. */
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -19,7 +19,7 @@ struct exec_plan {
     const struct job_settings *job;
     const struct guard_file *record;
     const char *runs;    /* directory of the runs */
-    bool is_looked_up;   /* what follows up to `environment` is known */
+    bool is_looked_up;   /* the fields up to `environment` are set; by tests alone */
     bool changes_user;   /* drop to uid, gid, groups */
     uid_t uid;
     gid_t gid;
@@ -30,10 +30,10 @@ struct exec_plan {
     pid_t parent;        /* the guard: the command dies with it */
     struct gate *gate;
     const struct supervise_term *term; /* looked at right before exec */
-    char text[SUPERVISE_TEXT_SIZE];    /* the child's: what failed, where an errno is not enough */
+    char text[SUPERVISE_TEXT_SIZE];    /* set in the child: what failed, if an errno is not enough */
 };
 
-/* gate and term are the caller's to set. */
+/* The caller sets gate and term. */
 void exec_plan_init(struct exec_plan *plan, const struct job_settings *job, const struct guard_file *record, const char *runs);
 
 /* A supervise_child_fn; userdata is the plan, whose text is set in the child. */

@@ -10,7 +10,7 @@
 
 #define VALUE_MAX 512
 
-/* --- kinds of values: base/message.h lets printable ASCII through, and nothing else --- */
+/* --- kinds of values: base/message.h accepts printable ASCII alone --- */
 
 static bool is_text(const char *value) {
     return strlen(value) <= VALUE_MAX;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What berthd tells of a run beside its permits: why it runs, which attempt it is, and, of a hook, for which
- * run it was started. The command gets each fact as a variable of its environment. Only the fields in the
- * table of runner/facts.c become variables, and no fact reaches a path or an argument. */
+/* Facts that berthd sends about a run: its trigger, which attempt it is, and the run that a hook was started
+ * for. The command gets each fact as a variable of its environment. Only the fields in the table of
+ * runner/facts.c become variables, and no fact reaches a path or an argument. */
 
 #include <stdint.h>
 
@@ -18,8 +18,8 @@ struct facts {              /* may be copied */
     char text[FACTS_SIZE];
 };
 
-/* Takes the facts of a message and ignores other fields. 0, or -EBADMSG: a value is not of its kind, or all
- * values together are too long. */
+/* Reads the facts of a message and ignores other fields. Returns 0, or -EBADMSG: a value is not of its kind,
+ * or the values together are too long. */
 int facts_parse(struct facts *ret, const struct message *m);
 /* Adds the known facts, under the names of their fields. */
 void facts_put(const struct facts *f, struct message_writer *w);

@@ -60,7 +60,7 @@ static int parse_guard(struct guard_file *r, const struct message *m) {
     return 0;
 }
 
-/* One that is prepared gets these with its grant. */
+/* Reads the fields of a grant. A prepared run does not have them yet. */
 static int parse_grant(struct guard_file *r, const struct message *m) {
     int k = message_get_u64(m, "deadline", &r->deadline);
 
@@ -125,7 +125,7 @@ const char *guard_file_path(char *buffer, const char *directory, const char *run
     return buffer;
 }
 
-/* Locked before it has its name, so nobody ever sees it without a lock while its guard is to come. */
+/* The file is locked before it gets its name, so nobody finds it unlocked before its guard runs. */
 int guard_file_create(const struct guard_file *r, const char *directory) {
     _cleanup_close_ int fd = -1;
     char path[GUARD_FILE_PATH_SIZE], temporary[GUARD_FILE_PATH_SIZE];
@@ -204,7 +204,7 @@ int guard_file_is_locked(const char *directory, const char *run) {
     return errno == EWOULDBLOCK ? 1 : -errno;
 }
 
-/* The run's id, if a file's name is RUN + suffix. */
+/* Copies the run's id if a file's name is RUN + suffix; else returns false. */
 static bool match_suffix(const char *name, const char *suffix, char ret[static ID_TEXT_SIZE]) {
     size_t n = ID_TEXT_SIZE - 1;
 
@@ -239,7 +239,7 @@ int guard_file_each(const char *directory, const char *suffix, void (*each)(cons
 void guard_file_remove(const char *directory, const char *run) {
     char path[GUARD_FILE_PATH_SIZE];
 
-    /* The socket first: after a crash in between the record still names the run. */
+    /* The socket first: after a crash in between, the guard file still names the run. */
     (void) unlink(guard_file_path(path, directory, run, PROTOCOL_SOCKET_SUFFIX));
     (void) unlink(guard_file_path(path, directory, run, GUARD_FILE_SUFFIX));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A guard that is prepared: its run waits near the head of its queues. The command is forked and waits at its gate
- * (runner/exec.c). The grant comes straight from berthd. Without it the guard ends after a while, with berthd's
- * connection, and with its runner, so that nothing is left of a run that is withdrawn, paused or defined otherwise. */
+/* A prepared guard: its run waits near the head of its queues. The command is forked and waits at its gate
+ * (runner/exec.c). berthd sends the grant directly to the guard. Without a grant the guard ends after a
+ * while, or with berthd's connection, or with its runner. So a run that is withdrawn, paused or redefined
+ * leaves nothing. */
 
 #include <errno.h>
 #include <sys/epoll.h>
@@ -11,14 +12,14 @@
 #include "base/protocol.h"
 #include "runner/guard-internal.h"
 
-/* A run that waits for longer gains nothing from a start that is a millisecond sooner. */
+/* For a run that waits longer, a start that is a millisecond sooner is no gain. */
 #define PREPARED_TIME (10 * USEC_PER_SEC)
 
 static int guard_on_runner_gone(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata) {
     guard_withdraw(userdata);
 }
 
-/* What fails with the command is tried again at the grant, which reports it. */
+/* Errors are ignored here: the start after the grant repeats these steps and reports them. */
 void guard_prepare(struct guard *g) {
     const char *stage;
 
@@ -48,7 +49,8 @@ static int parse(struct guard_file *record, const struct message *m) {
     return 0;
 }
 
-/* The record knows of the grant before anything of the command runs: what a guard without a grant leaves is no run. */
+/* Writes the grant to the guard file before the command runs. A guard that dies without it there was no
+ * run. */
 int guard_take_grant(struct guard *g, const struct message *m) {
     int r;
 

@@ -9,7 +9,6 @@
 
 static const char *const phase_names[] = {"prepared", "starting", "running", "stopping", "done"};
 
-/* What has descriptors attached that could sleep when they are closed stays open until this process ends, which does not wait for them. */
 void guard_give_up(int fd) {
     if (fd >= 0 && connection_end(fd))
         close_fd(fd);
@@ -29,7 +28,6 @@ void guard_drop_berthd(struct guard *g) {
         guard_leave_report(g);
 }
 
-/* A message that cannot be sent ends the connection; berthd gets all states on the next one. */
 void guard_say(struct guard *g, const struct message_writer *w) {
     int r = g->fd >= 0 ? outbox_send(&g->outbox, g->fd, w) : 0;
 

@@ -27,14 +27,14 @@
 #include "runner/report.h"
 #include "runner/resource-control.h"
 
-#define REPORT_RETRY USEC_PER_SEC /* a report that could not be written (disk full) is tried again; berthd may come, too */
-#define DEADLINE_PATIENCE (10 * USEC_PER_SEC) /* a guard that has no time to begin waits so long for a new deadline */
+#define REPORT_RETRY USEC_PER_SEC             /* after a report could not be written (disk full) */
+#define DEADLINE_PATIENCE (10 * USEC_PER_SEC) /* that a guard with too little time waits for more */
 
 static int guard_on_berthd(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 
 /* --- the end --- */
 
-/* The command is not begun (yet), for lack of time. */
+/* Whether the command has not begun because too little time was left. */
 static bool guard_is_waiting(const struct guard *g) {
     return g->phase == PHASE_STARTING && (!g->supervise || supervise_is_prepared(g->supervise));
 }
@@ -51,12 +51,11 @@ static void guard_on_again(void *userdata) {
     if (g->phase == PHASE_PREPARED)
         guard_withdraw(g);
     if (guard_is_waiting(g))
-        guard_fail(g, ETIME, "deadline"); /* nothing of it ran, and berthd is to know */
+        guard_fail(g, ETIME, "deadline"); /* the command did not run, and berthd must know */
     else if (g->fd < 0)
         guard_leave_report(g);
 }
 
-/* berthd is away: the next one reads the report from a file. */
 void guard_leave_report(struct guard *g) {
     FAILPOINT("guard-report-writing");
     if (report_write(&g->report, g->start->directory, g->record.run) == 0)
@@ -64,7 +63,7 @@ void guard_leave_report(struct guard *g) {
     timer_set_in(&g->again, REPORT_RETRY);
 }
 
-/* Before anybody knows that the run is over, or that its command is begun once more. */
+/* Called before the guard reports the end or starts the command again. */
 static void guard_remove_credentials(struct guard *g) {
     char *const *credentials = g->start->job->input.credentials;
 
@@ -72,14 +71,15 @@ static void guard_remove_credentials(struct guard *g) {
         credentials_remove(g->start->directory, g->record.run);
 }
 
-/* Sends the report, or leaves it as a file. The record notes the end before that, because berthd may start the job's next run as
- * soon as it has the report. If the record cannot be written, berth-runner refuses that run until this guard has ended. */
+/* Sends the report, or leaves it as a file. The guard file has the end before that, because berthd may start
+ * the job's next run as soon as it has the report. If the guard file cannot be written, berth-runner refuses
+ * that run until this guard has ended. */
 static void guard_report(struct guard *g) {
     g->phase = PHASE_DONE;
     (void) guard_file_add_over(GUARD_RECORD_FD);
     if (g->fd >= 0)
         guard_say(g, &g->report);
-    guard_take_down(g); /* the permits do not wait for it */
+    guard_take_down(g); /* after the report: the permits need not wait for it */
     if (g->fd < 0)
         guard_leave_report(g);
 }
@@ -126,7 +126,7 @@ static void guard_on_done(_unused_ struct supervise *s, const struct supervise_r
     struct guard *g = userdata;
 
     guard_remove_credentials(g);
-    if (g->phase == PHASE_STARTING && result->exec_errno == ETIME) { /* it took too long to get to its exec */
+    if (g->phase == PHASE_STARTING && result->exec_errno == ETIME) { /* the exec was too late */
         guard_take_down(g);
         guard_begin(g);
         return;
@@ -203,7 +203,7 @@ static int guard_on_berthd(_unused_ sd_event_source *source, int fd, uint32_t re
     return 0;
 }
 
-/* The newest connection is berthd's. Messages on an older one came from a berthd that is gone. */
+/* The newest connection is berthd's. An older one belongs to a berthd that is gone. */
 static void guard_accept(struct guard *g, int fd) {
     guard_hang_up(g);
     g->fd = fd;
@@ -227,7 +227,8 @@ static void guard_on_connection(int fd, void *userdata) {
 
 /* --- the start --- */
 
-/* Takes the socket, the record and the lifeline, if there is one; nothing else of the runner's stays open. */
+/* Moves the socket, the guard file and the lifeline (if any) to their numbers, and closes all other
+ * descriptors. */
 static int guard_take_descriptors(const struct guard_start *start) {
     const int wanted[] = {start->listen_fd, start->record_fd, start->lifeline_fd};
     int fds[ELEMENTSOF(wanted)], last = GUARD_RECORD_FD;
@@ -286,7 +287,6 @@ int guard_set_up(struct guard *g, const char **ret_stage) {
     return r;
 }
 
-/* Nothing of the command runs, or will. */
 void guard_take_down(struct guard *g) {
     if (!g->supervise)
         return;
@@ -311,8 +311,8 @@ static void guard_exec(struct guard *g) {
         guard_fail(g, r, stage);
 }
 
-/* Begins the command if there is time for it. Else it waits: berthd moves the deadline with each heartbeat that is answered, or says that
- * the run is to stop (R12). */
+/* While the guard waits, berthd extends the deadline with each answered heartbeat, or stops the run
+ * (R12). */
 void guard_begin(struct guard *g) {
     if (deadline_leaves_time(g->record.deadline, g->start->job->stop_timeout_usec, clock_boottime())) {
         timer_off(&g->again);
@@ -334,7 +334,7 @@ static int guard_run(struct guard *g) {
     if (r >= 0)
         r = listener_new(&g->listener, g->event, GUARD_LISTEN_FD, SD_EVENT_PRIORITY_NORMAL, guard_on_connection, g);
     if (r >= 0)
-        /* After the messages of berthd that arrived during a freeze. */
+        /* Messages of berthd that arrived during a freeze come first. */
         r = timer_init(&g->again, g->event, SD_EVENT_PRIORITY_NORMAL + 10, guard_on_again, g);
     if (r < 0)
         return r;
@@ -344,16 +344,17 @@ static int guard_run(struct guard *g) {
         guard_prepare(g);
     else if (r == 0)
         guard_begin(g);
-    else /* a runner that restarts would not find us */
+    else /* without the pid a restarted runner could not kill this guard */
         guard_fail(g, -r, "record");
-    /* Out of reach for what signals the runner's group. The command has a session of its own anyway and does not wait for this: with
-     * autogroups (sched(7)) a new session waits for its turn, milliseconds on a busy machine. */
+    /* Signals to the runner's process group must not reach the guard. The command has its own session and
+     * does not wait for this one: with autogroups (sched(7)) a new session gets its first turn late, by
+     * milliseconds on a busy machine. */
     (void) setsid();
     return sd_event_loop(g->event);
 }
 
 _Noreturn void guard_main(const struct guard_start *start) {
-    static struct guard guard; /* its end is the process's end */
+    static struct guard guard; /* lives as long as the process */
 
     guard = (struct guard) {.start = start, .record = *start->record, .fd = -1,
                             .phase = start->record->is_prepared ? PHASE_PREPARED : PHASE_STARTING};
@@ -361,6 +362,7 @@ _Noreturn void guard_main(const struct guard_start *start) {
     if (start->job->on_lease_lost == ON_LEASE_LOST_CONTINUE)
         guard.record.deadline = USEC_INFINITY;
     (void) guard_run(&guard);
-    /* Only a broken guard gets here. The runner sees that it died without a report, kills what it left, and reports that. */
+    /* Only a broken guard gets here. The runner sees that it left no report, kills the run's processes and
+     * reports it. */
     _exit(70);
 }

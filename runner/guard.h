@@ -13,7 +13,7 @@ struct guard_start {
     const struct job_settings *job;
     const struct access *access;
     const char *directory; /* runs */
-    int lifeline_fd;       /* of one that is prepared: at its end when the runner has ended; else -1 */
+    int lifeline_fd;       /* of a prepared guard: a pipe whose writer is the runner; else -1 */
     int listen_fd;         /* of RUN.sock */
     int record_fd;         /* holds the lock */
 };

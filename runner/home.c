@@ -14,7 +14,8 @@
 #include "base/protocol.h"
 #include "runner/guard-file.h"
 
-/* Makes a directory; one that is there must be ours, and nobody else's to write to. */
+/* Makes a directory. With must_own, an existing one must belong to this user, and no other may write to
+ * it. */
 static int make_directory(struct journal *j, const char *path, mode_t mode, bool must_own) {
     struct stat st;
     int k = file_make_directory(path, mode);
@@ -26,7 +27,8 @@ static int make_directory(struct journal *j, const char *path, mode_t mode, bool
         return k;
     }
     if (!S_ISDIR(st.st_mode) || (must_own && (st.st_uid != geteuid() || (st.st_mode & 022)))) {
-        journal_log(j, LOG_ERR, "%s must be a directory that belongs to berth-runner's user and that nobody else may write to", path);
+        journal_log(j, LOG_ERR, "%s: must be a directory of berth-runner's user that no other may write to",
+                    path);
         return -EPERM;
     }
     return 0;
@@ -43,7 +45,7 @@ static int take_lock(struct journal *j, const char *path, unsigned patience_s, i
         (void) alarm(0);
     }
     if (k == -EBUSY)
-        journal_log(j, LOG_ERR, "another berth-runner has %s", path);
+        journal_log(j, LOG_ERR, "%s: another berth-runner holds this lock", path);
     else if (k < 0)
         journal_log(j, LOG_ERR, "%s: cannot lock: %s", path, strerror(-k));
     if (k == 0)

@@ -107,7 +107,7 @@ static void on_alarm(_unused_ int signal) {
 }
 
 static int on_signal(sd_event_source *source, const struct signalfd_siginfo *info, _unused_ void *userdata) {
-    /* HUP means nothing here: the config is read again when berthd names a job that is not known. */
+    /* HUP is ignored: the runner reads the config again when berthd names a job that it does not know. */
     if (info->ssi_signo != SIGHUP)
         (void) sd_event_exit(sd_event_source_get_event(source), 0);
     return 0;
@@ -147,7 +147,8 @@ static int status_of(int error) {
     }
 }
 
-/* runner/runner.sock, if berth-runner.socket has made it. 0 or an exit status, of which the reason is logged. */
+/* Takes runner/runner.sock if berth-runner.socket made it. Returns 0, or an exit status after logging the
+ * reason. */
 static int receive_socket(struct journal *journal, int *ret_fd) {
     static const char *const names[] = {SOCKET_NAME};
     int r = activation_receive(names, ELEMENTSOF(names), SOCK_SEQPACKET, ret_fd);
@@ -165,12 +166,14 @@ static int check_socket(struct journal *journal, int listen_fd, const struct set
     snprintf(path, sizeof(path), "%s/" PROTOCOL_RUNNER_SOCKET, settings->runtime_directory);
     if (listen_fd < 0 || activation_is_at(listen_fd, path))
         return 0;
-    journal_log(journal, LOG_ERR, "the socket that the service manager passed is not %s, where `runtime-directory` has it: change "
-                                  "ListenSequentialPacket= of berth-runner.socket, too", path);
+    journal_log(journal, LOG_ERR,
+                "%s: the service manager passed another socket; ListenSequentialPacket= of "
+                "berth-runner.socket must match `runtime-directory`",
+                path);
     return EXIT_CONFIG;
 }
 
-/* Takes the settings and the descriptor in any case. */
+/* Takes ownership of settings and descriptor, also on failure. */
 static int run(struct journal *journal, struct settings *settings, int listen_fd) {
     const struct runner_options options = {
         .config = arg_config, .settings = settings, .socket_fd = arg_socket_fd, .listen_fd = listen_fd};
@@ -193,7 +196,7 @@ static int run(struct journal *journal, struct settings *settings, int listen_fd
         journal_log(journal, LOG_ERR, "berth-runner cannot start: %s", strerror(-r));
         return status_of(r);
     }
-    if (arg_socket_fd < 0) { /* else the service is that of berthd, which sends READY and WATCHDOG itself */
+    if (arg_socket_fd < 0) { /* else the service is berthd, which sends READY and WATCHDOG itself */
         (void) sd_notify(0, "READY=1");
         r = sd_event_set_watchdog(event, true);
     }

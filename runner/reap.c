@@ -11,7 +11,7 @@
 #include "base/process/process-environ.h"
 #include "runner/report.h"
 
-/* A record that is there and cannot be read just now (out of descriptors, say): it is looked at again. */
+/* Whether a guard file exists and cannot be read at the moment (out of descriptors, for example). */
 static bool is_unread(int error) {
     return error < 0 && error != -ENOENT && error != -EBADMSG && error != -EFBIG;
 }
@@ -32,7 +32,7 @@ int reap_write_report(const char *directory, const char *run) {
     return report_write(&w, directory, run);
 }
 
-/* Where there is no cgroup, and an earlier runner was the subreaper, only its environment identifies a process. */
+/* Without a cgroup, and after the subreaper of the run ended, only its environment identifies a process. */
 static bool reap_by_environ(const char *run) {
     char assignment[sizeof("BERTH_RUN=") + ID_TEXT_SIZE];
 
@@ -40,7 +40,7 @@ static bool reap_by_environ(const char *run) {
     return process_environ_signal(assignment, SIGKILL) == 0;
 }
 
-/* It is not there, either, if it could not be made: the run went on without. */
+/* A run whose cgroup could not be made runs without one. */
 static bool has_cgroup(const struct guard_file *record) {
     return record->cgroup[0] && (access(record->cgroup, F_OK) == 0 || errno != ENOENT);
 }

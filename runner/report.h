@@ -6,9 +6,10 @@
 #include "base/process/supervise.h"
 #include "runner/guard-file.h"
 
-/* Begins the message with what the guard file has; the caller adds how the command ended. */
+/* Begins the message with the fields of the guard file. The caller adds how the command ended. */
 void report_begin(struct message_writer *w, const struct guard_file *r, const char *reason);
-/* The command never ran: an errno, positive; a static word for the stage; and a text, "" if the errno suffices. */
+/* The command did not run: a positive errno, a static word for the stage, and a text; "" if the errno is
+ * enough. */
 void report_put_failure(struct message_writer *w, int error, const char *stage, const char *text);
 /* The command ran. */
 void report_put_result(struct message_writer *w, const struct supervise_result *result);

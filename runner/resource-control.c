@@ -32,9 +32,10 @@ unsigned resource_control_needed(const struct job_settings *job) {
     return needed;
 }
 
-/* A group with processes of its own must not have controllers below it, and we are in this one. Controllers of a group outlive us: the
- * unit's ExecStopPost= switches them off again, for systemd before 254 cannot start a service in such a group. We move where
- * systemd delegated, and nowhere else: processes of others may be in another group. */
+/* A cgroup that has processes must not enable controllers for the groups below it, so berth-runner leaves
+ * its own cgroup first. It does so only if systemd delegated that cgroup; any other may have processes of
+ * other programs. The unit's ExecStopPost= disables the controllers: systemd before 254 cannot start a
+ * service in such a cgroup. */
 unsigned resource_control_prepare(const char *cgroup, unsigned controllers) {
     if (controllers == 0 || !cgroup)
         return controllers;

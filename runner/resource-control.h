@@ -10,11 +10,12 @@
 /* The controllers that a job needs. */
 unsigned resource_control_needed(const struct job_settings *job);
 /* Enables controllers for the groups below `cgroup` (NULL: none) and returns those that are missing.
- * Where systemd delegated the group, this process and guards of an earlier runner first move to a group
+ * If systemd delegated the group, this process and guards of an earlier runner first move to a group
  * "guards" below it, as the kernel requires. */
 unsigned resource_control_prepare(const char *cgroup, unsigned controllers);
 /* Sets the values of one run's cgroup, except those whose controller is missing. 0 or an errno, positive. */
 int resource_control_apply(const char *cgroup, const struct job_settings *job);
-/* Makes the cgroup of a run and sets its values. *ret_cgroup is NULL if there is none: then the processes of the
- * run are followed, without bounds, and a job that asks for some is not begun. 0 or an errno, positive. */
+/* Makes the cgroup of a run and sets its values. Without a cgroup *ret_cgroup is NULL, and the guard finds
+ * the run's processes by descent. Returns 0 or an errno, positive; a job with bounds fails without a
+ * cgroup. */
 int resource_control_begin(const char *cgroup, const struct job_settings *job, const char **ret_cgroup);

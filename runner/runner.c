@@ -19,8 +19,8 @@
 #include "runner/resource-control.h"
 #include "runner/runs.h"
 
-/* s. The runner of an earlier berthd ends when it sees its socket closed, and a guard just forked still
- * holds the lock of its runner. */
+/* Seconds to wait for the lock. The runner of an earlier berthd ends when its socket closes, and a guard
+ * that was just forked still holds its runner's lock. */
 #define LOCK_TIME_CHILD 10
 #define LOCK_TIME 1
 
@@ -35,7 +35,7 @@ struct runner {
     struct berthd_link *berthd;
     bool ends_with_berthd; /* on a socketpair */
     bool owes_recovered;   /* berthd waits for `recovered` until no run is being reaped */
-    struct delayed delayed; /* starts in whose way a guard is that was prepared and is about to end */
+    struct delayed delayed; /* starts that wait for the end of a prepared guard */
 };
 
 /* --- reports --- */
@@ -70,8 +70,8 @@ static void runner_say_guard(const char *run, void *userdata) {
 }
 
 static void runner_say_recovered(struct runner *runner) {
-    /* A run that is being reaped has processes, so berthd must not free its permits. A guard that was prepared for an earlier
-     * berthd may be reading its grant. */
+    /* A run that is being reaped has processes, so berthd must not free its permits. A guard that was
+     * prepared for an earlier berthd may be about to read its grant. */
     runner->owes_recovered = runs_withdraw(runner->runs) || runs_is_reaping(runner->runs);
     if (!runner->owes_recovered)
         answer_recovered(runner->berthd);
@@ -134,7 +134,7 @@ static const struct job_settings *runner_find_job(struct runner *runner, const s
     return NULL;
 }
 
-/* A job runs without those of its bounds that this host cannot keep. */
+/* Logs which bounds of a job this host cannot enforce. The job runs without them. */
 static void runner_warn_of_missing(struct runner *runner, const struct guard_file *record,
                                    unsigned missing) {
     char names[CGROUP_NAMES_SIZE], text[160];
@@ -157,20 +157,20 @@ static void runner_warn_of_missing(struct runner *runner, const struct guard_fil
 #define STRING(x) #x
 #define NUMBER(x) STRING(x)
 
-/* berthd checks these bounds itself. A berthd that does not may have been taken over. */
+/* berthd checks these bounds itself; one that does not may be compromised. */
 static void runner_refuse_more(struct runner *runner, const struct guard_file *record, int answer) {
     const char *reason = answer == RUNS_E_OVERLAP ? "overlap" : "too-many-runs";
     const char *text =
         answer == RUNS_E_OVERLAP
-            ? "a run of the job is not over, and its config does not allow another one beside it"
+            ? "another run of the job is not over, and its config does not allow overlap"
             : "berth-runner starts no more than " NUMBER(RUNS_MAX) " runs at once";
 
-    if (!record->is_prepared) /* else the start will tell */
+    if (!record->is_prepared) /* else the start logs it */
         journal_log(runner->journal, LOG_WARNING, "run %s of %s is refused: %s", record->run, record->job, text);
     answer_refused(runner->berthd, record->run, reason, text);
 }
 
-/* berthd has checked the same. A berthd that has not may have been taken over. */
+/* berthd has checked the same; one that has not may be compromised. */
 static bool runner_accepts_sets(struct runner *runner, const struct guard_file *record,
                                 const struct job_settings *job) {
     const struct parameters parameters = {job->name, job->input.parameters, job->input.environment};
@@ -263,7 +263,7 @@ static void runner_on_bad(void *userdata) {
     const struct runner *runner = userdata;
 
     journal_log(runner->journal, LOG_WARNING,
-                "closed a connection: it sent something other than a message of berthd");
+                "closed a connection: its message was not one of berthd");
 }
 
 static void runner_on_gone(bool is_berthd, void *userdata) {
@@ -271,7 +271,7 @@ static void runner_on_gone(bool is_berthd, void *userdata) {
 
     if (is_berthd) {
         runner->owes_recovered = false;
-        delayed_done(&runner->delayed); /* the next one sends them again */
+        delayed_done(&runner->delayed); /* the next berthd sends them again */
     }
     if (runner->ends_with_berthd)
         (void) sd_event_exit(runner->event, 0);
@@ -313,7 +313,7 @@ static void runner_on_withdrawn(void *userdata) {
 
 /* --- the module --- */
 
-/* The unit's ExecStopPost= has taken the controllers from runs that go on. */
+/* Sets the bounds of a run again: the unit's ExecStopPost= disabled its controllers. */
 static void runner_bound_again(const char *run, void *userdata) {
     struct runner *runner = userdata;
     const struct job_settings *job;

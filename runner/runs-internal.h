@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The parts of runner/runs.c that have files of their own share the list of runs. */
+/* The runs of berth-runner, for runner/runs*.c alone. */
 
 #include "base/list.h"
 #include "base/timer.h"
 #include "runner/runs.h"
 
-struct entry { /* of a run whose guard lives, or which is being swept */
+struct entry { /* a run whose guard lives, or that is being reaped */
     struct list link;
     struct runs *runs;
     char run[ID_TEXT_SIZE], job[NAME_MAX_LENGTH + 1]; /* job "": its record was not read yet */
     pid_t pid;              /* of the guard; 0: not known */
-    int pidfd;              /* -1: the guard was found before it could write its pid down; looked at again by the timer */
+    int pidfd;              /* -1: the guard had not written its pid yet; the timer looks again */
     sd_event_source *source;
     bool is_reaping;
     usec_t stuck_due;       /* while it is reaped: when its processes are reported (again) */
-    bool must_die;          /* was to be killed before its pid was known */
-    bool is_withdrawn;      /* prepared, and to be killed: also once its pid is known */
-    bool is_prepared;       /* was forked for `prepare`; its record tells whether it was granted since */
+    bool must_die;          /* berthd requested its kill and awaits its end */
+    bool is_withdrawn;      /* prepared, and killed as soon as its pid is known */
+    bool is_prepared;       /* forked for `prepare`; its guard file has the grant, if one came since */
 };
 
 struct runs {
@@ -30,29 +30,31 @@ struct runs {
     struct timer timer;
     sd_event_source *signal;
     usec_t again;
-    int recover_error;             /* a run that was found could not be noted */
-    int lifeline[2];              /* a pipe: its writing end is this process's alone, its reading end the prepared guards' */
-    size_t room;                  /* so many may be started before runs are counted again */
+    int recover_error;            /* a run that was found could not be added */
+    int lifeline[2];              /* a pipe: only we have its write end, prepared guards the read end */
+    size_t room;                  /* starts left until the runs are counted again */
 };
 
 /* runner/runs.c */
 struct entry *entry_find(const struct runs *r, const char *run);
 struct entry *entry_new(struct runs *r, const char *run, const char *job); /* NULL: out of memory */
 void entry_free(struct entry *e);
-/* Takes pidfd in any case. Negative errno. */
+/* Takes ownership of pidfd, also on failure. Returns 0 or a negative errno. */
 int entry_watch(struct entry *e, pid_t pid, int pidfd);
 
-/* Whether nothing of the run has begun, nor will begin without a grant. Looks into its record. */
+/* Whether the command has not run and will not without a grant. Reads the guard file; one that cannot be
+ * read counts as granted. */
 bool entry_is_prepared(struct entry *e);
 
 /* runner/runs-reap.c */
-/* Begins to kill all that is left of a run. */
+/* Begins to kill the processes that are left of a run. */
 void entry_reap(struct entry *e);
-/* Its guard has ended: as it should (it left nothing, or a report), or it died (it left its record). Frees the entry, or reaps. */
+/* Handles the end of a guard. One that ended in order left nothing or a report, and the entry is freed. One
+ * that died left its guard file, and the run is reaped. */
 void entry_ended(struct entry *e);
 int entry_on_end(sd_event_source *source, int fd, uint32_t revents, void *userdata);
-/* Kills once more what is left of the runs that are being swept, and sets the timer while there is any. */
+/* Kills what is left of all runs that are being reaped, and sets the timer while there is any. */
 void runs_reap(struct runs *r);
 
-/* runner/runs-recover.c: looks again at guards whose pid is not known yet, and sweeps */
+/* runner/runs-recover.c: looks again at guards whose pid is not known yet, and reaps */
 void runs_on_timer(void *userdata);

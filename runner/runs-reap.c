@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sweeps up after a guard that ended without a report: kills all that is left of its run, and writes the report. */
+/* Reaps after a guard that ended without a report: kills all processes of its run and writes the report. */
 
 #include <errno.h>
 #include <signal.h>
@@ -21,7 +21,8 @@
 #define STUCK_AFTER (10 * USEC_PER_SEC)
 #define STUCK_AGAIN (3600 * USEC_PER_SEC)
 
-/* All descendants of this process that are not below a living guard: what dead guards left to the subreaper. */
+/* Kills all descendants of this process that are not below a living guard: the subreaper inherited them.
+ * Returns how many there were, or a negative errno. */
 static int reap_inherited(const struct runs *r) {
     _cleanup_free_ pid_t *guards = NULL;
     size_t n = 0;
@@ -38,7 +39,7 @@ static int reap_inherited(const struct runs *r) {
     return process_tree_signal_except(getpid(), SIGKILL, guards, n);
 }
 
-/* Nothing is left of a run, and there is no report. */
+/* Removes a run that has no process. */
 static void entry_gone(struct entry *e) {
     struct runs *r = e->runs;
     char run[ID_TEXT_SIZE];
@@ -53,7 +54,7 @@ static void entry_gone(struct entry *e) {
         r->handler.on_withdrawn(r->handler.userdata);
 }
 
-/* Kills once more what is left of a run; if nothing is, reports it. */
+/* Kills what is left of a run. If nothing is left, reports its end. */
 static void reap_entry(struct entry *e, bool is_nothing_inherited) {
     struct runs *r = e->runs;
     char run[ID_TEXT_SIZE];
@@ -61,7 +62,7 @@ static void reap_entry(struct entry *e, bool is_nothing_inherited) {
     if (!reap_run(r->directory, e->run) || !is_nothing_inherited)
         return;
     credentials_remove(r->directory, e->run);
-    if (entry_is_prepared(e)) { /* nothing of it has begun */
+    if (entry_is_prepared(e)) { /* the command has not run */
         entry_gone(e);
         return;
     }
@@ -73,7 +74,8 @@ static void reap_entry(struct entry *e, bool is_nothing_inherited) {
     r->handler.on_report(run, r->handler.userdata);
 }
 
-/* A process that cleaned its environment is not found. */
+/* Describes a process that is left. One that cleared its environment is found among our descendants
+ * alone. */
 static void describe_left(const char *run, char text[static PROCESS_TEXT_SIZE]) {
     char assignment[sizeof("BERTH_RUN=") + ID_TEXT_SIZE];
     pid_t pid;
@@ -137,7 +139,8 @@ void entry_ended(struct entry *e) {
         entry_reap(e);
         return;
     }
-    /* An earlier berthd may have taken the report. The present one requested the kill and still awaits the end. */
+    /* Also without a report a berthd that requested the kill awaits the end: an earlier berthd took the
+     * report. */
     if (access(guard_file_path(path, r->directory, e->run, PROTOCOL_REPORT_SUFFIX), F_OK) == 0)
         e->must_die = true;
     entry_gone(e);

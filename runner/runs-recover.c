@@ -13,8 +13,9 @@
 
 #define ADOPT_RETRY (100 * USEC_PER_MSEC)
 
-/* A pid from a file is worth something only while the lock on that file is held: then it is the guard's, and a pidfd that was
- * opened before stays the guard's. Where that cannot be checked (out of descriptors, for example), it may be anybody's. */
+/* A pid from a guard file is the guard's as long as the file is locked. So a pidfd that was opened before
+ * the lock was seen is the guard's, too. If the lock cannot be checked (out of descriptors, for example), it
+ * may be any process's. */
 static void entry_adopt(struct entry *e) {
     struct runs *r = e->runs;
     struct guard_file record;
@@ -58,7 +59,7 @@ static void recover_guard(const char *run, void *userdata) {
     if (e)
         entry_adopt(e);
     else
-        ((struct runs *) userdata)->recover_error = -ENOMEM; /* without its report berthd would grant the permits that the run holds */
+        ((struct runs *) userdata)->recover_error = -ENOMEM; /* berthd must not grant its permits */
 }
 
 /* A socket without a record: the runner ended before it forked the guard. */

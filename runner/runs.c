@@ -21,7 +21,7 @@
 #include "runner/guard.h"
 
 #define CGROUP_PREFIX "berth-"
-#define LET_GO_MSEC 500 /* for a guard that is prepared to end */
+#define LET_GO_MSEC 500 /* time for a prepared guard to end */
 
 /* --- entries --- */
 
@@ -52,7 +52,8 @@ void entry_free(struct entry *e) {
     free(e);
 }
 
-/* pid is certain to be the guard: our child, not waited for, or one that was seen to hold its lock afterwards. */
+/* pid is the guard's for certain: a child that was not waited for, or the guard file was locked after pidfd
+ * was opened. */
 int entry_watch(struct entry *e, pid_t pid, int pidfd) {
     int k = sd_event_add_io(e->runs->event, &e->source, pidfd, EPOLLIN, entry_on_end, e);
 
@@ -83,7 +84,7 @@ static void count_report(_unused_ const char *run, void *userdata) {
     ++*(size_t *) userdata;
 }
 
-/* Counts only when that many may have been started since the last time. */
+/* Counts only after `room` starts, because it reads the directory. */
 static bool runs_has_room(struct runs *r) {
     size_t n = 0;
 
@@ -96,7 +97,7 @@ static bool runs_has_room(struct runs *r) {
     return r->room > 0;
 }
 
-/* What cannot be read counts as running. A guard removes its record when it ends. */
+/* A run whose guard file cannot be read counts as running. A guard removes the file when it ends. */
 static bool entry_is_over(const struct entry *e) {
     struct guard_file record;
     int k = e->is_reaping ? 0 : guard_file_load(&record, e->runs->directory, e->run);
@@ -117,7 +118,6 @@ static bool runs_overlaps(const struct runs *r, const struct job_settings *job) 
 
 /* --- guards that are prepared --- */
 
-/* One whose record cannot be read counts as granted. */
 bool entry_is_prepared(struct entry *e) {
     struct guard_file record;
     int k = e->is_prepared ? guard_file_load(&record, e->runs->directory, e->run) : 0;
@@ -132,7 +132,8 @@ static void entry_kill(struct entry *e) {
         (void) pidfd_send_signal(e->pidfd, SIGKILL, NULL, 0);
 }
 
-/* Kills the guards whose place a granted run takes: its own, which berthd has lost, and one of the same job. */
+/* Kills prepared guards in the way of a granted run: its own, which berthd has lost, and one of the same
+ * job. */
 static bool runs_clear(struct runs *r, const struct guard_file *record, const struct job_settings *job) {
     bool any = false;
 
@@ -182,7 +183,7 @@ static int entry_fork(struct entry *e, const struct guard_start *start) {
     FAILPOINT("runner-guard-forked");
     pidfd = pidfd_open(pid, 0);
     k = pidfd < 0 ? -errno : entry_watch(e, pid, pidfd);
-    if (k < 0) { /* it cannot be watched, so it must not be; it may have started the command already */
+    if (k < 0) { /* a guard that cannot be watched must not live; its command may have started already */
         (void) kill(pid, SIGKILL);
         (void) waitpid(pid, NULL, 0);
         entry_reap(e);
@@ -276,7 +277,7 @@ int runs_each_report(const struct runs *r, void (*each)(const char *run, void *u
 
 /* --- the module --- */
 
-/* Guards are known by their pidfds; here children are but taken away, orphans among them. */
+/* Only removes zombies, also of orphans: the pidfds report the ends of guards. */
 static int runs_on_sigchld(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info, _unused_ void *userdata) {
     siginfo_t child;
 
@@ -323,7 +324,7 @@ int runs_new(struct runs **ret, sd_event *event, const char *directory, const ch
     return 0;
 }
 
-/* Guards that are prepared end with the lifeline: then nothing is left of them. */
+/* Closes the lifeline, which ends all prepared guards, and waits for them. */
 static void runs_let_go(struct runs *r) {
     r->lifeline[1] = close_fd(r->lifeline[1]);
     list_foreach(e, &r->entries, struct entry, link) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The runs that have a guard, or had one: forks guards, sees them end, and sweeps up after one that ended without a report: kills
- * all that is left of its run, and writes the report itself. Survives this runner's end in the files of runner/guard-file.h. */
+/* The runs of berth-runner and their guards. It forks guards and watches them. If a guard ends without a
+ * report, it kills all processes of the run and writes the report itself. The files of runner/guard-file.h
+ * outlive the runner. */
 
 #include <stdbool.h>
 #include <systemd/sd-event.h>
@@ -14,22 +15,23 @@
 
 struct runs;
 
-/* A berthd that was taken over must not fill the machine with jobs: so many runs may have a guard, or a report that nobody took. */
+/* How many runs may have a guard or an untaken report: a compromised berthd must not fill the machine with
+ * jobs. */
 #define RUNS_MAX 4096
 
-/* So many of them may be prepared. */
+/* How many of them may be prepared. */
 #define RUNS_PREPARED_MAX 12
 
 /* Named answers of runs_start(). */
 enum { RUNS_E_OVERLAP = 1, RUNS_E_TOO_MANY, RUNS_E_IN_THE_WAY };
 
 struct runs_handler {
-    /* A run is over. Its report may exist, and berthd may not have it yet. A run to be killed that ended by itself has none. */
+    /* A run is over. It has a report that berthd may not have yet, or none if an earlier berthd took it. */
     void (*on_report)(const char *run, void *userdata);
     /* Processes of a run have outlived their kill; called again each hour. what: one of them, for people. */
     void (*on_stuck)(const char *run, const char *what, void *userdata);
-    void (*on_reaped)(void *userdata);                   /* no sweep is under way any more */
-    void (*on_withdrawn)(void *userdata);                /* nothing is left of a guard that was prepared */
+    void (*on_reaped)(void *userdata);    /* no run is being reaped any more */
+    void (*on_withdrawn)(void *userdata); /* nothing is left of a prepared guard */
     void *userdata;
 };
 
@@ -38,22 +40,26 @@ int runs_new(struct runs **ret, sd_event *event, const char *directory, const ch
              const struct runs_handler *handler);
 struct runs *runs_free(struct runs *r); /* leaves guards alone */
 DEFINE_CLEANUP(struct runs, runs_free)
-/* Finds what an earlier runner left: guards that live, and runs to sweep. Negative errno. */
+/* Finds what an earlier runner left: guards that live, and runs to reap. Returns 0 or a negative errno. */
 int runs_recover(struct runs *r);
 
-/* Whether it was started before and is not forgotten; not whether a guard of it is prepared. */
+/* Whether the run was started and is not forgotten. A prepared run was not started. */
 bool runs_exists(const struct runs *r, const char *run);
-/* Forks a guard, which listens when this returns. record->cgroup is set here; record->is_prepared: it waits for its grant. RUNS_E_OVERLAP:
- * the job has a run that is not over, and its `overlap` is not "allow"; RUNS_E_TOO_MANY: RUNS_MAX or RUNS_PREPARED_MAX is reached;
- * RUNS_E_IN_THE_WAY: a guard that is prepared would overlap, or is this run's, and was killed: to be tried again after on_withdrawn;
- * negative errno. Then nothing was started. */
+/* Forks a guard, which listens when this returns, and sets record->cgroup. With record->is_prepared the
+ * guard waits for its grant. Returns 0; else nothing was started, and the answer is a negative errno or
+ * RUNS_E_OVERLAP: the job has a run that is not over, and its `overlap` is not "allow";
+ * RUNS_E_TOO_MANY: RUNS_MAX or RUNS_PREPARED_MAX is reached;
+ * RUNS_E_IN_THE_WAY: a prepared guard was in the way and was killed; try again after on_withdrawn. */
 int runs_start(struct runs *r, struct guard_file *record, const struct job_settings *job);
-/* Which cgroup controllers this job asks for and cannot have here; before runs_start(). */
+/* Enables cgroup controllers for the job. Returns those that it needs and cannot have here. Before
+ * runs_start(). */
 unsigned runs_prepare(const struct runs *r, const struct job_settings *job);
-/* Kills the guard, if it lives; then the run is swept. 0; 1: there is a report already; -ENOENT: nothing is known of this run. */
+/* Kills the guard, if it lives; then the run is reaped. Returns 0; 1: there is a report already; -ENOENT:
+ * the run is unknown. */
 int runs_kill(struct runs *r, const char *run);
+/* Removes the report of a run. */
 void runs_forget(struct runs *r, const char *run);
-/* Kills all guards that are prepared, because berthd has gone. Returns whether there are any that have not ended. */
+/* Kills all prepared guards. Returns whether any has not ended yet. */
 bool runs_withdraw(struct runs *r);
 bool runs_is_reaping(const struct runs *r);
 const char *runs_directory(const struct runs *r);

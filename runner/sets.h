@@ -15,7 +15,7 @@ struct sets { /* may be copied */
     char text[PARAMETERS_MAX * PARAMETER_SIZE]; /* the sets, each with its NUL */
 };
 
-/* 0, or -EBADMSG: one cannot be set by any trigger (parameter_check_set()). */
+/* Returns 0, or -EBADMSG: no trigger can set one of them (parameter_check_set()). */
 int sets_parse(struct sets *ret, const struct message *m);
 void sets_put(const struct sets *sets, struct message_writer *w);
 /* Writes pointers into the text, and NULL behind them. Returns the list. */
