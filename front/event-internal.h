@@ -37,15 +37,15 @@ struct sd_event_source {
 struct sd_event {
     unsigned n_ref;
     struct list sources;
-    int signal_fd;       /* readable while one of the signals is pending; -1: no source has asked for one yet */
+    int signal_fd;         /* readable while one of the signals is pending; -1: no source of a signal yet */
     sigset_t signals;
-    int timer_fd;        /* -1: the loop has not waited for a time yet */
-    struct pollfd *polled; /* signal_fd, timer_fd, then that of each source for io, in their order */
+    int timer_fd;          /* -1: the loop has not waited for a time yet */
+    struct pollfd *polled; /* signal_fd, timer_fd, then the descriptor of each source for io, in order */
     size_t n_polled;
     uint64_t turn, now; /* now: boottime of this turn; 0: none yet */
     bool is_exiting;
     int exit_code;
 };
 
-/* Takes the source off its event, which calls it no more. */
+/* Removes the source from its event, which no longer calls it. */
 void event_detach(sd_event_source *s);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of sd-event that `berth run` uses, with the same names and the same behaviour. libsystemd loads seven
- * libraries, which takes longer than all else that `berth run` does before its claim is sent. The program build/berth is
- * linked with this and event-source.c instead; all other programs with libsystemd. tests/harness/event-suite.h has what both must do. */
+/* The part of sd-event that `berth run` uses, with the same names and the same behaviour. libsystemd loads
+ * seven libraries, which takes longer than all else that `berth run` does before it sends its claim. So
+ * build/berth is linked with this and event-source.c; all other programs have libsystemd.
+ * tests/harness/event-suite.h tests both. */
 #include "front/event-internal.h"
 
 #include <errno.h>
@@ -74,14 +75,14 @@ static int reserve(sd_event *e) {
     return 0;
 }
 
-/* Returns when the source must be called if no descriptor of it becomes ready. 0: at once; USEC_INFINITY: never. */
+/* Returns when the source is due without its descriptor. 0: at once; USEC_INFINITY: never. */
 static uint64_t due(const sd_event_source *s) {
     if (s->pending_since > 0 || s->kind == KIND_DEFER)
         return 0;
     return s->kind == KIND_TIME ? s->usec : USEC_INFINITY;
 }
 
-/* Fills e->polled, and sets until when there is nothing to do. */
+/* Fills e->polled and sets the time until which the loop may sleep. Returns the number of entries. */
 static size_t prepare(sd_event *e, uint64_t *ret_until) {
     size_t n = 0;
 
@@ -99,7 +100,7 @@ static size_t prepare(sd_event *e, uint64_t *ret_until) {
     return n;
 }
 
-/* Sets the timer. A timeout of ppoll(2) would not count the time in which the machine is suspended, and a command would run on
+/* Sets the timer. A timeout of ppoll(2) does not count the time of a suspend, so a command could run on
  * after its deadline. */
 static int arm(sd_event *e, uint64_t until) {
     struct itimerspec when = {.it_value = {.tv_sec = (time_t) (until / USEC_PER_SEC),
@@ -140,7 +141,7 @@ static int wait_for(sd_event *e) {
     return 0;
 }
 
-/* Whether it is pending now. polled: the next one of a source for io. */
+/* Whether the source is pending now. polled: advances past the entry of a source for io. */
 static bool is_pending(sd_event_source *s, const sigset_t *signals, const struct pollfd **polled) {
     switch (s->kind) {
     case KIND_IO:
@@ -163,7 +164,7 @@ static void collect(sd_event *e) {
     (void) sigemptyset(&signals);
     if (polled++->revents != 0)
         (void) sigpending(&signals);
-    polled++; /* of the timer: sources know their time */
+    polled++; /* the timer's: sources know their time */
     e->turn++;
     list_foreach (s, &e->sources, struct sd_event_source, link) {
         if (s->enabled == SD_EVENT_OFF)
@@ -175,7 +176,8 @@ static void collect(sd_event *e) {
     }
 }
 
-/* Returns the most urgent source; of several the one that has been pending for the longest time. NULL: none. */
+/* Returns the most urgent pending source, of several the one that is pending for the longest time, or
+ * NULL. */
 static sd_event_source *next(sd_event *e) {
     sd_event_source *first = NULL;
 

@@ -28,7 +28,7 @@ void event_detach(sd_event_source *s) {
     s->enabled = SD_EVENT_OFF;
     if (s->kind != KIND_SIGNAL)
         return;
-    (void) sigdelset(&e->signals, s->signal); /* one that is pending would keep the loop busy */
+    (void) sigdelset(&e->signals, s->signal); /* a pending one would keep the loop busy */
     (void) watch_signals(e);
 }
 
@@ -129,7 +129,7 @@ int sd_event_source_set_floating(sd_event_source *s, int is_floating) {
     if (s->is_floating == !!is_floating)
         return 0;
     s->is_floating = is_floating;
-    s->n_ref += is_floating ? 1 : -1U; /* never the last one: the caller has one, too */
+    s->n_ref += is_floating ? 1 : -1U; /* never the last one: the caller has one as well */
     return 1;
 }
 

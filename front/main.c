@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* berth, as people call it. `berth run` is carried out here, because it starts as often as commands do: this program is
- * linked with libc and jansson alone. Everything else, and what is wrong with the options of `berth run`, is up to
- * berth-verbs, which has all verbs, their help and their errors. */
+/* main() of berth. It carries out `berth run` itself, which starts as often as commands do, so it is linked
+ * with libc and jansson alone. berth-verbs has all other verbs, the help, and the errors about options of
+ * `berth run`. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #define VERBS "berth-verbs"
 
-/* Beside this program, else where it is installed. */
+/* Executes berth-verbs from the directory of this program, else from where it is installed. */
 static int exec_verbs(char **argv) {
     char path[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - sizeof(VERBS));
