@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Attempts over a reboot. For jobs that use attempts the state directory has the health of the job, and each
- * run from its begin to its end and between two attempts. The first berthd of a boot finds there what the
- * boot before left: a run that was retrying goes on, any other one was lost with its host. Later berthds of
- * the boot go by the runtime directory alone. */
+ * run from its begin to its end and between two attempts. The first berthd of a boot reads there what the
+ * boot before left: a run that was retrying goes on, any other run was lost with its host. Later berthds of
+ * the boot use the runtime directory alone. */
 
 #include "daemon/jobs/scheduler-internal.h"
 
@@ -16,7 +16,7 @@ void attempts_save(struct scheduler *scheduler, const struct job *job) {
 void attempts_note_run(struct scheduler *scheduler, const struct job *job, const struct run *run) {
     struct message_writer w;
 
-    /* The start of the service restarts a job anyway. */
+    /* The next start of the service restarts such a job anyway. */
     if (!attempts_are_used(job->settings) ||
         (run->state == RUN_STATE_RETRYING && run->job.origin.trigger == RUN_TRIGGER_RESTART))
         return;
@@ -48,7 +48,7 @@ void attempts_read_lost(struct scheduler *scheduler, const struct message *recor
         list_append(&scheduler->lost, &run->job.of_job);
 }
 
-/* A clock that was set back, or is wrong after the reboot, makes no delay longer than delays are. */
+/* Limits the delay to retry-delay-max: the clock may have been set back, or be wrong after the reboot. */
 static void limit_delay(struct run *run, const struct job *job, struct run_time now) {
     usec_t longest = job->settings->retry.delay_max_usec;
 
@@ -64,13 +64,13 @@ static void resume(struct scheduler *scheduler, struct job *job, struct run *run
     run->queued.boottime = usec_sub(now.boottime, usec_sub(now.realtime, run->queued.realtime));
     if (run_table_add(scheduler->runs, run, is_retrying ? RUN_STATE_RETRYING : RUN_STATE_STARTING) < 0) {
         journal_log(scheduler->journal, LOG_ERR,
-                    "job %s: out of memory, run %s from before the reboot is forgotten", job->name, run->id);
+                    "job %s: out of memory, run %s from before the reboot is lost", job->name, run->id);
         run_free(run);
         return;
     }
     list_append(&job->runs, &run->job.of_job);
     if (!is_retrying) {
-        (void) turns_attach(job, run, now); /* without one its next attempt is made here */
+        (void) turns_attach(job, run, now); /* without a turn this host makes the next attempt */
         scheduler->handler.lost(run, scheduler->handler.userdata);
         return;
     }
@@ -85,7 +85,7 @@ void attempts_resume_lost(struct scheduler *scheduler, struct run_time now) {
         struct job *job = scheduler_find(scheduler, run->name);
 
         list_unlink(&run->job.of_job);
-        /* The first berthd of this boot may have been killed while it was here. */
+        /* An earlier berthd of this boot may have been killed while it did this. */
         if (!job || run_table_find(scheduler->runs, run->id) || strcmp(job->last_run, run->id) == 0)
             run_free(run);
         else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What follows an attempt of a job: another one, a restart, or the hooks of its end. The next run is in the
- * table at once, in the state retrying and with a record of its own, before the end of this one is noted.
- * Its id follows from the chain, so an end that is reported twice has one next run. */
+/* What follows an attempt of a job: another one, a restart, or hooks. The next run is added at once, in the
+ * state retrying and with its own record, before the end of this one is noted. Its id depends on the chain
+ * alone, so an end that is reported twice has one next run. */
 
 #include <stdio.h>
 
@@ -27,7 +27,7 @@ void attempts_get_chain(const struct job *job, const struct run *run, struct cha
     memcpy(ret->first_run, run->job.origin.first_run, sizeof(ret->first_run));
     if (ret->queued_realtime == 0 && strcmp(attempts->first_run, ret->first_run) == 0)
         ret->queued_realtime = attempts->first_queued_realtime;
-    if (ret->queued_realtime == 0) /* a guard knows of its own run alone */
+    if (ret->queued_realtime == 0) /* a guard knows only its own run */
         ret->queued_realtime = run->queued.realtime;
 }
 
@@ -48,7 +48,7 @@ static void log_retry(const struct job *job, const struct run *run, usec_t delay
             e.origin.attempt, e.origin.attempts);
 }
 
-/* Attempts of the chain so far; one that was withdrawn while it waited was not made. */
+/* Returns how many attempts of the chain were made. One that was withdrawn while it waited was not. */
 static uint32_t count_made(const struct run *run) {
     bool is_made = run->granted || chain_judge(run->end.result) != CHAIN_END_NEUTRAL;
 
@@ -73,18 +73,21 @@ static void log_gave_up(const struct job *job, const struct run *run, uint32_t m
 
 /* --- the next run --- */
 
-/* A run in the state retrying, which begins after the delay. NULL: out of memory, logged. */
+/* Makes a run in the state retrying, which begins after the delay. Returns NULL without memory, logged. */
 static struct run *make_next(struct scheduler *scheduler, struct job *job, const char *id,
                              struct run_time now, usec_t delay, const struct run_origin *origin) {
     struct run *next = run_table_find(scheduler->runs, id);
+    struct run_origin copy = {0};
 
-    if (next) /* an earlier berthd noted the end and was killed before it confirmed that to the guard */
+    if (next) /* an earlier berthd noted the end, and was killed before it confirmed the report */
         return next;
-    if (triggers_add_run(scheduler, job, id, RUN_STATE_RETRYING, now, &next) < 0 ||
-        run_origin_copy(&next->job.origin, origin) < 0) {
+    if (run_origin_copy(&copy, origin) < 0 ||
+        triggers_add_run(scheduler, job, id, RUN_STATE_RETRYING, now, &next) < 0) {
+        run_origin_done(&copy);
         journal_log(scheduler->journal, LOG_ERR, "job %s: out of memory, it is not tried again", job->name);
         return NULL;
     }
+    next->job.origin = copy;
     next->job.begin_due = usec_add(now.boottime, delay);
     next->job.begin_realtime = usec_add(now.realtime, delay);
     state_save_run(scheduler->state, next);
@@ -139,7 +142,7 @@ static bool has_reason(const struct run *run, const char *reason) {
     return strcmp(run->reason, reason) == 0;
 }
 
-/* Also where the run ended by itself before its guard had read of the stop. */
+/* Whether the run was to be stopped, even if it ended by itself before its guard received the stop. */
 static bool was_to_stop(const struct run *run) {
     return run->end.result == RUN_RESULT_STOPPED || run->stop_reason == SUPERVISE_REASON_STOPPED ||
            run->stop_reason == SUPERVISE_REASON_REVOKED;
@@ -153,12 +156,12 @@ static void note_restart(struct scheduler *scheduler, struct job *job, const str
         return;
     if (has_reason(run, "drained") ||
         (!was_to_stop(run) && chain_restarts(&job->settings->retry, run->end.result)))
-        restart(scheduler, job, run, now); /* begun at the undrain, if this host is drained */
+        restart(scheduler, job, run, now); /* on a drained host it begins at the undrain */
     else if (was_to_stop(run))
         job->attempts.is_stopped = true;
 }
 
-/* A run that was retrying and is not begun. */
+/* Logs the end of a chain whose next run was retrying and is not begun. */
 static void give_up_next(const struct job *job, const struct run *run) {
     bool is_superseded = has_reason(run, "superseded");
 
@@ -167,7 +170,7 @@ static void give_up_next(const struct job *job, const struct run *run) {
                     is_superseded ? CHAIN_REASON_SUPERSEDED : CHAIN_REASON_STOPPED);
 }
 
-/* is_lost: the run lost its host or its lease, and Redis opens its turn by what was committed. */
+/* is_lost: the run lost its host or its lease. Then Redis opens its turn itself, by the committed terms. */
 static bool retry_anywhere(struct scheduler *scheduler, const struct job *job, struct run *run, usec_t delay,
                            bool is_lost) {
     if (!is_lost)
@@ -191,7 +194,7 @@ static bool is_last(struct scheduler *scheduler, struct job *job, struct run *ru
     if (run->job.turn && end.result == RUN_RESULT_LEASE_LOST)
         end.result = RUN_RESULT_HOST_LOST; /* Redis cannot distinguish the two */
     if (was_to_stop(run) && chain_judge(end.result) == CHAIN_END_BAD)
-        end.result = RUN_RESULT_STOPPED; /* for what follows: a stop ends the chain */
+        end.result = RUN_RESULT_STOPPED; /* a stop ends the chain */
     attempts_get_chain(job, run, &chain);
     decision = chain_decide(&job->settings->retry, &chain, &end, now.realtime);
     switch (decision.next) {
@@ -239,7 +242,7 @@ enum run_result scheduler_judge(const struct scheduler *scheduler, const struct 
 
 /* --- begins --- */
 
-/* The attempt would begin too late: the chain is over, with the end of the last one. */
+/* The attempt would begin too late, so the chain is over with the end of the last one. */
 static void give_up_late(struct scheduler *scheduler, struct job *job, struct run *run,
                          struct run_time now) {
     log_gave_up(job, run, run->job.origin.attempt - 1, CHAIN_REASON_WITHIN);
@@ -258,12 +261,12 @@ void scheduler_begin_attempt(struct scheduler *scheduler, struct run *run, struc
     struct job *job = scheduler_find(scheduler, run->name);
     struct chain chain;
 
-    if (!scheduler->is_started || scheduler->is_drained) /* scheduler_start() comes again */
+    if (!scheduler->is_started || scheduler->is_drained) /* scheduler_start() awaits it again */
         return;
     if (!job ||
         (run->job.origin.trigger == RUN_TRIGGER_RESTART && job->settings->retry.restart == JOB_RESTART_NO)) {
         scheduler_withdraw(scheduler, run,
-                           job ? "its job is not restarted any more" : "its job is not defined any more");
+                           job ? "its job is no longer restarted" : "its job is no longer defined");
         return;
     }
     attempts_get_chain(job, run, &chain);

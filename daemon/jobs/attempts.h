@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What is remembered of a job's attempts, restarts and health; inside daemon/jobs and daemon/state/state.c. */
+/* A job's memory of attempts, restarts and health, for daemon/jobs and daemon/state/state.c alone. */
 
 #include "base/message.h"
 #include "daemon/jobs/health.h"
 
 struct job_attempts {
-    bool is_known;                /* health is that of a record, or was recorded */
+    bool is_known;                /* health was read from a record, or written to one */
     char first_run[ID_TEXT_SIZE]; /* of the latest chain; "": none */
     usec_t first_queued_realtime;
     uint32_t n_quick; /* restart: ends in a row that came soon after their start */
@@ -15,9 +15,10 @@ struct job_attempts {
     struct health health;
 };
 
-/* Whether the job has an option of retries, restarts or hooks: else nothing of this is used or recorded. */
+/* Whether the job has an option of retries, restarts or hooks. Without one, none of this is used or
+ * recorded. */
 bool attempts_are_used(const struct job_settings *settings);
-/* As fields of a record: all of it, or only the health, which outlasts a reboot. */
+/* Add the fields of a record: all, or only the health, which outlasts a reboot. */
 void attempts_put(const struct job_attempts *attempts, struct message_writer *w);
 void attempts_put_health(const struct health *health, struct message_writer *w);
 void attempts_read(struct job_attempts *attempts, const struct message *record);

@@ -20,13 +20,13 @@ struct chain { /* the place of a run among the attempts */
 /* NEUTRAL: an operator or a drain ended the run, which does not count for the job. */
 enum chain_end { CHAIN_END_GOOD, CHAIN_END_BAD, CHAIN_END_NEUTRAL };
 enum chain_end chain_judge(enum run_result result);
-/* The result in the light of success-on. exit_code: -1 for none. */
+/* Returns the result that success-on makes of this one. exit_code: -1 for none. */
 enum run_result chain_result(const struct job_retry *retry, enum run_result result, int exit_code);
 
 /* Why no further attempt is made. */
 enum chain_reason {
     CHAIN_REASON_ATTEMPTS,
-    CHAIN_REASON_NOT_RETRIED, /* retry-on does not have what happened */
+    CHAIN_REASON_NOT_RETRIED, /* retry-on does not have this result */
     CHAIN_REASON_WITHIN,
     CHAIN_REASON_SUPERSEDED,
     CHAIN_REASON_STOPPED,
@@ -45,23 +45,24 @@ struct chain_decision {
     usec_t delay_usec;        /* of RETRY: from the end to the begin of the next attempt */
 };
 
-/* What follows the end of an attempt. */
+/* Returns what follows the end of an attempt. */
 struct chain_decision chain_decide(const struct job_retry *retry, const struct chain *chain,
                                    const struct run_end *end, usec_t now_realtime);
 /* Whether an attempt that begins at this time is beyond retry-within. */
 bool chain_is_late(const struct job_retry *retry, const struct chain *chain, usec_t begin_realtime);
 
-/* From the loss of the host that makes this attempt to the begin of the next one. USEC_INFINITY: none follows. */
+/* Returns the delay from the loss of this attempt's host to the next attempt. USEC_INFINITY: none
+ * follows. */
 usec_t chain_again(const struct job_retry *retry, const struct chain *chain, usec_t now_realtime);
 
-/* The delay after attempt k, from 1: half to all of retry-delay * 2^(k-1), or of retry-delay-max if that is
- * less. The same for each call with the same first run and k. */
+/* Returns the delay after attempt k, from 1: between half and all of retry-delay * 2^(k-1), at most
+ * retry-delay-max. Calls with the same first run and k return the same. */
 usec_t chain_delay(const struct job_retry *retry, const char *first_run, uint32_t k);
 
 /* Whether `restart` begins another run after this result. */
 bool chain_restarts(const struct job_retry *retry, enum run_result result);
-/* The ends in a row, with this one, that came less than retry-delay-max after their start; 0: this one came
- * later. run_usec: from start to end; 0: it never started. */
+/* Returns how many ends in a row came less than retry-delay-max after their start; 0: this one came later.
+ * run_usec: from start to end; 0: it never started. */
 uint32_t chain_count_quick(const struct job_retry *retry, uint32_t n_quick, usec_t run_usec);
-/* From the end of a run to the next begin. */
+/* Returns the delay from the end of a run to the next one. */
 usec_t chain_restart_delay(const struct job_retry *retry, const char *run, uint32_t n_quick);

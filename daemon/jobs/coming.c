@@ -6,7 +6,7 @@
 
 #include "daemon/jobs/scheduler-internal.h"
 
-/* A heap of the next begin of each job, or of a run that is retrying. */
+/* A heap of the next begins of jobs and of runs that are retrying. */
 struct cursors {
     struct coming *items; /* [0] is the earliest */
     size_t n;
@@ -28,7 +28,7 @@ static void sift_down(struct cursors *cursors, size_t i) {
     }
 }
 
-/* The due time whose begin is the first after this one. False: there is none. */
+/* Finds the due time with the first begin after this one. Returns false if there is none. */
 static bool find_due(struct coming *item, usec_t begin) {
     const struct job *job = item->job;
     usec_t after = usec_sub(begin, job->schedule.splay_usec);
@@ -42,8 +42,8 @@ static bool find_due(struct coming *item, usec_t begin) {
     return true;
 }
 
-/* Moves to the next begin of the same. False: there is none. Of all jobs, one that begins each few seconds is listed once: it would
- * leave no room for the others. */
+/* Moves to the next begin of the same job. Returns false if there is none. In a list of all jobs, one with
+ * `every` is listed once: if it begins each few seconds, it leaves no room for the others. */
 static bool advance(struct coming *item, bool is_of_all) {
     if (item->zone)
         return find_due(item, item->begin_realtime);
@@ -91,7 +91,8 @@ static void add_attempts(struct cursors *cursors, const struct job *job, usec_t 
             };
 }
 
-/* Attempts that any host may make: further ones, and the first of a due time that a host has given back or was lost with. */
+/* Adds attempts that any host may make: further ones, and the first one if a host gave it back or was
+ * lost. */
 static void add_open_turns(struct cursors *cursors, const struct job *job, usec_t from) {
     list_foreach (entry, &job->schedule.entries, struct due_entry, link)
         if (entry->is_open && entry->attempt > 0 && entry->not_before > from)

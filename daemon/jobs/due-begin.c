@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A noted due time of a job that is not shared: it begins a run, queues one, or is skipped. */
+/* Noted due times of jobs that are not shared: each begins a run, queues one, or is skipped. */
 
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ void due_begin_take_entry(struct scheduler *scheduler, struct job *job, struct d
                           bool is_queued) {
     if (entry->due > job->schedule.begun)
         job->schedule.begun = entry->due;
-    if (!is_queued) /* one that waits for its turn is remembered over a reboot */
+    if (!is_queued) /* a queued one is remembered over a reboot */
         due_marks_put_run(scheduler, job, entry->run, NULL);
     list_unlink(&entry->link);
     free(entry);
@@ -37,7 +37,7 @@ enum run_trigger due_trigger(const struct job *job) {
     return job->settings->triggers.schedule.period > 0 ? RUN_TRIGGER_EVERY : RUN_TRIGGER_SCHEDULE;
 }
 
-/* What the entry of the schedule that has this due time sets. NULL: nothing. */
+/* Returns what the schedule's entry of this due time sets, or NULL. */
 static char *const *find_set(const struct job *job, int64_t due) {
     const struct schedule *schedule = &job->settings->triggers.schedule;
     struct schedule_due next;
@@ -67,7 +67,7 @@ bool due_begin_make_run(struct scheduler *scheduler, struct job *job, const stru
     return true;
 }
 
-/* False: no memory; the entry stays. */
+/* Returns false without memory; then the entry stays. */
 static bool begin_entry(struct scheduler *scheduler, struct job *job, struct due_entry *entry,
                         struct run_time now) {
     bool joins = entry->joins_backlog || job_count_queued(job) > 0;

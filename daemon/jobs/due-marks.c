@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What is remembered of due times. STATE-DIRECTORY/jobs has for each job
+/* The memory of due times. STATE-DIRECTORY/jobs has for each job
  *
  *     JOB        mark mark-local schedule serial last-trigger; health, if the job uses attempts
- *     JOB:RUN    due: noted, or waits for its turn
+ *     JOB:RUN    due: noted or queued
  *     JOB:RUN    all of a run that is not over (attempts-lasting.c)
  *
- * The mark is in the runtime directory, too (jobs/JOB): of the two the one with the higher serial counts.
- * That record has no noted due times, so its mark stays before them until they are begun. */
+ * The runtime directory has the mark as well (jobs/JOB); the one with the higher serial counts. That record
+ * has no noted due times, so its mark stays before them until they are begun. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -120,12 +120,12 @@ void due_marks_forget(struct scheduler *scheduler, struct job *job) {
 
 /* --- read --- */
 
-/* A record that is kept only if its run is there. */
+/* Remembers a record that is kept only if recovery finds its run. */
 static void doubt(struct scheduler *scheduler, const char *key) {
     struct doubtful_key *doubtful = malloc(sizeof(*doubtful) + strlen(key) + 1);
 
     if (!doubtful)
-        return; /* the next start finds it */
+        return; /* the next start finds it again */
     memcpy(doubtful->key, key, strlen(key) + 1);
     list_append(&scheduler->due_runs.doubtful, &doubtful->link);
 }
@@ -143,7 +143,7 @@ static void read_job(struct job *job, const struct message *record) {
     }
     if (message_get_u64(record, "last-trigger", &last) == 0 && last > job->last_trigger_realtime)
         job->last_trigger_realtime = last;
-    if (!job->attempts.is_known) /* the runtime directory does not have it: a reboot */
+    if (!job->attempts.is_known) /* not in the runtime directory: after a reboot */
         attempts_read(&job->attempts, record);
 }
 
@@ -158,7 +158,8 @@ static void read_missed(const struct message *record, struct due_entry *entry) {
     entry->missed.last = entry->due;
 }
 
-/* False: the entry is of no use, or the runtime directory has its run. */
+/* Returns false if the record is of no use: it is damaged or decided, or the runtime directory has its
+ * run. */
 static bool read_entry(const struct scheduler *scheduler, struct job *job, const char *run,
                        const struct message *record) {
     struct due_entry entry = {};
@@ -169,7 +170,8 @@ static bool read_entry(const struct scheduler *scheduler, struct job *job, const
         return false;
     entry.due = (int64_t) due;
     read_missed(record, &entry);
-    if (turns_is_shared(job) && !scheduler->is_resumed) { /* Redis may have a claim of this id, of a session before the reboot */
+    /* After a reboot Redis may have a claim with this id, of the earlier session. */
+    if (turns_is_shared(job) && !scheduler->is_resumed) {
         entry.is_open = entry.missed.count == 0;
         if (id_make(entry.run) == 0)
             (void) due_marks_insert_entry(job, &entry);
@@ -179,7 +181,8 @@ static bool read_entry(const struct scheduler *scheduler, struct job *job, const
     return due_marks_insert_entry(job, &entry) == 0;
 }
 
-/* The job of a key, if it is defined and remembered. *ret_run: the id of a run, or NULL. */
+/* Returns the job of a key if it is defined and has a memory, or NULL. *ret_run: the id of a run, or
+ * NULL. */
 static struct job *find_job(const struct scheduler *scheduler, const char *key, const char **ret_run) {
     const char *colon = strchr(key, ':');
     char name[NAME_MAX_LENGTH + 1];

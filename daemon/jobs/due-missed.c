@@ -47,9 +47,9 @@ void due_runs_log_clock_set(struct scheduler *scheduler, const struct job *job, 
     usec_t mark = (usec_t) job->schedule.mark * USEC_PER_SEC;
     struct event e = {.type = EVENT_CLOCK_SET, .step_usec = usec_sub(mark, now)};
 
-    if (scheduler->due_runs.is_clock_told)
+    if (scheduler->due_runs.is_clock_logged)
         return;
-    scheduler->due_runs.is_clock_told = true;
+    scheduler->due_runs.is_clock_logged = true;
     event_emit(scheduler->runs->events, &e,
                "the clock is %llu s behind due times that were begun: they come again",
                (unsigned long long) (e.step_usec / USEC_PER_SEC));

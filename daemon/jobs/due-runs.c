@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Due times of schedules. A wake-up plans (daemon/jobs/due.h), notes the due times that will be begun with
- * the ids of their runs, and waits until that is on the disk. Then each begins, waits for its turn, or is
- * skipped. A berthd that is killed between any two steps leaves one run for each: the next one finds the
- * run's own record, or the noted due time, or plans it again. */
+/* Due times of schedules. A wake-up plans (daemon/jobs/due.h), notes the due times to begin with the ids of
+ * their runs, and waits until these notes are on the disk. Then each due time begins, is queued, or is
+ * skipped. If berthd is killed between any two steps, each still gets one run: the next berthd finds the
+ * run's own record or the noted due time, or plans it again. */
 
 #include <stdlib.h>
 
 #include "base/failpoint.h"
 #include "daemon/jobs/scheduler-internal.h"
 
-#define SLICE (20 * USEC_PER_MSEC) /* of the event loop: thousands of jobs may be due at once */
-#define WORK_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10) /* as the calls of clients: between two slices some are answered */
-#define AT_ONCE 1                  /* boottime */
-#define LATER USEC_PER_SEC /* without memory */
+#define SLICE (20 * USEC_PER_MSEC)                    /* thousands of jobs may be due at once */
+#define WORK_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10) /* as calls of clients, answered between slices */
+#define AT_ONCE 1                                     /* boottime */
+#define LATER USEC_PER_SEC                            /* without memory */
 
 static bool has_schedule(const struct job *job) {
     return !schedule_is_empty(&job->settings->triggers.schedule);
@@ -30,7 +30,7 @@ static void move(struct list *list, struct list *link) {
 
 /* --- planning --- */
 
-/* Whether a run of an earlier berthd is the one of this due time. */
+/* Whether a run of an earlier berthd has this due time. */
 static bool has_run_of(const struct job *job, int64_t due) {
     int64_t of_run;
 
@@ -48,7 +48,7 @@ static bool has_entry_of(const struct job *job, int64_t due) {
     return false;
 }
 
-/* Notes what will be begun. -ENOMEM or another errno: the due times from there on are planned again. */
+/* Notes the due times to begin. On a negative errno, those not noted are planned again. */
 static int note_begun(struct scheduler *scheduler, struct job *job, struct due_plan *plan) {
     bool joins = plan->n_begun > 1 || !list_is_empty(&job->schedule.entries);
 
@@ -59,7 +59,7 @@ static int note_begun(struct scheduler *scheduler, struct job *job, struct due_p
         if (scheduler->due_runs.is_first_plan &&
             (has_run_of(job, entry.due) || has_entry_of(job, entry.due)))
             continue;
-        if (turns_is_shared(job) && turns_is_asked(job, entry.due)) /* before the clock was set back */
+        if (turns_is_shared(job) && turns_is_asked(job, entry.due)) /* asked before the clock was set back */
             continue;
         if (r == 0)
             r = due_marks_add_entry(scheduler, job, &entry);
@@ -95,7 +95,7 @@ void due_runs_on_synced(uint64_t sync, void *userdata) {
     timer_set(&scheduler->due_runs.work, AT_ONCE);
 }
 
-/* Another host may have begun them. */
+/* Notes missed due times of a shared job: another host may have begun them. */
 static int note_missed(struct scheduler *scheduler, struct job *job, struct due_plan *plan, const char *reason) {
     int r = turns_note_missed(scheduler, job, &plan->missed, reason);
 
@@ -156,6 +156,8 @@ static void plan_job(struct scheduler *scheduler, struct job *job, struct run_ti
 /* --- the work of a wake-up --- */
 
 static void begin_job(struct scheduler *scheduler, struct job *job, struct run_time now) {
+    if (!shared_zone_get(job->schedule.zone)) /* since a reload it cannot be read; the entries wait for it */
+        return;
     if (!(turns_is_shared(job) ? turns_begin(scheduler, job, now) : due_begin_entries(scheduler, job, now))) {
         retry_later(scheduler, job, now);
         scheduler_arm(scheduler, job, now);
@@ -176,7 +178,7 @@ static void due_runs_on_work(void *userdata) {
     }
     if (list_is_empty(&due_runs->planning)) {
         due_runs->reason = "late";
-        due_runs->is_first_plan = due_runs->is_clock_told = false;
+        due_runs->is_first_plan = due_runs->is_clock_logged = false;
     }
     while (is_active(scheduler) && scheduler->handler.now().boottime < end &&
            (job = list_first(&due_runs->beginning, struct job, schedule.beginning))) {
@@ -200,7 +202,7 @@ void due_runs_wake_all(struct scheduler *scheduler) {
             due_runs_wake(scheduler, scheduler->jobs[i]);
 }
 
-/* Timers are on CLOCK_BOOTTIME: what goes by the wall clock is looked at again. */
+/* Timers are on CLOCK_BOOTTIME, so those of times on the wall clock are set again. */
 static void due_runs_on_clock(_unused_ bool clock_was_set, void *userdata) {
     struct scheduler *scheduler = userdata;
 
@@ -212,11 +214,11 @@ static void due_runs_on_clock(_unused_ bool clock_was_set, void *userdata) {
 
 /* --- started and drained --- */
 
-/* What was noted under an earlier berthd is begun if it is fresh. */
+/* Drops due times that an earlier berthd noted and that are no longer fresh. */
 static void check_entries(struct scheduler *scheduler, struct job *job, struct run_time now) {
     usec_t age = job->settings->triggers.catch_up_usec;
 
-    if (turns_is_shared(job)) { /* another host may have begun it: Redis is asked first */
+    if (turns_is_shared(job)) { /* another host may have begun them: Redis decides */
         turns_note_known(scheduler, job, job->schedule.begun);
         return;
     }
@@ -249,7 +251,7 @@ void due_runs_set_drained(struct scheduler *scheduler) {
         struct job *job = scheduler->jobs[i];
         bool has_entries = !list_is_empty(&job->schedule.entries);
 
-        if (turns_is_shared(job)) { /* they are asked for at the undrain, if no other host has done so */
+        if (turns_is_shared(job)) { /* this host asks for them at the undrain */
             turns_hold_back(job, "drained");
             continue;
         }
@@ -272,7 +274,7 @@ static void prepare(struct scheduler *scheduler) {
         return;
     if (wall_timer_init(&due_runs->clock, scheduler->event, due_runs_on_clock, scheduler) < 0)
         journal_log(scheduler->journal, LOG_ERR,
-                    "cannot watch for changes of the clock: after one, due times and max-silence may come late");
+                    "cannot watch the clock: after it is set, due times and max-silence may come late");
 }
 
 void due_runs_use_settings(struct scheduler *scheduler, struct run_time now) {

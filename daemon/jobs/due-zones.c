@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The schedules and zones of jobs: taken from new settings, looked at again each hour, and what a zone's new
- * rules mean for a job's mark. */
+/* The schedules and zones of jobs: takes them from new settings, looks at zone files each hour, and moves
+ * the mark of a job if its zone has new rules. */
 
 #include "daemon/jobs/scheduler-internal.h"
 
@@ -27,9 +27,10 @@ static bool has_times_of_day(const struct schedule *schedule) {
     return false;
 }
 
-/* New rules that set the zone's clock back show times of day once more that are decided. The mark moves on
- * until the clock shows what it showed when the mark was made. A clock that goes back further is taken at
- * its word, as is this machine's. Rules that set the clock forward make nothing due for the past. */
+/* New rules may set the zone's clock back, so that it shows decided times of day again. Then the mark moves
+ * on to the instant with the same local time. If the clock goes back by more than DUE_CLOCK_SET, these times
+ * come again, as when this machine's clock is set back. Rules that set the clock forward make nothing due
+ * for the past. */
 void due_zones_check_mark(struct scheduler *scheduler, struct job *job) {
     const struct job_schedule *schedule = &job->schedule;
     int64_t back = schedule->mark_local - schedule->mark - zone_offset(schedule->zone->zone, schedule->mark);
@@ -47,7 +48,7 @@ void due_zones_check_mark(struct scheduler *scheduler, struct job *job) {
 static void log_changed(struct scheduler *scheduler, const struct shared_zone *zone) {
     struct event e = {.type = EVENT_ZONE_CHANGED, .reason = zone->name};
 
-    event_emit(scheduler->runs->events, &e, "the zone %s has other rules: the next due times go by them",
+    event_emit(scheduler->runs->events, &e, "the zone %s has new rules: the next due times follow them",
                zone->name);
 }
 
@@ -62,7 +63,7 @@ static void look_at_zones(struct scheduler *scheduler) {
     due_runs_wake_all(scheduler);
 }
 
-/* A schedule of which nothing is to come may have due times by another date or rule. */
+/* Wakes jobs without a next due time: a later date or a new rule may give them one. */
 static void wake_idle(struct scheduler *scheduler) {
     for (size_t i = 0; i < scheduler->n_jobs; i++) {
         struct job *job = scheduler->jobs[i];
@@ -105,7 +106,7 @@ static void use_schedule(struct scheduler *scheduler, struct job *job, struct ru
     job->schedule.splay_usec = schedule_spread(triggers->splay_usec / USEC_PER_MSEC, key) * USEC_PER_MSEC;
     if (job->schedule.is_known && job->schedule.hash == triggers->schedule_hash)
         return;
-    job->schedule.is_known = true; /* new, or another schedule: nothing is due for the past */
+    job->schedule.is_known = true; /* for a new schedule, nothing is due in the past */
     job->schedule.hash = triggers->schedule_hash;
     due_zones_set_mark(scheduler, job, (int64_t) (now.realtime / USEC_PER_SEC));
     scheduler_save(scheduler, job);

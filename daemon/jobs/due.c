@@ -7,7 +7,7 @@
 
 #define WINDOW_FIRST 3600 /* s */
 
-/* An interval of seconds, without `after` and with `until`. */
+/* An interval of seconds: after `after`, up to and including `until`. */
 struct interval {
     int64_t after, until;
 };
@@ -17,7 +17,7 @@ static bool next_in(const struct due_terms *terms, struct interval in, struct sc
            ret->at <= in.until;
 }
 
-/* Keeps the last n of a sequence; puts them in order at the end. */
+/* Keeps the last n items of a sequence. */
 struct ring {
     struct schedule_due *items;
     size_t n, seen;
@@ -36,7 +36,7 @@ static void reverse(struct schedule_due *items, size_t n) {
     }
 }
 
-/* Turns the ring so that its oldest item is the first; returns how many there are. */
+/* Puts the oldest item first. Returns how many there are. */
 static size_t ring_finish(struct ring *ring) {
     size_t oldest = ring->seen % ring->n;
 
@@ -48,8 +48,8 @@ static size_t ring_finish(struct ring *ring) {
     return ring->n;
 }
 
-/* The newest n due times of the interval, oldest first; returns how many there are. Looks back from the end
- * in windows that double, because ten years of minutes are five million due times. */
+/* Finds the newest n due times of the interval, oldest first, and returns how many there are. Looks back
+ * from the end in windows that double, because ten years of minutes are five million due times. */
 static size_t find_newest(const struct due_terms *terms, struct interval in, struct schedule_due *items,
                           size_t n) {
     int64_t length = in.until > in.after ? in.until - in.after : 0;
@@ -66,7 +66,7 @@ static size_t find_newest(const struct due_terms *terms, struct interval in, str
     }
 }
 
-/* The due times of the interval, none of which is begun. */
+/* Counts the due times of the interval. None of them is begun. */
 static void count_missed(const struct due_terms *terms, struct interval in, struct due_missed *ret) {
     struct schedule_due due;
 
@@ -79,12 +79,12 @@ static void count_missed(const struct due_terms *terms, struct interval in, stru
         ret->last = due.at;
 }
 
-/* The newest due second whose begin is not later than this; -1: none since 1970. */
+/* Returns the newest due second whose begin is not later than this; -1: none since 1970. */
 static int64_t due_until(usec_t realtime, usec_t splay_usec) {
     return realtime < splay_usec ? -1 : (int64_t) ((realtime - splay_usec) / USEC_PER_SEC);
 }
 
-/* The seconds after this one are fresh. */
+/* Returns the second after which due times are fresh. */
 static int64_t fresh_after(const struct due_terms *terms, usec_t now) {
     usec_t age = terms->catch_up_usec > DUE_ALWAYS_FRESH ? terms->catch_up_usec : DUE_ALWAYS_FRESH;
     usec_t oldest = usec_sub(usec_sub(now, terms->splay_usec), age); /* is fresh itself */

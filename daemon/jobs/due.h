@@ -14,7 +14,7 @@
 struct due_terms {
     const struct schedule *schedule;
     const struct zone *zone;
-    usec_t splay_usec;              /* this job's own part: each begin is later by this */
+    usec_t splay_usec;              /* delay of each begin of this job */
     usec_t catch_up_usec;
     uint32_t backlog;
 };
@@ -29,11 +29,11 @@ struct due_plan {
     struct schedule_due *begun;     /* oldest first; owned by the plan */
     size_t n_begun;                 /* at most terms->backlog */
     struct due_missed missed;       /* older than catch-up */
-    struct due_missed surplus;      /* fresh, but older than the newest `backlog` ones: missed, too */
+    struct due_missed surplus;      /* missed as well: fresh, but older than the newest `backlog` ones */
     usec_t next;                    /* CLOCK_REALTIME µs: when to plan again; USEC_INFINITY: never */
-    bool clock_was_set;             /* the mark was more than DUE_CLOCK_SET ahead of now, and is now again */
+    bool clock_was_set;             /* the mark was more than DUE_CLOCK_SET ahead, and was set back to now */
 };
 
-/* What is due at `now` after `mark` (C: mark < due and due + splay <= now). 0 or -ENOMEM: nothing is decided. */
+/* Plans the due times with mark < due and due + splay <= now. Returns 0, or -ENOMEM: nothing is decided. */
 int due_plan(const struct due_terms *terms, int64_t mark, usec_t now_realtime, struct due_plan *ret);
 void due_plan_done(struct due_plan *plan);

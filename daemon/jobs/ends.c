@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Ends of runs: their records, and the queued run that begins next. Which end is good is decided in
- * chain.c; retries and restarts are carried out in attempts.c, hooks in hooks.c. */
+/* Ends of runs: their records, and the queued run that begins next. chain.c decides which end is good,
+ * attempts.c makes retries and restarts, hooks.c starts hooks. */
 
 #include "daemon/jobs/scheduler-internal.h"
 
@@ -16,25 +16,20 @@ void ends_note(struct job *job, const struct run *run) {
     job->last_signal = run->end.signal;
 }
 
-/* No attempt follows the run: the next run of the job may begin. False: none did. */
-static bool chain_over(struct scheduler *scheduler, struct job *job, struct run_time now) {
-    return triggers_begin_next(scheduler, job, now);
-}
-
 void scheduler_run_over(struct scheduler *scheduler, struct run *run, struct run_time now) {
     struct job *job = run->kind == RUN_KIND_JOB ? scheduler_find(scheduler, run->name) : NULL;
 
     if (!job)
         return;
     list_unlink(&run->job.of_job);
-    if (run->job.queued_by_overlap) { /* withdrawn before its turn came */
+    if (run->job.queued_by_overlap) { /* withdrawn before it began */
         due_runs_log_dropped(scheduler, job, run);
         run->job.queued_by_overlap = false;
     }
-    if (run->job.begin_due == 0) /* else it was retrying, and never begun */
+    if (run->job.begin_due == 0) /* else it was retrying and never began */
         ends_note(job, run);
     turn_attempts_ask_later(scheduler, job, run, now);
-    if (run->job.next_run[0] || !chain_over(scheduler, job, now))
+    if (run->job.next_run[0] || !triggers_begin_next(scheduler, job, now))
         scheduler_save(scheduler, job);
 }
 

@@ -6,7 +6,7 @@ static void limit(usec_t *time, usec_t now) {
         *time = now;
 }
 
-/* The clock was set back: what seems to lie in the future happened just now. */
+/* After the clock was set back, times in the future become now. */
 static void take_back(struct health *health, usec_t now) {
     limit(&health->bad_since, now);
     limit(&health->last_good, now);

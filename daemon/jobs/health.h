@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Whether a job is well or broken, and which events an end, or the lack of one, gives. Decisions alone: no
- * clock, no descriptor. Times are µs of CLOCK_REALTIME, because they outlast a reboot. The rules are those
- * of `on-broken` and `max-silence` in berth.conf(5). */
+/* Whether a job is well or broken, and which events follow from an end or from the lack of one. Decisions
+ * alone: no clock, no descriptor. Times are µs of CLOCK_REALTIME, because they outlast a reboot. The rules
+ * are those of `on-broken` and `max-silence` in berth.conf(5). */
 
 #include <stdbool.h>
 
@@ -17,17 +17,18 @@ struct health {
     usec_t bad_since;     /* the first of these; 0: the last end was good, or there was none */
     usec_t last_good;     /* 0: none yet */
     usec_t known_since;   /* when the job was first known */
-    usec_t last_reminder; /* when on-broken was started last, if the job is broken */
-    usec_t last_overdue;  /* since the last good end; 0: none */
+    usec_t last_reminder; /* latest start of on-broken, if the job is broken */
+    usec_t last_overdue;  /* latest HEALTH_OVERDUE since the last good end; 0: none */
 };
 
-enum health_event {                            /* bits of a mask */
-                    HEALTH_SUCCESS = 1 << 0,   /* on-success */
-                    HEALTH_FAILURE = 1 << 1,   /* on-failure */
-                    HEALTH_BROKEN = 1 << 2,    /* on-broken, the first time */
-                    HEALTH_REMINDER = 1 << 3,  /* on-broken again, while it lasts */
-                    HEALTH_RECOVERED = 1 << 4, /* on-recovered */
-                    HEALTH_OVERDUE = 1 << 5,   /* on-broken: no good end for max-silence */
+/* Bits of a mask. */
+enum health_event {
+    HEALTH_SUCCESS = 1 << 0,   /* on-success */
+    HEALTH_FAILURE = 1 << 1,   /* on-failure */
+    HEALTH_BROKEN = 1 << 2,    /* on-broken, the first time */
+    HEALTH_REMINDER = 1 << 3,  /* on-broken again, while the job is broken */
+    HEALTH_RECOVERED = 1 << 4, /* on-recovered */
+    HEALTH_OVERDUE = 1 << 5,   /* on-broken: no good end for max-silence */
 };
 
 /* Notes the end of a chain. Returns a mask of enum health_event. */
@@ -35,5 +36,5 @@ unsigned health_note_end(struct health *health, const struct job_hooks *hooks, e
                          usec_t now);
 /* Notes that time has passed. Returns HEALTH_OVERDUE, with HEALTH_BROKEN if the job was well; or 0. */
 unsigned health_note_time(struct health *health, const struct job_hooks *hooks, usec_t now);
-/* When health_note_time() is to be called next, also if the clock was set back; USEC_INFINITY: never. */
+/* Returns when to call health_note_time() next, also if the clock was set back; USEC_INFINITY: never. */
 usec_t health_next(const struct health *health, const struct job_hooks *hooks, usec_t now);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Hooks: jobs that are started when a run is over, or when there was no good end for too long. Each is an
- * ordinary run, made with a record of its own before the end is noted, and begun after that. So a berthd
- * that is killed between the two starts each hook once. */
+/* Hooks: jobs that start when a run is over, or when a job had no good end for too long. Each hook is an
+ * ordinary run. It is made with its own record before the end is noted, and begun after that. So each hook
+ * starts once, even if berthd is killed between the two. */
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -69,7 +69,7 @@ static void put_run(FILE *f, const struct run *run, usec_t now_boottime) {
         put(f, "run-ms", "%" PRIu64, run_time_usec(run, now_boottime) / USEC_PER_MSEC);
 }
 
-/* run: NULL if the hook is about no run. The caller frees the text. NULL: out of memory. */
+/* Returns the facts as text, which the caller frees, or NULL without memory. run: NULL if there is none. */
 static char *format_facts(const struct scheduler *scheduler, const struct job *job, const struct run *run,
                           const char *event, uint32_t n_bad, usec_t bad_since, struct run_time now) {
     char *text = NULL;
@@ -97,7 +97,7 @@ static char *format_facts(const struct scheduler *scheduler, const struct job *j
 
 struct cause { /* of hooks */
     const struct job *job;
-    const struct run *run; /* NULL: none, `id` names the cause */
+    const struct run *run; /* NULL: none; then `id` names the cause */
     const char *id;
     const char *event;
     uint32_t n_bad;
@@ -125,7 +125,7 @@ static size_t count_hook_runs(const struct job *hook) {
     return n;
 }
 
-/* Why the hook is not started, or NULL. */
+/* Returns why the hook is not started, or NULL. */
 static const char *refusal(const struct scheduler *scheduler, const struct job *hook,
                            const struct cause *cause) {
     if (scheduler->is_stopped)

@@ -13,34 +13,34 @@
 #include "daemon/jobs/attempts.h"
 #include "daemon/runs/run.h"
 
-struct due_entry { /* a due time that will be begun, by a run of this id */
+struct due_entry { /* a due time, and the id of the run that will begin for it */
     struct list link;
     int64_t due;
     char run[ID_TEXT_SIZE];
     bool joins_backlog;
     /* Of a job that hosts share (turns.c): */
-    bool is_open;             /* the turn had a host, or it was too early to ask: nothing is recorded of it */
-    bool is_passing;          /* Redis was asked, and has not answered */
+    bool is_open;             /* its turn is open, or this host asked too early; not recorded */
+    bool is_passing;          /* Redis was asked to pass it and has not answered */
     uint32_t attempt;         /* of an open one; 0: not known */
     usec_t not_before;        /* CLOCK_REALTIME; 0: at its time */
-    struct due_missed missed; /* count 0: it will be begun; else these due times are missed, `due` is the last */
-    const char *reason;       /* why, or why this host could not ask for it; static, or NULL */
+    struct due_missed missed; /* count 0: it will be begun; else these are missed, and `due` is the last */
+    const char *reason;       /* why missed, or why this host could not ask for it; static, or NULL */
 };
 
 /* The due times of a job. Seconds since 1970, but for next_begin. */
 struct job_schedule {
     bool is_known;                    /* there is a mark */
     int64_t mark;                     /* all due times up to this one are decided */
-    int64_t mark_local; /* what the zone's clock showed at the mark when that was made; 0: not known */
+    int64_t mark_local;               /* local time in the zone when the mark was made; 0: not known */
     uint64_t hash;                    /* schedule_hash of the settings with which the mark was made */
-    uint64_t serial;                  /* grows with each change of the mark: the higher record counts */
-    uint64_t settled_serial;          /* of the last mark that had no noted due times before it */
-    int64_t begun;                    /* of the noted due times, those up to this one have a record of their own, or came to nothing */
+    uint64_t serial;                  /* grows with each change of the mark; the highest record counts */
+    uint64_t settled_serial;          /* of the last mark without noted due times before it */
+    int64_t begun;                    /* noted due times up to this one have a run or were skipped */
     usec_t next_begin;                /* CLOCK_REALTIME; USEC_INFINITY: never */
-    const struct shared_zone *zone;   /* NULL, or without a zone: could not be read, never due */
+    const struct shared_zone *zone;   /* NULL, or has no zone: cannot be read, so the job is never due */
     usec_t splay_usec;                /* this job's part */
     struct list entries;              /* struct due_entry: noted, oldest first */
-    uint64_t sync;                    /* the entries wait until it is done (lasting_sync()); 0: for nothing */
+    uint64_t sync;                    /* lasting_sync() that the entries wait for; 0: none */
     struct list planning, beginning;  /* links on the scheduler's lists of that name */
     uint64_t n_missed;                /* since berthd started */
     int64_t last_missed;
@@ -48,7 +48,7 @@ struct job_schedule {
 
 struct job {
     const struct job_settings *settings;
-    struct list runs;                 /* struct run: not over, the queued ones among them */
+    struct list runs;                 /* struct run: not over, also queued */
     struct heap_timer due;            /* of `every` or the schedule */
     struct heap_timer silence;        /* of max-silence */
     struct job_schedule schedule;
@@ -68,13 +68,15 @@ struct job {
 };
 
 enum job_decision { JOB_DECISION_BEGIN, JOB_DECISION_QUEUE, JOB_DECISION_SKIP, JOB_DECISION_REPLACE };
-/* What a trigger does while n_runs runs of the job are not over, and n_queued wait for that. */
+/* Returns what a trigger does while n_runs runs of the job are not over and n_queued wait for them. */
 enum job_decision job_decide(const struct job_triggers *triggers, size_t n_runs, size_t n_queued);
-/* Runs that wait until the others of the job are over. */
+/* Returns how many runs wait until the others of the job are over. */
 size_t job_count_queued(const struct job *job);
-/* Sets both to what a record without the noted due times may have: the mark, or the time before the oldest of them, and a serial less
- * than that of the record that has them. The notes may not be on the disk yet, and berthd may be killed. */
+/* Returns mark and serial for a record without the noted due times. The mark stays before the oldest of
+ * them, and the serial below that of the record with them: berthd may be killed before they are on the
+ * disk. */
 void job_get_settled_mark(const struct job_schedule *schedule, int64_t *ret_mark, uint64_t *ret_serial);
-/* When `every` is due, on CLOCK_REALTIME because that outlasts restarts: the last trigger + every. `now` if there was none, or if that is
- * in the past or more than `every` in the future (the clock was set back). USEC_INFINITY without `every`. */
+/* Returns when `every` is due: last trigger + every, on CLOCK_REALTIME, which outlasts restarts. Returns now
+ * if there was no trigger, or if that time is past or more than `every` ahead (the clock was set back).
+ * USEC_INFINITY without `every`. */
 usec_t job_next(const struct job *j, usec_t every_usec, usec_t now_realtime);

@@ -8,15 +8,15 @@
 #include "base/timer.h"
 
 #define FILE_NAME "jobs"
-#define PATIENCE (5 * USEC_PER_SEC) /* with a disk: later, due times are begun without it */
+#define PATIENCE (5 * USEC_PER_SEC) /* how long due times wait for the disk */
 
 struct lasting {
     struct record_file *file;
     char *path;
     struct journal *journal;
     struct lasting_handler handler;
-    struct timer overdue;  /* of the oldest sync that is awaited */
-    uint64_t last, synced; /* given out; come back, or given up */
+    struct timer overdue;  /* of the oldest sync under way */
+    uint64_t last, synced; /* the latest one begun; the latest one done or given up */
     char error[128];       /* "": it works */
 };
 
@@ -103,8 +103,8 @@ int lasting_open(struct lasting **ret, sd_event *event, const char *directory, s
         r = record_file_open(&lasting->file, event, lasting->path, &file_handler);
     if (r < 0) {
         journal_log(journal, LOG_ERR,
-                    "%s: cannot use it: %s; after a reboot berthd does not know what it began and which jobs "
-                    "are broken",
+                    "%s: cannot be used: %s; after a reboot berthd does not know what it began and which "
+                    "jobs are broken",
                     directory, strerror(-r));
         return r;
     }

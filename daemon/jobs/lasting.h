@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What berthd remembers of jobs over a reboot: STATE-DIRECTORY/jobs, a record file (base/record-file.h). If
- * it cannot be written, or the disk does not answer, that is logged once until it works again, and nobody
- * waits for it: the runtime directory has the same for as long as the machine is up. */
+/* berthd's memory of jobs over a reboot: STATE-DIRECTORY/jobs, a record file (base/record-file.h). If the
+ * file cannot be written or the disk does not answer, berthd logs that once and does not wait: the runtime
+ * directory has the same until the reboot. */
 
 #include <systemd/sd-event.h>
 
@@ -17,23 +17,23 @@ struct lasting_handler {
     void (*on_record)(const char *key, const struct message *record,
                       void *reader); /* during lasting_open() */
     void *reader;
-    /* All that was put before this lasting_sync() is on the disk, or will not be: go on. */
+    /* All records put before this lasting_sync() are on the disk, or berthd waits for them no longer. */
     void (*on_synced)(uint64_t sync, void *userdata);
     void *userdata;
 };
 
-/* Makes the directory if its parent is there. Negative errno: logged; go on with NULL. */
+/* Makes the directory if its parent exists. Returns 0 or a negative errno, logged; go on with NULL. */
 int lasting_open(struct lasting **ret, sd_event *event, const char *directory, struct journal *journal,
                  const struct lasting_handler *handler);
-/* Whether an earlier berthd has left anything there. */
+/* Whether an earlier berthd left a file there. */
 bool lasting_is_there(const char *directory);
 struct lasting *lasting_close(struct lasting *lasting);
 DEFINE_CLEANUP(struct lasting, lasting_close)
 
-/* Of NULL, these do nothing. A record that lacks memory counts as one that cannot be written. record NULL:
- * forgets the key. */
+/* With NULL these do nothing. A record for which memory lacks counts as one that cannot be written. record
+ * NULL: removes the key. */
 void lasting_put(struct lasting *lasting, const char *key, const struct message_writer *record);
-/* The number to wait for; 0: do not wait. */
+/* Returns the number to wait for (on_synced); 0: do not wait. */
 uint64_t lasting_sync(struct lasting *lasting);
-/* "": it works. Else why not, until the next call. */
+/* Returns why the file cannot be written, or "". Valid until the next call. */
 const char *lasting_error(const struct lasting *lasting);

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The scheduler's parts. No other module includes this header. What they carry out is decided in job.c
- * (overlap, `every`), due.c (due times), chain.c (retries, which end is good) and health.c (which hooks an
- * end starts).
+/* The scheduler's parts. No other module includes this header. Four files decide and act on nothing: job.c
+ * (overlap, `every`), due.c (due times), chain.c (retries, good ends) and health.c (which hooks start).
  *
- *     scheduler.c   made and freed; which jobs there are; started, stopped, drained
+ *     scheduler.c   new and free; which jobs there are; started, stopped, drained
  *     triggers.c    one trigger of any kind: overlap, queued runs, deferred runs, at-start
  *     due-runs.c    due times of schedules: planned and noted by wake-ups; drained
  *     due-begin.c   a noted due time begins a run, queues one, or is skipped
  *     due-zones.c   schedules and zones of jobs, and when these change
- *     turns.c       due times that hosts share: when this host asks for them, and what is answered
+ *     turns.c       due times that hosts share: when this host asks for them, and the answers
  *     turn-claim.c  what the claims of their runs ask for
- *     turn-attempts.c  their attempts, on whichever host
+ *     turn-attempts.c  their attempts, on any host
  *     due-missed.c  logs and counts due times that are not begun
- *     due-marks.c   what is remembered of due times, in both directories
- *     ends.c        the end of a run: what is remembered, and the queued run that begins next
+ *     due-marks.c   the records of due times, in both directories
+ *     ends.c        the end of a run: its record, and the queued run that begins next
  *     attempts.c    retries and restarts
  *     attempts-lasting.c  their runs, and the health of jobs, over a reboot
- *     hooks.c       jobs that are started by the end of another; max-silence */
+ *     hooks.c       jobs that the end of another job starts; max-silence */
 
 #include <string.h>
 #include <syslog.h>
@@ -37,27 +36,27 @@ struct doubtful_key { /* of a record of the state directory */
 };
 
 struct due_runs {
-    struct list planning;  /* struct job: may have due times */
-    struct list beginning; /* struct job: with entries that wait for nothing */
-    struct list syncing;   /* struct job: by `beginning`, too; with entries that wait for the disk */
-    struct timer work;     /* on the first two, in slices; a deferred call would go before all other sources */
+    struct list planning;    /* struct job: may have due times */
+    struct list beginning;   /* struct job: with entries that wait for nothing */
+    struct list syncing;     /* struct job, also by `beginning`: with entries that wait for the disk */
+    struct timer work;       /* on the first two, in slices; a deferred call would precede other sources */
     struct wall_timer clock;
-    struct timer hourly;   /* looks at zones */
+    struct timer hourly;     /* looks at zones */
     struct zones zones;
     struct lasting *lasting; /* NULL: not needed yet, or cannot be used */
-    int open_error;          /* why it cannot; 0: it can */
-    struct list doubtful;  /* struct doubtful_key: kept if the run is there once it is known what runs */
-    const char *reason;    /* of due times that are missed by the present wake-up */
-    usec_t ahead_logged;   /* when the event clock-ahead was written last, boottime; 0: not yet */
-    bool is_clock_told;    /* the event clock-set of the present wake-up was written */
-    bool is_first_plan;    /* runs of an earlier berthd may be those of due times that are planned */
+    int open_error;          /* of lasting_open(), or 0 */
+    struct list doubtful;    /* struct doubtful_key: removed after recovery unless its run was found */
+    const char *reason;      /* of due times that the present wake-up misses */
+    usec_t ahead_logged;     /* boottime of the latest event clock-ahead; 0: none yet */
+    bool is_clock_logged;    /* the present wake-up logged the event clock-set */
+    bool is_first_plan;      /* a due time may have a run of an earlier berthd */
 };
 
 struct scheduler {
     struct job **jobs;     /* of the settings, sorted by name */
     size_t n_jobs, n_allocated;
     struct timer_heap due; /* of struct job */
-    struct timer_heap silences; /* likewise */
+    struct timer_heap silences; /* of struct job */
     struct due_runs due_runs;
     sd_event *event;
     const struct settings *settings;
@@ -65,10 +64,10 @@ struct scheduler {
     const struct state *state;
     struct journal *journal;
     struct scheduler_handler handler;
-    struct list lost; /* struct run, by job.of_job: of before a reboot, until it is known what runs; in no table */
-    bool is_resumed;  /* state_is_resumed(), where there is a state directory */
-    bool is_started; /* between scheduler_start() and scheduler_stop() */
-    bool is_stopped; /* after scheduler_stop() */
+    struct list lost; /* struct run, by job.of_job, in no table: of before a reboot, until recovery ends */
+    bool is_resumed;  /* state_is_resumed(), if there is a state directory */
+    bool is_started;  /* between scheduler_start() and scheduler_stop() */
+    bool is_stopped;  /* after scheduler_stop() */
     bool is_drained;
 };
 
@@ -87,18 +86,19 @@ static inline void scheduler_withdraw(const struct scheduler *scheduler, struct 
 /* --- triggers.c --- */
 void triggers_start_job(struct scheduler *scheduler, struct job *job, struct run_time now);
 void triggers_by_every(struct scheduler *scheduler, struct job *job, struct run_time now);
-/* A run of the job, whatever else runs, in the state pending or retrying. id: NULL for a fresh one. */
+/* Adds a run of the job, whatever else runs, in the state pending or retrying. id: NULL for a new one. */
 int triggers_add_run(struct scheduler *scheduler, struct job *job, const char *id, enum run_state state,
                      struct run_time now, struct run **ret);
 /* Begins a run that was retrying, with the job's present settings. */
 void triggers_begin_fresh(struct scheduler *scheduler, struct job *job, struct run *run, struct run_time now);
 void triggers_restart(struct scheduler *scheduler, struct job *job, struct run_time now);
 void triggers_queue(const struct scheduler *scheduler, struct run *run); /* until the job's other runs are over */
-/* Withdraws the other queued runs and stops the rest; `by` begins when they are gone, which may be at once. */
+/* Withdraws the other queued runs and stops the rest. `by` begins when they are gone, which may be at
+ * once. */
 void triggers_replace(const struct scheduler *scheduler, const struct job *job, const struct run *by);
-bool triggers_has_retrying(const struct job *job); /* but for attempts of hooks */
+bool triggers_has_retrying(const struct job *job); /* attempts of hooks do not count */
 struct run *triggers_first_queued(const struct job *job); /* NULL: none */
-/* Begins the first queued run if no other run of the job is left; whether it did. */
+/* Begins the first queued run if no other run of the job is left. Returns whether it did. */
 bool triggers_begin_next(struct scheduler *scheduler, struct job *job, struct run_time now);
 void triggers_log_skipped(const struct scheduler *scheduler, const struct job *job, enum run_trigger why,
                           const char *due, const struct run *other);
@@ -107,12 +107,12 @@ void triggers_log_skipped(const struct scheduler *scheduler, const struct job *j
 void ends_note(struct job *job, const struct run *run);
 
 /* --- attempts.c --- */
-/* An id that follows from what is being made, and for which run. */
+/* Makes an id that depends on the texts alone. */
 void attempts_make_id(const char *what, const char *run, const char *which, char ret[static ID_TEXT_SIZE]);
 struct chain;
 void attempts_get_chain(const struct job *job, const struct run *run, struct chain *ret);
 void attempts_start_job(struct scheduler *scheduler, struct job *job, struct run_time now);
-/* Gives up what is retrying, but for attempts of hooks. */
+/* Gives up runs that are retrying, except attempts of hooks. */
 void attempts_supersede(struct scheduler *scheduler, struct job *job);
 void attempts_forget_service(struct scheduler *scheduler, struct job *job);
 
@@ -124,14 +124,14 @@ void attempts_note_run(struct scheduler *scheduler, const struct job *job, const
 void attempts_note_over(struct scheduler *scheduler, const struct job *job, const struct run *run);
 /* Sets the time from which max-silence counts, unless it is set. */
 void attempts_note_known(struct scheduler *scheduler, struct job *job, struct run_time now);
-/* A record of before a reboot, which is read before it is known what runs. */
+/* Takes a record from before a reboot, before recovery is done. */
 void attempts_read_lost(struct scheduler *scheduler, const struct message *record);
-/* It is known what runs. */
+/* Recovery is done: resumes these runs, or reports them lost. */
 void attempts_resume_lost(struct scheduler *scheduler, struct run_time now);
 void attempts_free_lost(struct scheduler *scheduler);
 
 /* --- hooks.c --- */
-/* Notes the end of a chain, and makes the runs of its hooks. They are begun by hooks_begin(). */
+/* Notes the end of a chain and makes the runs of its hooks. hooks_begin() begins them. */
 void hooks_run_over(struct scheduler *scheduler, struct job *job, const struct run *run, struct run_time now);
 void hooks_begin(struct scheduler *scheduler);
 /* Sets the timer of max-silence. */
@@ -141,65 +141,69 @@ void hooks_note_time(struct scheduler *scheduler, struct job *job, struct run_ti
 /* --- due-runs.c --- */
 int due_runs_init(struct scheduler *scheduler);
 void due_runs_done(struct scheduler *scheduler);
-void due_runs_use_settings(struct scheduler *scheduler, struct run_time now); /* all jobs have theirs */
-void due_runs_start_job(struct scheduler *scheduler, struct job *job); /* started, or drained no more */
+/* Called when all jobs have their new settings. */
+void due_runs_use_settings(struct scheduler *scheduler, struct run_time now);
+void due_runs_start_job(struct scheduler *scheduler, struct job *job); /* at the start, or after a drain */
 void due_runs_wake(struct scheduler *scheduler, struct job *job);
 void due_runs_wake_all(struct scheduler *scheduler);
-void due_runs_drop_job(struct scheduler *scheduler, struct job *job); /* it has no schedule any more */
-void due_runs_set_drained(struct scheduler *scheduler); /* what waits to begin is missed */
+void due_runs_drop_job(struct scheduler *scheduler, struct job *job); /* the job has no schedule any more */
+void due_runs_set_drained(struct scheduler *scheduler); /* noted due times are missed */
 
 /* --- due-begin.c --- */
-/* Begins, queues or skips each noted due time of a job that is not shared. False: no memory; the entries from
- * there on stay. */
+/* Begins, queues or skips each noted due time of a job that is not shared. Returns false without memory;
+ * then the remaining entries stay. */
 bool due_begin_entries(struct scheduler *scheduler, struct job *job, struct run_time now);
 /* Removes and frees an entry that is decided. The record of a queued one stays. */
 void due_begin_take_entry(struct scheduler *scheduler, struct job *job, struct due_entry *entry, bool is_queued);
 /* SCHEDULE, or EVERY of a job that hosts share. */
 enum run_trigger due_trigger(const struct job *job);
-/* A pending run of a due time. False: no memory. */
+/* Makes a pending run of a due time. Returns false without memory. */
 bool due_begin_make_run(struct scheduler *scheduler, struct job *job, const struct due_entry *entry,
                         struct run_time now, struct run **ret);
 
 /* --- turns.c --- */
 bool turns_is_shared(const struct job *job);
-/* Begins what may be begun of the job's due times. False: no memory; the entries from there on stay. */
+/* Asks for the job's due times whose moment has come. Returns false without memory; then the remaining
+ * entries stay. */
 bool turns_begin(struct scheduler *scheduler, struct job *job, struct run_time now);
-/* This due time is noted or asked for already. */
+/* Whether this due time is noted or was asked for already. */
 bool turns_is_asked(const struct job *job, int64_t due);
-/* This host cannot ask now; reason: static. */
+/* Notes why this host cannot ask now, for the event missed. reason: static. */
 void turns_hold_back(struct job *job, const char *reason);
-/* When that is due again, on CLOCK_REALTIME; USEC_INFINITY: an event will cause it. */
+/* Returns when to call turns_begin() again, on CLOCK_REALTIME; USEC_INFINITY: an event will cause it. */
 usec_t turns_next(const struct scheduler *scheduler, const struct job *job, struct run_time now);
-/* -ENOMEM or another errno: they are not noted. reason: static. */
+/* Notes due times as missed, until Redis says whether another host began them. reason: static. Returns 0 or
+ * a negative errno. */
 int turns_note_missed(struct scheduler *scheduler, struct job *job, const struct due_missed *missed, const char *reason);
 void turns_note_known(struct scheduler *scheduler, const struct job *job, int64_t due);
-/* A turn that this host may ask for from then on (CLOCK_REALTIME); nothing of it is recorded. attempt: 0: not known. */
+/* Adds a turn that this host may ask for from not_before (CLOCK_REALTIME) on; not recorded. attempt 0:
+ * unknown. */
 void turns_add_open(struct scheduler *scheduler, struct job *job, int64_t due, uint32_t attempt, usec_t not_before);
-void turns_drop_open(struct job *job, int64_t due); /* nobody can take it any more */
+void turns_drop_open(struct job *job, int64_t due); /* no host can take it any more */
 
 /* --- turn-claim.c --- */
-/* Makes the claim of a run ask for the turn of its due time, if the job is shared. 0 or -ENOMEM: such a run must not claim, because it
- * would begin whoever has its turn. */
+/* Makes the claim of a run ask for the turn of its due time, if the job is shared. Returns 0, or -ENOMEM:
+ * then the run must not claim, because it would begin even if another host has the turn. */
 int turns_attach(struct job *job, struct run *run, struct run_time now);
-/* A run of `berth start`: its claim asks whether a run of the job is not over anywhere, by overlap. */
+/* Makes the claim of a `berth start` ask, by overlap, whether a run of the job is not over on any host. */
 void turns_attach_start(const struct job *job, struct run *run);
-/* The answer: it may not begin. Notes for the client which run is not over. */
+/* Redis refused such a run. Notes for the client which other run is not over. */
 void turns_refuse_start(struct run *run, const struct store_turn_answer *answer);
-/* It may begin: its claim is one as any other from here on. */
+/* Redis accepted such a run. Its claim asks for permits alone from here on. */
 void turns_take_start(struct scheduler *scheduler, struct job *job, struct run *run);
 
 /* --- turn-attempts.c --- */
-/* Redis has answered which attempt the run is. */
+/* Takes from the answer of Redis which attempt the run is. */
 void turn_attempts_take(struct run *run);
 /* Sets what its claim sends to Redis about the next attempt. */
 void turn_attempts_set_terms(const struct job *job, struct run *run, struct run_time now);
-/* The run ended, and another attempt follows on any host. Recorded until Redis has answered. */
+/* Gives the turn of an ended run back for another attempt on any host. Recorded until Redis has answered. */
 void turn_attempts_give_back(struct scheduler *scheduler, struct run *run, usec_t delay);
-/* It has ended: this host asks for that attempt, too, after the others. */
+/* Makes this host ask for that attempt as well, later than the others. */
 void turn_attempts_ask_later(struct scheduler *scheduler, struct job *job, const struct run *run, struct run_time now);
 
 /* --- due-missed.c --- */
-/* A queued run ended before its turn came. */
+/* Logs a queued run that was dropped before it began. */
 void due_runs_log_dropped(struct scheduler *scheduler, struct job *job, const struct run *run);
 void due_runs_log_missed(struct scheduler *scheduler, struct job *job, const struct due_missed *missed,
                          const char *reason);
@@ -207,7 +211,8 @@ void due_runs_log_one_missed(struct scheduler *scheduler, struct job *job, int64
 void due_runs_log_clock_set(struct scheduler *scheduler, const struct job *job, usec_t now);
 
 /* --- due-zones.c --- */
-void due_zones_use_settings(struct scheduler *scheduler, struct run_time now); /* all jobs have theirs */
+/* Called when all jobs have their new settings. */
+void due_zones_use_settings(struct scheduler *scheduler, struct run_time now);
 void due_zones_on_hour(void *userdata);
 void due_zones_set_mark(struct scheduler *scheduler, struct job *job, int64_t mark);
 /* Moves the mark if the zone has other rules than when the mark was made. The job has a zone. */
@@ -218,14 +223,14 @@ bool due_marks_needs_memory(const struct job_settings *settings); /* schedule, o
 /* Reads the state directory if there is something in it or a job needs it. */
 void due_marks_open(struct scheduler *scheduler);
 void due_marks_save(struct scheduler *scheduler, const struct job *job);
-void due_marks_forget(struct scheduler *scheduler, struct job *job);          /* it is defined no more */
+void due_marks_forget(struct scheduler *scheduler, struct job *job);          /* it is no longer defined */
 void due_marks_forget_schedule(struct scheduler *scheduler, struct job *job); /* it has none any more */
-/* It is known what runs: resumes what a reboot interrupted, and forgets records of runs that are over. */
+/* Recovery is done: resumes runs from before a reboot, and removes records of runs that are over. */
 void due_marks_settle(struct scheduler *scheduler, struct run_time now);
-/* -ENOMEM: it is in no list and no record. */
+/* Notes a due time, in the list and in a record. Returns 0, or -ENOMEM: it is in neither. */
 int due_marks_add_entry(struct scheduler *scheduler, struct job *job, const struct due_entry *entry);
 int due_marks_insert_entry(struct job *job, const struct due_entry *entry); /* without a record */
-/* A record of a due time or a run; NULL removes it. */
+/* Writes the record of a due time or a run; NULL removes it. */
 void due_marks_put_run(struct scheduler *scheduler, const struct job *job, const char *run,
                        const struct message_writer *record);
 void due_runs_note_trigger(struct scheduler *scheduler, const struct job *job); /* of `every` */

@@ -55,7 +55,6 @@ static void scheduler_on_silence(struct heap_timer *elapsed, void *userdata) {
 
 static void scheduler_on_due(struct heap_timer *elapsed, void *userdata) {
     struct scheduler *scheduler = userdata;
-
     struct job *job = list_entry(elapsed, struct job, due);
 
     if (!scheduler->is_started)
@@ -74,7 +73,7 @@ void scheduler_start(struct scheduler *scheduler, struct run_time now) {
     run_table_foreach (run, scheduler->runs, RUN_STATE_RETRYING, RUN_STATE_PENDING)
         if ((run->state == RUN_STATE_RETRYING || run->job.queued_by_overlap) &&
             !scheduler_find(scheduler, run->name))
-            scheduler_withdraw(scheduler, run, "its job is not defined any more");
+            scheduler_withdraw(scheduler, run, "its job is no longer defined");
     for (size_t i = 0; i < scheduler->n_jobs; i++)
         triggers_start_job(scheduler, scheduler->jobs[i], now);
 }
@@ -122,15 +121,15 @@ static void job_free(struct scheduler *scheduler, struct job *job) {
     free(job);
 }
 
-/* Runs of a job that is not defined any more, but for those that have begun. */
+/* Withdraws the runs of a job that is no longer defined, except those that have begun. */
 static void withdraw_unbegun(struct scheduler *scheduler, const struct job *job) {
     struct run *queued;
 
     while ((queued = triggers_first_queued(job)))
-        scheduler_withdraw(scheduler, queued, "its job is not defined any more");
+        scheduler_withdraw(scheduler, queued, "its job is no longer defined");
     list_foreach_safe (run, &job->runs, struct run, job.of_job)
         if (run->state == RUN_STATE_RETRYING)
-            scheduler_withdraw(scheduler, run, "its job is not defined any more");
+            scheduler_withdraw(scheduler, run, "its job is no longer defined");
 }
 
 static int make_job(struct scheduler *scheduler, const struct job_settings *settings, struct job **ret) {
@@ -151,12 +150,12 @@ static int make_job(struct scheduler *scheduler, const struct job_settings *sett
     job->settings = settings;
     job->last_exit_code = job->last_signal = -1;
     r = state_load_job(scheduler->state, job);
-    if (r < 0) { /* unknown, and so not begun, rather than begun once more */
+    if (r < 0) { /* the job stays unknown: it must not begin twice */
         job_free(scheduler, job);
         return r;
     }
-    /* A job that a reload brings was not there when the service started. The next berthd must know that,
-     * too. */
+    /* A reload brought the job, so it was not there when the service started. The next berthd must know
+     * that. */
     if (scheduler->is_started) {
         job->at_start_done = settings->retry.restart == JOB_RESTART_NO;
         job->schedule.is_known = false;
@@ -174,11 +173,11 @@ int scheduler_adopt(struct scheduler *scheduler, struct run *run) {
     return job ? turns_attach(job, run, scheduler->handler.now()) : 0;
 }
 
-/* Jobs that are defined no more go; the others get their new settings. */
+/* Removes jobs that are no longer defined, and gives the others their new settings. */
 static void keep_jobs(struct scheduler *scheduler, const struct settings *settings) {
     size_t n = 0;
 
-    for (size_t i = 0; i < scheduler->n_jobs; i++) /* all are found while this calls back */
+    for (size_t i = 0; i < scheduler->n_jobs; i++) /* a withdrawal calls back and may look up any job */
         if (!settings_find_job(settings, scheduler->jobs[i]->name))
             withdraw_unbegun(scheduler, scheduler->jobs[i]);
     for (size_t i = 0; i < scheduler->n_jobs; i++) {
@@ -198,7 +197,7 @@ static void keep_jobs(struct scheduler *scheduler, const struct settings *settin
     scheduler->n_jobs = n;
 }
 
-/* Behind the others. */
+/* Appends a job. */
 static int add_job(struct scheduler *scheduler, const struct job_settings *settings) {
     struct job **jobs = scheduler->jobs;
     int r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Triggers: whether one begins a run, queues it behind another, or is skipped. */
+/* Triggers: each begins a run, queues one behind another, or is skipped. */
 
 #include "daemon/jobs/scheduler-internal.h"
 
@@ -15,13 +15,13 @@ size_t scheduler_count_runs(const struct scheduler *scheduler, const char *name,
         return 0;
     list_foreach (run, &job->runs, struct run, job.of_job)
         if (run->state != RUN_STATE_RETRYING && !run->job.queued_by_overlap) {
-            if (n++ == 0 || run->state > (*ret_oldest)->state) /* the furthest is the oldest */
+            if (n++ == 0 || run->state > (*ret_oldest)->state) /* the latest state is that of the oldest */
                 *ret_oldest = run;
         }
     return n;
 }
 
-/* id: NULL for a fresh one. The run is in no table yet. */
+/* Makes a run that is in no table. id: NULL for a new one. */
 static int make_run(const struct scheduler *scheduler, const struct job_settings *settings, const char *id,
                     struct run_time now, struct run **ret) {
     struct run_spec spec = {
@@ -84,7 +84,7 @@ void triggers_log_skipped(const struct scheduler *scheduler, const struct job *j
     event_emit(scheduler->runs->events, &e, "%s was not begun: a run of it is not over", job->name);
 }
 
-/* A run that a replacing one stops or withdraws. */
+/* Returns a run that `by` replaces, or NULL. */
 static struct run *find_replaced(const struct job *job, const char *by, bool is_queued) {
     list_foreach (run, &job->runs, struct run, job.of_job)
         if (run->job.queued_by_overlap == is_queued && run->state != RUN_STATE_STOPPING &&
@@ -94,7 +94,7 @@ static struct run *find_replaced(const struct job *job, const char *by, bool is_
 }
 
 void triggers_replace(const struct scheduler *scheduler, const struct job *job, const struct run *by) {
-    char id[ID_TEXT_SIZE]; /* by may begin, and be freed for that, with the last end of another */
+    char id[ID_TEXT_SIZE]; /* the last end of another run may begin `by`, and free it for that */
     struct run *run;
 
     memcpy(id, by->id, sizeof(id));
@@ -109,7 +109,7 @@ static void begin_or_defer(const struct scheduler *scheduler, const struct job *
         scheduler_begin(scheduler, run);
         return;
     }
-    state_save_run(scheduler->state, run); /* the caller has its id, also if the next berthd begins it */
+    state_save_run(scheduler->state, run); /* the client has its id, even if the next berthd begins it */
     scheduler_save(scheduler, job);
 }
 
@@ -119,11 +119,11 @@ void scheduler_note_begun(struct scheduler *scheduler, const struct run *run) {
     if (!job)
         return;
     scheduler_save(scheduler, job);
-    if (!run->job.turn) /* else not before the turn is this host's */
+    if (!run->job.turn) /* else after this host got the turn */
         attempts_note_run(scheduler, job, run);
 }
 
-/* One trigger of any kind. *ret: the run that it began or queued, or the one that is not over. */
+/* Handles a trigger of any kind. *ret: the run that it began or queued, or the one that is not over. */
 static int trigger(struct scheduler *scheduler, struct job *job, enum run_trigger why, char *const *set,
                    struct run_time now, struct run **ret) {
     enum job_decision decision;
@@ -195,8 +195,8 @@ void scheduler_begin_deferred(struct scheduler *scheduler, struct run *run) {
         list_foreach (other, &job->runs, struct run, job.of_job)
             n += other->state >= RUN_STATE_WAITING;
     }
-    if (job && (run->job.origin.trigger == RUN_TRIGGER_HOOK || run->job.turn)) /* as if overlap = "allow"; or Redis decides */
-        n = 0;
+    if (job && (run->job.origin.trigger == RUN_TRIGGER_HOOK || run->job.turn))
+        n = 0; /* hooks may overlap; for a turn Redis decides */
     if (job)
         decision = job_decide(&job->settings->triggers, n, job_count_queued(job));
     switch (decision) {
@@ -219,7 +219,7 @@ void scheduler_begin_deferred(struct scheduler *scheduler, struct run *run) {
 void triggers_by_every(struct scheduler *scheduler, struct job *job, struct run_time now) {
     struct run *run;
 
-    note_trigger(scheduler, job, now); /* also if the run is skipped */
+    note_trigger(scheduler, job, now); /* even if it is skipped */
     if (trigger(scheduler, job, RUN_TRIGGER_EVERY, NULL, now, &run) < 0)
         journal_log(scheduler->journal, LOG_ERR, "job %s: out of memory, skipped once", job->name);
 }
@@ -245,8 +245,8 @@ struct run *triggers_first_queued(const struct job *job) {
     return first;
 }
 
-/* Begins a queued run with the job's present settings, not those at the time of queueing. Without memory
- * the run stays queued until the next end of a run or the next start. */
+/* Begins a queued run with the job's present settings, not those at the time of queueing. Without memory the
+ * run stays queued until the next run of the job ends, or berthd starts. */
 static void begin_queued(struct scheduler *scheduler, struct job *job, struct run *queued, struct run_time now) {
     struct run *run = NULL;
 
@@ -312,9 +312,9 @@ void triggers_start_job(struct scheduler *scheduler, struct job *job, struct run
 
     while (scheduler->is_drained && (run = triggers_first_queued(job)))
         scheduler_withdraw(scheduler, run, "drained");
-    /* A drained host comes here again at its undrain. */
+    /* A drained host does this at its undrain. */
     if (!scheduler->is_drained && job->settings->triggers.at_start && !job->at_start_done) {
-        job->at_start_done = true; /* before it is begun: once, even if berthd is killed */
+        job->at_start_done = true; /* before the run begins: at most once, even if berthd is killed */
         if (trigger(scheduler, job, RUN_TRIGGER_AT_START, NULL, now, &run) < 0) {
             job->at_start_done = false;
             scheduler_save(scheduler, job);

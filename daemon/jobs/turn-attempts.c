@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Attempts of a due time that hosts share (R18). Between two attempts the turn is open, and any host may take
- * it: the chain goes from host to host with the turn. A run that berthd ends gives its turn back. If its
- * host is lost, Redis opens the turn by what the host has committed. `berth stop` ends an open turn. */
+/* Attempts of a due time that hosts share (R18). Between two attempts the turn is open, and any host may
+ * take it. The chain moves from host to host with the turn. When an attempt ends, its host gives the turn
+ * back. If the host is lost, Redis opens the turn by the committed terms. `berth stop` ends an open turn. */
 
 #include <stdio.h>
 #include <string.h>
@@ -11,9 +11,10 @@
 #include "daemon/jobs/chain.h"
 #include "daemon/jobs/scheduler-internal.h"
 
-#define OTHERS_FIRST (2 * USEC_PER_SEC) /* by which the host that failed asks later */
+#define OTHERS_FIRST (2 * USEC_PER_SEC) /* how much later the host that failed asks */
 
-/* "RUN:TIME": the first run, and when it was queued (CLOCK_REALTIME µs). False: it is something else. */
+/* Parses "RUN:TIME": the first run, and when it was queued (CLOCK_REALTIME µs). Returns false on other
+ * text. */
 static bool parse_chain(const char *text, char ret_run[static ID_TEXT_SIZE], usec_t *ret_queued) {
     const char *colon = strchr(text, ':');
     uint64_t queued;
@@ -69,7 +70,7 @@ bool scheduler_turn_may_begin(struct scheduler *scheduler, struct run *run, stru
 void turn_attempts_give_back(struct scheduler *scheduler, struct run *run, usec_t delay) {
     run->job.next_attempt = run->job.origin.attempt + 1;
     run->job.next_delay_usec = delay;
-    state_save_run(scheduler->state, run); /* until Redis has it: a berthd that is killed gives it back at its next start */
+    state_save_run(scheduler->state, run); /* if berthd is killed, the next one gives the turn back */
 }
 
 void turn_attempts_ask_later(struct scheduler *scheduler, struct job *job, const struct run *run,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What the claim of a run asks besides permits, if hosts share its job (R18): for the turn of a due time, or,
- * if `berth start` began the run, whether a run of the job is not over on any host. */
+/* What the claim of a run asks for besides permits if hosts share its job (R18): the turn of a due time, or
+ * for `berth start`, whether a run of the job is not over on any host. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,10 +13,10 @@ static const char *find_job_pool(const struct run *run) {
     for (size_t i = 0; i < run->cluster_claim.n_demands; i++)
         if (run->cluster_claim.demands[i].pool[0] == '@')
             return run->cluster_claim.demands[i].pool;
-    return NULL; /* its record is of before the job was shared */
+    return NULL; /* the run was recorded before the job was shared */
 }
 
-/* 0 or -ENOMEM. Without the job's pool among its demands the run claims without a turn. */
+/* Returns 0 or -ENOMEM. A run without the job's pool among its demands claims without a turn. */
 static int add_turn(const struct job *job, struct run *run, int64_t due) {
     static const enum turn_overlap overlaps[] = {
         [JOB_OVERLAP_SKIP] = TURN_OVERLAP_SKIP,
@@ -42,7 +42,7 @@ static int add_turn(const struct job *job, struct run *run, int64_t due) {
 
 void turns_attach_start(const struct job *job, struct run *run) {
     if (turns_is_shared(job) && job->settings->triggers.overlap != JOB_OVERLAP_ALLOW)
-        (void) add_turn(job, run, 0); /* without one the run waits for the job's pool */
+        (void) add_turn(job, run, 0); /* without a turn the run waits for the job's pool */
 }
 
 int turns_attach(struct job *job, struct run *run, struct run_time now) {

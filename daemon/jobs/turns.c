@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Due times of jobs that hosts share (`on = "any"`, R18). Each is noted as that of any job is, then waits
- * for this host's moment. Its run asks for the turn together with its permits. Redis decides: the run is
- * this host's, or it is dropped without a word to anybody but the journal. What is too old is not asked for
- * but passed: one of the hosts that pass it logs it as missed. While this host cannot ask, the due
- * times stay noted. */
+/* Due times of jobs that hosts share (`on = "any"`, R18). Each is noted like that of any job, then waits
+ * until this host may ask. Its run asks for the turn together with its permits. Redis decides: the run
+ * begins here, or this host drops it and logs that. Due times that are too old are passed: one of the hosts
+ * that pass them logs them as missed. While this host cannot ask, due times stay noted. */
 
 #include "daemon/jobs/turns.h"
 
@@ -13,7 +12,7 @@
 #include "base/failpoint.h"
 #include "daemon/jobs/scheduler-internal.h"
 
-#define POLL USEC_PER_SEC /* while this host cannot ask, though Redis is there */
+#define POLL USEC_PER_SEC /* while this host cannot ask, although Redis is connected */
 
 bool turns_is_shared(const struct job *job) {
     return job->settings->triggers.sharing.on == JOB_ON_ANY;
@@ -32,7 +31,7 @@ usec_t turns_wait(const struct settings *settings, const struct job_settings *jo
     return wait + schedule_spread(TURNS_SPREAD / USEC_PER_MSEC, key) * USEC_PER_MSEC;
 }
 
-/* --- what there is to ask --- */
+/* --- when to ask --- */
 
 static usec_t ask_time(const struct scheduler *scheduler, const struct job *job,
                        const struct due_entry *entry) {
@@ -70,11 +69,10 @@ void scheduler_ask_turns(struct scheduler *scheduler) {
     for (size_t i = 0; i < scheduler->n_jobs; i++)
         if (turns_is_shared(scheduler->jobs[i]))
             list_foreach (entry, &scheduler->jobs[i]->schedule.entries, struct due_entry, link)
-                entry->is_passing = false; /* what was not answered is asked again */
+                entry->is_passing = false; /* ask again: there was no answer */
     wake_all(scheduler);
 }
 
-/* Notes due times that are not begun, until Redis was asked whether another host has begun them. */
 int turns_note_missed(struct scheduler *scheduler, struct job *job, const struct due_missed *missed,
                       const char *reason) {
     struct due_entry entry = {.due = missed->last, .missed = *missed, .reason = reason};
@@ -137,7 +135,7 @@ void scheduler_turn_opened(struct scheduler *scheduler, const struct store_open_
 
 /* --- asking --- */
 
-/* The longest time that any host lets others ask first. */
+/* Returns the longest time that any host waits before it asks. */
 static usec_t patience_of(const struct job *job) {
     char *const *prefer = job->settings->triggers.sharing.prefer;
     usec_t patience = TURNS_SPREAD;
@@ -156,7 +154,7 @@ static bool is_too_old(const struct job *job, const struct due_entry *entry, str
     return !entry->is_open && now.realtime > begin && now.realtime - begin > usec_add(age, patience_of(job));
 }
 
-/* False: no memory. */
+/* Returns false without memory. */
 static bool ask(struct scheduler *scheduler, struct job *job, struct due_entry *entry, struct run_time now) {
     struct run *run;
 
@@ -184,8 +182,7 @@ static void pass(struct scheduler *scheduler, struct job *job, struct due_entry 
     scheduler->handler.pass(pool, entry->due, entry->run, scheduler->handler.userdata);
 }
 
-/* Of the due times that could not be asked for, the newest alone is begun: the mark has passed none of them.
- */
+/* Of the due times for which this host could not ask, only the newest is begun. */
 static bool is_outdated(const struct job *job, const struct due_entry *entry) {
     const struct due_entry *last = list_entry(job->schedule.entries.prev, struct due_entry, link);
 
@@ -193,7 +190,6 @@ static bool is_outdated(const struct job *job, const struct due_entry *entry) {
            last->missed.count == 0;
 }
 
-/* Notes why, for the event missed. */
 void turns_hold_back(struct job *job, const char *reason) {
     list_foreach (entry, &job->schedule.entries, struct due_entry, link)
         if (!entry->reason)
@@ -208,8 +204,8 @@ bool turns_begin(struct scheduler *scheduler, struct job *job, struct run_time n
     list_foreach_safe (entry, &job->schedule.entries, struct due_entry, link) {
         if (entry->is_passing ||
             scheduler->handler.may_ask(scheduler->handler.userdata) != SCHEDULER_TURNS_ASK)
-            break; /* in their order: a later one that is decided would decide it, too */
-        if (run_table_find(scheduler->runs, entry->run)) { /* asked for under an earlier berthd */
+            break; /* in order: a decision on a later one would decide this one as well */
+        if (run_table_find(scheduler->runs, entry->run)) { /* an earlier berthd asked for it */
             list_unlink(&entry->link);
             free(entry);
             continue;
@@ -231,7 +227,7 @@ bool turns_begin(struct scheduler *scheduler, struct job *job, struct run_time n
 
 /* --- answers --- */
 
-/* Passes it to the store, which reports it to a Redis that has lost its data. */
+/* Tells the store, which reports it to a Redis that lost its data. */
 void turns_note_known(struct scheduler *scheduler, const struct job *job, int64_t due) {
     char pool[POOL_NAME_SIZE];
 
@@ -240,7 +236,7 @@ void turns_note_known(struct scheduler *scheduler, const struct job *job, int64_
         scheduler->handler.decided(pool, due, scheduler->handler.userdata);
 }
 
-/* The due time is decided, by whomever. */
+/* Notes that a due time is decided, by this host or another. */
 static void note_decided(struct scheduler *scheduler, struct job *job, int64_t due, const char *run) {
     if (due > job->schedule.begun && due <= job->schedule.mark)
         job->schedule.begun = due;
@@ -265,7 +261,7 @@ void scheduler_turns_passed(struct scheduler *scheduler, const char *pool, const
         return;
     if (passed == SCHEDULER_PASSED_HERE)
         due_runs_log_missed(scheduler, job, &entry->missed, entry->reason ? entry->reason : "late");
-    if (passed == SCHEDULER_PASSED_NOT) /* the clock of this host is wrong: others decide it in time */
+    if (passed == SCHEDULER_PASSED_NOT) /* the clock of this host is wrong; other hosts decide in time */
         due_marks_put_run(scheduler, job, entry->run, NULL);
     else
         note_decided(scheduler, job, entry->due, entry->run);

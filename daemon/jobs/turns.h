@@ -6,11 +6,10 @@
 
 #include "conf/settings.h"
 
-#define TURNS_STEP                                                                                          \
-    (2 * USEC_PER_SEC)            /* between the preferred hosts, and from the last of them to the others */
-#define TURNS_SPREAD USEC_PER_SEC /* within which the others ask */
+#define TURNS_STEP (2 * USEC_PER_SEC)           /* from one preferred host to the next, then to the others */
+#define TURNS_SPREAD USEC_PER_SEC               /* in which the other hosts ask */
 #define TURNS_AHEAD_EVERY (3600 * USEC_PER_SEC) /* between two events clock-ahead */
 
-/* The part of the wait that is this host's own, for this due time (seconds since 1970): it asks so much
- * later than the job begins. The order of the hosts is another one for each due time. */
+/* Returns how long after the begin of a due time (seconds since 1970) this host asks for its turn. Each due
+ * time has another order of hosts. */
 usec_t turns_wait(const struct settings *settings, const struct job_settings *job, int64_t due);

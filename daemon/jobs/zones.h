@@ -9,8 +9,8 @@
 struct shared_zone {
     char name[ZONE_NAME_MAX + 1];
     struct zone *zone;  /* NULL: cannot be read; replaced by zones_refresh() */
-    char *error;        /* without a zone: the reason of zone_explain(); NULL: no memory for it */
-    bool has_changed;   /* by the last zones_refresh() */
+    char *error;        /* without a zone: the reason by zone_explain(); NULL: no memory for it */
+    bool has_changed;   /* in the last zones_refresh() */
 };
 
 struct zones {
@@ -24,8 +24,8 @@ static inline const struct zone *shared_zone_get(const struct shared_zone *zone)
 }
 
 void zones_done(struct zones *zones);
-/* The zone of that name, or why it cannot be read; valid until zones_done(). 0 or -ENOMEM. */
+/* Finds the zone of that name, or why it cannot be read; valid until zones_done(). Returns 0 or -ENOMEM. */
 int zones_get(struct zones *zones, const char *name, const struct shared_zone **ret);
-/* Reads the zones again whose files have changed, and those that could not be read; whether any is another
- * now. One that cannot be read any more stays as it was. */
+/* Reads zones again whose files have changed or could not be read. Returns whether any zone has changed. A
+ * zone that can no longer be read stays as it was. */
 bool zones_refresh(struct zones *zones);

@@ -84,7 +84,7 @@ static void killed_while_it_is_behind(void) {
     TEST_INT(host_count(ant, "exited", "job=behind"), 2);
 }
 
-/* Its job is not defined any more when its turn would come: it waits no longer. */
+/* A reload removes the job of a queued run: the run is withdrawn. */
 static void job_is_gone(void) {
     struct child *c = berth_start(ant, "start behind --wait"), *next;
 
@@ -94,7 +94,7 @@ static void job_is_gone(void) {
     host_set_config(ant, "pool \"slot\" { limit = 1 scope = \"host\" }\n");
     TEST_INT(berth(ant, "reload"), 0);
     TEST_INT(berth_end(next), 75);
-    CU_ASSERT(strstr(berth_err, "its job is not defined any more") != NULL);
+    CU_ASSERT(strstr(berth_err, "its job is no longer defined") != NULL);
     test_gate_open(&cluster.gate);
     TEST_INT(berth_end(c), 6);
 }
