@@ -15,6 +15,26 @@
 #define STATUS_WARNINGS_MAX 8
 #define STATUS_WARNING_SIZE 320
 
+struct redis_data { /* of the last INFO, which is a lease old at most */
+    uint64_t memory_used, memory_max; /* bytes; max 0: no bound */
+    uint64_t evicted;                 /* keys, since Redis started */
+    bool snapshot_failed, append_failed, appends;
+    uint64_t unsaved; /* changes since the last snapshot */
+    usec_t saved;     /* since that was made, or read at the start; USEC_INFINITY: not known */
+};
+
+struct redis_clock { /* against the clocks of this host; for people alone */
+    bool is_known, has_rate;
+    int64_t offset_usec; /* Redis's wall clock minus this host's */
+    usec_t error_usec;   /* by which the offset may be wrong */
+    double rate_ppm;     /* by which Redis's clock is faster, in millionths */
+};
+
+struct redis_standstill { /* a heartbeat was sent late, because berthd did not run */
+    usec_t at;     /* boottime of its end; 0: there was none */
+    usec_t lasted;
+};
+
 struct redis_status { /* "", 0: not known, unless there is a has_... */
     char address[STATUS_ADDRESS_SIZE]; /* "10.0.0.5:6379", "[::1]:6379", "/run/redis.sock"; also while away */
     char master[NAME_MAX_LENGTH + 1];  /* the name by which sentinels know the master; "": they are not asked; also while away */
@@ -26,6 +46,8 @@ struct redis_status { /* "", 0: not known, unless there is a has_... */
     bool has_replicas, has_good_replicas;
     uint32_t replicas, good_replicas; /* good: not behind; known where min-replicas-to-write is not 0 */
     uint32_t clients, clients_max;
+    struct redis_data data;
+    struct redis_clock clock;
     bool is_cluster;
     unsigned slot; /* of the namespace, in a cluster */
     unsigned scripts;        /* that are called by their hash */
@@ -49,6 +71,7 @@ struct redis_counts { /* since berthd started */
     uint64_t errors[STATUS_ERRORS];
     struct histogram round_trips; /* of heartbeats; its bounds: status_round_trip_bounds */
     usec_t heartbeat_age_usec;    /* since the last answered one was sent; USEC_INFINITY: none was */
+    struct redis_standstill standstill; /* the longest of a day */
 };
 extern const struct histogram_bounds status_round_trip_bounds;
 

@@ -21,6 +21,7 @@ struct journal_reader {
     struct source *sources;
     size_t n;
     struct source *current;
+    usec_t since; /* realtime; 0: from the first entry */
     struct pollfd *fds; /* one for each, and the reader's */
     bool is_watched;
 };
@@ -193,10 +194,16 @@ int journal_reader_match_values(struct journal_reader *r, const char *field,
 
 /* --- one entry after the other --- */
 
-static int source_next(struct source *s) {
-    int k = s->at_begin ? sd_journal_seek_head(s->journal) : 0;
-
+static int source_begin(struct source *s, usec_t since) {
+    if (!s->at_begin)
+        return 0;
     s->at_begin = false;
+    return since > 0 ? sd_journal_seek_realtime_usec(s->journal, since) : sd_journal_seek_head(s->journal);
+}
+
+static int source_next(struct source *s, usec_t since) {
+    int k = source_begin(s, since);
+
     k = k < 0 ? k : sd_journal_next(s->journal);
     s->has_entry = k > 0;
     sd_journal_restart_data(s->journal);
@@ -206,7 +213,7 @@ static int source_next(struct source *s) {
 /* Finds the earliest next entry of all sources. When no source has one, all that were at their end are read
  * again. */
 int journal_reader_next(struct journal_reader *r) {
-    int k = r->current ? source_next(r->current) : 0;
+    int k = r->current ? source_next(r->current, r->since) : 0;
     struct source *first = NULL;
 
     for (int again = 0; again < 2 && !first; again++)
@@ -214,12 +221,16 @@ int journal_reader_next(struct journal_reader *r) {
             struct source *s = &r->sources[i];
 
             if (again > 0)
-                k = source_next(s);
+                k = source_next(s, r->since);
             if (s->has_entry && (!first || s->time < first->time))
                 first = s;
         }
     r->current = first;
     return k < 0 ? k : first != NULL;
+}
+
+void journal_reader_since(struct journal_reader *r, usec_t realtime) {
+    r->since = realtime;
 }
 
 void journal_reader_rewind(struct journal_reader *r) {

@@ -34,6 +34,8 @@ int journal_reader_match_also(struct journal_reader *r, const char *match);
 int journal_reader_match_values(struct journal_reader *r, const char *field,
                                 bool (*is_wanted)(const char *value, void *userdata), void *userdata);
 
+/* Skips entries that were received before this time. Before the first journal_reader_next(). */
+void journal_reader_since(struct journal_reader *r, usec_t realtime);
 /* 1: the next entry is the current one now. 0: there is none yet. Negative errno: the journal is damaged
  * here. */
 int journal_reader_next(struct journal_reader *r);

@@ -11,6 +11,16 @@
 #define TOO_OLD " is too old"
 #define OF_REPLICAS " and min-replicas-to-write is 0"
 #define OF_POLICY "maxmemory-policy"
+#define OF_SNAPSHOT "the last snapshot of Redis failed"
+#define LACKS "Redis's user may not" /* how the reason begins that store/redis/link/handshake.c gives */
+#define NO_PERMISSION "NOPERM"
+
+#define INT "%" JSON_INTEGER_FORMAT
+#define MEMORY_WARN 80 /* percent of maxmemory */
+#define MEMORY_CRIT 95
+#define UNSAVED_LONG (2 * 3600 * 1000) /* ms: the defaults of Redis save within an hour */
+#define OTHERS_MANY 100                /* clients */
+#define CLIENTS_OF_HOST 2
 
 static bool begins(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
@@ -105,7 +115,81 @@ void doctor_redis_latency(const struct facts *f, struct report *r) {
     report_command(r, "redis-cli", "SLOWLOG", "GET", "10");
 }
 
-/* What else berthd warns of: certificates, a failed snapshot, many clients, sentinels. */
+/* --- memory and disk --- */
+
+void doctor_redis_memory(const struct facts *f, struct report *r) {
+    const json_t *memory = json_object_get(f->redis, "memory");
+    json_int_t max = format_get_number(memory, "max"), evicted = format_get_number(memory, "evicted");
+    double percent = max > 0 ? (double) format_get_number(memory, "used") * 100 / (double) max : 0;
+
+    if (percent > MEMORY_WARN) {
+        bool is_crit = percent > MEMORY_CRIT;
+
+        report_add(r, is_crit ? SEVERITY_CRIT : SEVERITY_WARN, "Redis uses %.0f %% of its maxmemory", percent);
+        report_measure(r, percent, is_crit ? MEMORY_CRIT : MEMORY_WARN);
+        report_do(r, "a full Redis takes no new claims; give it more memory, or see what fills it, on the Redis host:");
+        report_command(r, "redis-cli", "--bigkeys");
+    }
+    if (evicted == 0)
+        return;
+    report_add(r, SEVERITY_WARN, "Redis has evicted " INT " key%s since it started", evicted, evicted == 1 ? "" : "s");
+    report_measure(r, (double) evicted, 0);
+    report_do(r, "its memory was full; under the policy of now no key of berth is evicted; to begin the count again:");
+    report_command(r, "redis-cli", "CONFIG", "RESETSTAT");
+}
+
+void doctor_redis_persistence(const struct facts *f, struct report *r) {
+    const json_t *persistence = json_object_get(f->redis, "persistence");
+    json_int_t unsaved = format_get_number(persistence, "unsaved"), saved = format_get_number(persistence, "saved_ms");
+    bool appends = json_is_true(json_object_get(persistence, "appends"));
+    char since[FORMAT_SIZE];
+
+    if (json_is_true(json_object_get(persistence, "snapshot_failed"))) {
+        report_add(r, SEVERITY_WARN, OF_SNAPSHOT);
+        report_do(r, "with stop-writes-on-bgsave-error yes (its default) it refuses heartbeats, and all jobs are stopped; "
+                     "free its disk, then on the Redis host:");
+        report_command(r, "redis-cli", "BGSAVE");
+    }
+    if (appends && json_is_true(json_object_get(persistence, "append_failed"))) {
+        report_add(r, SEVERITY_WARN, "Redis cannot write its append-only file");
+        report_do(r, "it refuses writes, heartbeats too, until that succeeds; see its log, and whether its disk is full");
+    }
+    if (!report_is_fine(r, r->check) || appends || unsaved == 0 || saved <= UNSAVED_LONG)
+        return;
+    report_add(r, SEVERITY_NOTE, "Redis has not saved its data for %s, and has no append-only file", format_msec(saved, since));
+    report_measure(r, (double) saved / 1000, UNSAVED_LONG / 1000);
+    report_do(r, "when it restarts, overrides are gone, and nothing is granted for a lease, until hosts have reported what they hold");
+}
+
+/* --- who uses it --- */
+
+void doctor_redis_acl(const struct facts *f, struct report *r) {
+    const char *reason = format_get_text(f->redis, "reason");
+    const json_t *scripts = json_object_get(f->redis, "scripts");
+
+    if (begins(reason, LACKS) || strstr(reason, NO_PERMISSION)) {
+        report_add(r, SEVERITY_CRIT, "%s", reason);
+        report_do(r, "berth takes no part in its namespace; give the user the rights of redis.acl, on the Redis host:");
+        report_command(r, "redis-cli", "ACL", "LIST");
+    } else if (json_is_integer(scripts) && json_integer_value(scripts) == 0) {
+        report_add(r, SEVERITY_NOTE, "Redis refuses SCRIPT to berth's user: each connection sends the scripts as text");
+        report_do(r, "the line of redis.acl has the rights +script|exists and +script|load");
+    }
+}
+
+void doctor_redis_shared(const struct facts *f, struct report *r) {
+    json_int_t hosts = (json_int_t) json_array_size(json_object_get(f->hosts, "hosts"));
+    json_int_t others = format_get_number(f->redis, "clients") - CLIENTS_OF_HOST * hosts;
+
+    if (others <= OTHERS_MANY)
+        return;
+    report_add(r, SEVERITY_NOTE, "Redis has " INT " other clients than the hosts of this namespace", others);
+    report_measure(r, (double) others, OTHERS_MANY);
+    report_do(r, "what they ask delays grants, and what they store may fill it; who they are, on the Redis host:");
+    report_command(r, "redis-cli", "CLIENT", "LIST");
+}
+
+/* What else berthd warns of: certificates, many clients, sentinels. */
 void doctor_redis_warnings(const struct facts *f, struct report *r) {
     const json_t *warnings = json_object_get(f->redis, "warnings");
     json_t *warning;
@@ -114,7 +198,7 @@ void doctor_redis_warnings(const struct facts *f, struct report *r) {
     json_array_foreach (warnings, i, warning) {
         const char *text = json_is_string(warning) ? json_string_value(warning) : "?";
 
-        if (!strstr(text, OF_REPLICAS) &&
+        if (!strstr(text, OF_REPLICAS) && !begins(text, OF_SNAPSHOT) &&
             !(begins(text, "berth does not know the") && strstr(text, OF_POLICY)))
             report_add(r, SEVERITY_WARN, "%s", text);
     }

@@ -20,10 +20,17 @@ const struct check doctor_checks[] = {
     {"redis-version", doctor_redis_version, NEEDS_REDIS, "too old, or not tested with berth"},
     {"redis-latency", doctor_redis_latency, NEEDS_REDIS,
      "heartbeats take more than a tenth of their interval"},
+    {"redis-memory", doctor_redis_memory, NEEDS_REDIS, "Redis's memory is nearly full, or it has evicted keys"},
+    {"redis-persistence", doctor_redis_persistence, NEEDS_REDIS, "Redis cannot save its data, or does not"},
+    {"redis-acl", doctor_redis_acl, NEEDS_REDIS, "rights that the user of Redis lacks"},
+    {"redis-shared", doctor_redis_shared, NEEDS_REDIS | NEEDS_HOSTS, "many clients of Redis that are no hosts"},
     {"redis-warnings", doctor_redis_warnings, NEEDS_REDIS, "what else `berth redis` warns of"},
     {"heartbeat", doctor_heartbeat, NEEDS_REDIS | NEEDS_METRICS,
      "unanswered for more than a quarter of the lease"},
     {"grace", doctor_grace, NEEDS_REDIS, "a grace period: nothing is granted"},
+    {"clock-offset", doctor_clock_offset, NEEDS_REDIS, "clocks of this host and of Redis that differ"},
+    {"clock-rate", doctor_clock_rate, NEEDS_REDIS, "a clock that runs faster or slower than that of Redis"},
+    {"suspend", doctor_suspend, NEEDS_REDIS, "berthd or this machine stood still today"},
     {"limits-differ", doctor_limits_differ, NEEDS_POOLS | NEEDS_HOSTS, "hosts declare different limits"},
     {"jobs-differ", doctor_jobs_differ, NEEDS_HOSTS, "a shared job that has other due times elsewhere"},
     {"open-turns", doctor_open_turns, NEEDS_HOSTS | NEEDS_JOBS, "due times of a shared job that no host takes"},
@@ -40,7 +47,9 @@ const struct check doctor_checks[] = {
     {"leaked-hold", doctor_leaked_hold, NEEDS_RUNS | NEEDS_SETTINGS,
      "a `berth run` that left a process with permits"},
     {"stray-process", doctor_stray_process, NEEDS_RUNS, "a process of a run that is over"},
+    {"guard", doctor_guard, NEEDS_SETTINGS, "a guard that is gone, or an end that berthd did not take"},
     {"journal", doctor_journal, 0, "no journal on the disk, or events that it lost"},
+    {"journal-rate", doctor_journal_rate, 0, "messages that journald has dropped today"},
     {"journal-age", doctor_journal_age, 0, "berthd's journal is younger than a week"},
     {"unit", doctor_unit, 0, "units that are weaker than the shipped ones"},
     {"files", doctor_files, NEEDS_SETTINGS, "owners and modes below the runtime directory"},
@@ -106,7 +115,7 @@ static int choose(const char *only, const char *skip, bool is_wanted[static ELEM
 
 static int print_list(void) {
     for (size_t i = 0; i < ELEMENTSOF(doctor_checks); i++)
-        printf("%-16s%s\n", doctor_checks[i].name, doctor_checks[i].finds);
+        printf("%-18s%s\n", doctor_checks[i].name, doctor_checks[i].finds);
     return 0;
 }
 

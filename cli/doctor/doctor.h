@@ -5,7 +5,8 @@
  *     doctor.c   the verb and the table of checks     facts.c       facts from berthd and the config
  *     report.c   findings, worst first                processes.c   processes that belong to runs
  *     show.c     as text, JSON or a line for Nagios    machine.c     checks of journal, unit and files
- *     check-daemon.c  check-redis.c  check-cluster.c  check-pools.c  check-runs.c */
+ *     check-daemon.c  check-redis.c  check-clock.c  check-cluster.c  check-pools.c  check-runs.c  check-guard.c
+ *     check-journal.c */
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -122,9 +123,16 @@ void doctor_redis_policy(const struct facts *f, struct report *r);
 void doctor_redis_replicas(const struct facts *f, struct report *r);
 void doctor_redis_version(const struct facts *f, struct report *r);
 void doctor_redis_latency(const struct facts *f, struct report *r);
+void doctor_redis_memory(const struct facts *f, struct report *r);
+void doctor_redis_persistence(const struct facts *f, struct report *r);
+void doctor_redis_acl(const struct facts *f, struct report *r);
+void doctor_redis_shared(const struct facts *f, struct report *r);
 void doctor_redis_warnings(const struct facts *f, struct report *r);
 void doctor_heartbeat(const struct facts *f, struct report *r);
 void doctor_grace(const struct facts *f, struct report *r);
+void doctor_clock_offset(const struct facts *f, struct report *r);
+void doctor_clock_rate(const struct facts *f, struct report *r);
+void doctor_suspend(const struct facts *f, struct report *r);
 void doctor_limits_differ(const struct facts *f, struct report *r);
 void doctor_jobs_differ(const struct facts *f, struct report *r);
 void doctor_open_turns(const struct facts *f, struct report *r);
@@ -138,7 +146,9 @@ void doctor_long_queue(const struct facts *f, struct report *r);
 void doctor_stuck_run(const struct facts *f, struct report *r);
 void doctor_leaked_hold(const struct facts *f, struct report *r);
 void doctor_stray_process(const struct facts *f, struct report *r);
+void doctor_guard(const struct facts *f, struct report *r);
 void doctor_journal(const struct facts *f, struct report *r);
+void doctor_journal_rate(const struct facts *f, struct report *r);
 void doctor_journal_age(const struct facts *f, struct report *r);
 void doctor_unit(const struct facts *f, struct report *r);
 void doctor_files(const struct facts *f, struct report *r);

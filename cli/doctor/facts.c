@@ -62,13 +62,14 @@ static void ask_of_redis(struct facts *f, usec_t until) {
         f->redis = json_incref(reply.params);
 }
 
-/* Of the jobs that hosts share. */
+/* Of the jobs that hosts share. Each costs Redis a call, which no check needs while this host takes their due times itself. */
 static void ask_of_next(struct facts *f, usec_t until) {
+    bool is_drained = json_is_true(json_object_get(f->version, "drained"));
     json_t *names = json_array(), *job;
     size_t i;
 
     json_array_foreach (json_object_get(f->jobs, "jobs"), i, job)
-        if (strcmp(format_get_text(job, "on"), "any") == 0 && json_array_size(names) < SHARED_MAX)
+        if (is_drained && strcmp(format_get_text(job, "on"), "any") == 0 && json_array_size(names) < SHARED_MAX)
             (void) json_array_append(names, json_object_get(job, "name"));
     if (json_array_size(names) > 0)
         (void) ask_for("io.berth.Next", json_pack("{s:O, s:i}", "jobs", names, "count", 1), until, &f->next);

@@ -8,7 +8,7 @@
 #include "cli/doctor/doctor.h"
 #include "cli/format.h"
 
-#define INDENT 21 /* of texts: "CRIT redis-warnings  " */
+#define INDENT 23 /* of texts: "CRIT redis-persistence " */
 #define WIDTH 79
 #define LINE_SIZE 1024
 

@@ -76,6 +76,51 @@ static json_t *json_server(const struct redis_status *status) {
                      json_number(status->scripts, status->has_scripts));
 }
 
+static json_t *json_memory(const struct redis_status *status) {
+    const struct redis_data *data = &status->data;
+
+    if (data->memory_used == 0)
+        return json_null();
+    return json_pack("{s:I, s:o, s:I}", "used", (json_int_t) data->memory_used, "max",
+                     json_number((json_int_t) data->memory_max, data->memory_max > 0), "evicted", (json_int_t) data->evicted);
+}
+
+static json_t *json_persistence(const struct redis_status *status) {
+    const struct redis_data *data = &status->data;
+
+    if (!status->version[0])
+        return json_null();
+    return json_pack("{s:b, s:b, s:b, s:I, s:o}", "snapshot_failed", data->snapshot_failed, "append_failed",
+                     data->append_failed, "appends", data->appends, "unsaved", (json_int_t) data->unsaved, "saved_ms",
+                     data->saved == USEC_INFINITY ? json_null() : json_msec(data->saved));
+}
+
+static json_t *json_clock(const struct redis_status *status) {
+    const struct redis_clock *clock = &status->clock;
+
+    if (!clock->is_known)
+        return json_null();
+    return json_pack("{s:f, s:f, s:o}", "offset_ms", (double) clock->offset_usec / USEC_PER_MSEC, "error_ms",
+                     (double) clock->error_usec / USEC_PER_MSEC, "rate_ppm",
+                     clock->has_rate ? json_real(clock->rate_ppm) : json_null());
+}
+
+static json_t *json_standstill(const struct store *s) {
+    struct redis_counts counts;
+
+    store_redis_get_counts(s, &counts);
+    if (counts.standstill.at == 0)
+        return json_null();
+    return json_pack("{s:o, s:o}", "ago_ms", json_msec(usec_sub(clock_boottime(), counts.standstill.at)), "lasted_ms",
+                     json_msec(counts.standstill.lasted));
+}
+
+/* What monitoring judges. */
+static json_t *json_health(const struct store *s, const struct redis_status *status) {
+    return json_pack("{s:o, s:o, s:o, s:o}", "memory", json_memory(status), "persistence", json_persistence(status),
+                     "clock", json_clock(status), "standstill", json_standstill(s));
+}
+
 static json_t *json_warnings(const struct redis_status *status) {
     json_t *list = json_array();
 
@@ -125,7 +170,7 @@ int verbs_accept_namespace(struct control_call *call, json_t *params, void *user
 
 int verbs_redis(struct control_call *call, json_t *params, void *userdata) {
     const struct store *s = manager_cluster_store(userdata);
-    _cleanup_json_ json_t *server = NULL, *outage = NULL;
+    _cleanup_json_ json_t *server = NULL, *health = NULL, *outage = NULL;
     json_t *answer;
     struct redis_status status;
     int k = params_read(call, params, NULL, 0);
@@ -137,9 +182,11 @@ int verbs_redis(struct control_call *call, json_t *params, void *userdata) {
     store_redis_get_status(s, &status);
     add_failover_warning(manager_settings(userdata), &status);
     server = json_server(&status);
+    health = json_health(s, &status);
     outage = json_outage(manager_settings(userdata));
     answer = json_connection(s, &status);
-    if (!server || !outage || !answer || json_object_update(answer, server) < 0 ||
+    if (!server || !health || !outage || !answer || json_object_update(answer, server) < 0 ||
+        json_object_update(answer, health) < 0 ||
         json_object_update(answer, outage) < 0) {
         json_decref(answer);
         return -ENOMEM;

@@ -267,18 +267,35 @@ static usec_t idle_pause(const struct store_redis *store) {
     return least + backoff_draw_within(2 * jitter);
 }
 
+static void set_timer(struct store_redis *store, usec_t at) {
+    store->heartbeat.due = at;
+    timer_set(&store->heartbeat.timer, at);
+}
+
 static void arm_timer(struct store_redis *store, usec_t now) {
     usec_t pause = is_idle(store) ? idle_pause(store) : 0;
 
     store->heartbeat.is_slow = pause > store->env.heartbeat_usec;
-    timer_set(&store->heartbeat.timer, now + (store->heartbeat.is_slow ? pause : store->env.heartbeat_usec));
+    set_timer(store, now + (store->heartbeat.is_slow ? pause : store->env.heartbeat_usec));
 }
 
 void heartbeat_wake(struct store_redis *store) {
     if (!store->heartbeat.is_slow)
         return;
     store->heartbeat.is_slow = false;
-    timer_set(&store->heartbeat.timer, usec_add(store->heartbeat.sent, store->env.heartbeat_usec));
+    set_timer(store, usec_add(store->heartbeat.sent, store->env.heartbeat_usec));
+}
+
+#define DAY (UINT64_C(86400) * USEC_PER_SEC)
+
+/* Keeps the longest of a day. The process was stopped, or the machine was suspended, or it had no time for berthd. */
+static void note_standstill(struct store_redis *store, usec_t now) {
+    struct redis_standstill *longest = &store->heartbeat.standstill;
+    usec_t late = usec_sub(now, store->heartbeat.due);
+
+    if (late <= store->env.heartbeat_usec || (late < longest->lasted && now < usec_add(longest->at, DAY)))
+        return;
+    *longest = (struct redis_standstill) {.at = now, .lasted = late};
 }
 
 /* Fires whether the link is live or not. */
@@ -286,6 +303,7 @@ static void heartbeat_on_timer(void *userdata) {
     struct store_redis *store = userdata;
     usec_t now = clock_boottime();
 
+    note_standstill(store, now);
     arm_timer(store, now);
     log_late(store, now);
     reset_extra(store);
@@ -297,7 +315,7 @@ void heartbeat_start(struct store_redis *store) {
     store->heartbeat.is_answered = store->heartbeat.is_slow = false;
     tell_again(store);
     /* Hosts that came back together send their next heartbeats apart. */
-    timer_set(&store->heartbeat.timer, clock_boottime() + backoff_draw_within(store->env.heartbeat_usec));
+    set_timer(store, clock_boottime() + backoff_draw_within(store->env.heartbeat_usec));
     heartbeat_send(store);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/histogram.h"
 #include "base/timer.h"
+#include "store/status.h"
 
 #define HEARTBEAT_ROUND_TRIPS 20
 
@@ -28,6 +29,8 @@ struct heartbeat {
     unsigned n_round_trips; /* ever */
     struct histogram all_round_trips; /* since berthd started */
     usec_t answered_sent; /* boottime: when the last answered one was sent; 0: none was */
+    usec_t due;            /* boottime for which the timer is set */
+    struct redis_standstill standstill;
     unsigned n_extra;      /* calls since the last regular heartbeat that replies and pushes caused */
 };
 

@@ -63,7 +63,7 @@ static void test_stray(void) {
     has_none("stray-process"); /* the command of a run */
     (void) snprintf(host, sizeof(host), "BERTH_HOST=%s", own_name);
     stray = child_start(argv, environment);
-    (void) snprintf(text, sizeof(text), "WARN stray-process   process %d (sleep, ", (int) stray->pid);
+    (void) snprintf(text, sizeof(text), "WARN stray-process     process %d (sleep, ", (int) stray->pid);
     await("stray-process", text); /* once it is older than berthd's answer */
     CU_ASSERT(strstr(berth_out, "01234567") != NULL);
     (void) snprintf(text, sizeof(text), " kill %d\n", (int) stray->pid);
@@ -168,7 +168,7 @@ static void is_stuck(const char *name) {
     json_decref(runs);
     TEST_INT(berth(ant, "runs"), 0);
     CU_ASSERT(strstr(berth_out, "stuck: process ") != NULL);
-    await("stuck-run", "WARN stuck-run       ");
+    await("stuck-run", "WARN stuck-run         ");
     CU_ASSERT(strstr(berth_out, " was killed and does not end:") != NULL);
     CU_ASSERT(strstr(berth_out, "berth limit db 3 --for 1d --reason") != NULL);
     host_clock_lose_kills(ant, false);

@@ -68,13 +68,13 @@ static void test_healthy(void) {
         struct host *h = i == 0 ? ant : bee;
 
         TEST_INT(berth(h, "run -p db -- true"), 0);
-        json = berth_json(h, "doctor -c %s --skip journal,journal-age,unit,stray-process,redis-version",
+        json = berth_json(h, "doctor -c %s --skip journal,journal-age,journal-rate,unit,stray-process,redis-version,redis-acl",
                           h->config);
         AT_INT(json, "schema", 1);
         AT_STRING(json, "host", h->name);
         AT_STRING(json, "status", "ok");
         TEST_INT(json_array_size(berth_at(json, "findings")), 0);
-        TEST_INT(json_array_size(berth_at(json, "fine")), 22);
+        TEST_INT(json_array_size(berth_at(json, "fine")), 29);
         AT_STRING(json, "fine.0", "daemon");
         json_decref(json);
     }
@@ -215,6 +215,20 @@ static void test_policy(void) {
     is_fine(ant, "redis-policy");
 }
 
+/* Under BERTH_TEST_ACL=text there is a note, that SCRIPT is refused. */
+static void test_rights(void) {
+    struct host *ant;
+
+    freeReplyObject(redis_command(&cluster.redis, "ACL SETUSER default -sscan"));
+    ant = host_add("ant", "%s", JOBS);
+    host_start(ant);
+    await_status(ant, "redis-acl", 2);
+    expect("CRIT redis-acl Redis's user may not run all that berth needs (see redis.acl); it lacks SSCAN ");
+    freeReplyObject(redis_command(&cluster.redis, "ACL SETUSER default +sscan")); /* as it says */
+    host_open(ant);
+    await_status(ant, "redis-acl", 0);
+}
+
 static void test_latency(void) {
     struct proxy proxy = {};
     struct host *ant;
@@ -283,6 +297,7 @@ int main(int argc, char **argv) {
         {"the config is wrong or not in force", test_config},
         {"Redis goes and comes", test_away},
         {"Redis evicts keys", test_policy},
+        {"the user of Redis lacks rights", test_rights},
         {"Redis is slow, or silent", test_latency},
         {"Redis has many clients", test_warnings},
         {"others may write below the runtime directory", test_files},

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/number.h"
 #include "base/text.h"
 
@@ -32,18 +33,43 @@ static bool find(const char *info, const char *key, char *value, size_t size) {
     return false;
 }
 
-static bool find_number(const char *info, const char *key, uint32_t *ret) {
-    uint64_t number = 0;
+static bool find_large(const char *info, const char *key, uint64_t max, uint64_t *ret) {
     char value[24];
-    bool is_known = find(info, key, value, sizeof(value)) && number_parse(value, UINT32_MAX, &number) == 0;
+
+    *ret = 0;
+    return find(info, key, value, sizeof(value)) && number_parse(value, max, ret) == 0;
+}
+
+static bool find_number(const char *info, const char *key, uint32_t *ret) {
+    uint64_t number;
+    bool is_known = find_large(info, key, UINT32_MAX, &number);
 
     *ret = is_known ? (uint32_t) number : 0;
     return is_known;
 }
 
+/* Returns whether the line "key:word" is there. */
+static bool is_said(const char *info, const char *key, const char *word) {
+    char value[8];
+
+    return find(info, key, value, sizeof(value)) && strcmp(value, word) == 0;
+}
+
 static bool is_replication_id(const char *text) {
     return strlen(text) == REPLICATION_ID_LENGTH &&
            strspn(text, "0123456789abcdefABCDEF") == REPLICATION_ID_LENGTH;
+}
+
+/* Memory, files and clock. */
+static void read_data(struct server_info *server, const char *info) {
+    (void) find_large(info, "used_memory", INT64_MAX, &server->memory_used);
+    (void) find_large(info, "maxmemory", INT64_MAX, &server->memory_max);
+    (void) find_large(info, "evicted_keys", INT64_MAX, &server->evicted);
+    server->appends = is_said(info, "aof_enabled", "1");
+    server->append_failed = is_said(info, "aof_last_write_status", "err") || is_said(info, "aof_last_bgrewrite_status", "err");
+    (void) find_large(info, "rdb_changes_since_last_save", INT64_MAX, &server->unsaved);
+    (void) find_large(info, "rdb_last_save_time", INT64_MAX / USEC_PER_SEC, &server->saved_sec);
+    (void) find_large(info, "server_time_usec", INT64_MAX, &server->time_usec);
 }
 
 void server_info_read(struct server_info *ret, const char *info) {
@@ -59,13 +85,13 @@ void server_info_read(struct server_info *ret, const char *info) {
     (void) find(info, "maxmemory_policy", server.policy, sizeof(server.policy));
     (void) find(info, "master_replid", value, sizeof(value));
     server.has_replication_id = is_replication_id(value);
-    server.snapshot_failed =
-        find(info, "rdb_last_bgsave_status", value, sizeof(value)) && strcmp(value, "err") == 0;
+    server.snapshot_failed = is_said(info, "rdb_last_bgsave_status", "err");
     server.is_cluster = find_number(info, "cluster_enabled", &number) && number == 1;
     server.has_replicas = find_number(info, "connected_slaves", &server.replicas);
     server.has_good_replicas = find_number(info, "min_slaves_good_slaves", &server.good_replicas);
     (void) find_number(info, "connected_clients", &server.clients);
     (void) find_number(info, "maxclients", &server.clients_max);
+    read_data(&server, info);
     *ret = server;
 }
 

@@ -24,6 +24,12 @@ struct server_info { /* "", 0: not known; texts are printable */
     uint32_t replicas;
     uint32_t good_replicas; /* that are not behind; known where min-replicas-to-write is not 0 */
     uint32_t clients, clients_max;
+    uint64_t memory_used, memory_max; /* bytes; max 0: no bound */
+    uint64_t evicted;                 /* keys, since the server started */
+    bool append_failed, appends;      /* to the append-only file */
+    uint64_t unsaved;                 /* changes since the last snapshot */
+    uint64_t saved_sec;               /* when that was made or read, in seconds since 1970 */
+    uint64_t time_usec;               /* the server's clock, in µs since 1970 */
 };
 
 /* Reads the text of INFO. The first line of a name counts. */

@@ -12,6 +12,7 @@ void handshake_reset(struct store_redis *store) {
 
     handshake->info_due = handshake->scripts_due = handshake->probe_due = true;
     handshake->is_subscribed = false;
+    handshake->clock = (struct server_clock) {0}; /* the server may be another one */
     handshake->loads = 0;
 }
 
@@ -164,7 +165,7 @@ static int send_script_exists(struct store_redis *store) {
 
 /* --- the server --- */
 
-#define INFO_SECTIONS "server", "clients", "memory", "replication", "persistence", "cluster"
+#define INFO_SECTIONS "server", "clients", "memory", "replication", "persistence", "stats", "cluster"
 #define INFO_REFUSED "ERR syntax error" /* by Redis before 7.0, whose INFO takes one section */
 #define DAY (UINT64_C(86400) * USEC_PER_SEC)
 
@@ -193,6 +194,10 @@ static bool take_info(struct store_redis *store, const char *info) {
     char why[SERVER_WHY_SIZE];
 
     server_info_read(&store->handshake.server, info);
+    server_clock_note(&store->handshake.clock, &(struct server_clock_look) {.sent = store->handshake.info_sent,
+                                                                            .received = clock_boottime(),
+                                                                            .realtime = clock_realtime(),
+                                                                            .server = store->handshake.server.time_usec});
     if (!server_info_is_usable(&store->handshake.server, &error, why, sizeof(why))) {
         if (error == REDIS_ERROR_REDIRECT && find_uses_sentinels(store))
             (void) snprintf(why, sizeof(why), "%s is a replica: the sentinels are behind", store->link.address);

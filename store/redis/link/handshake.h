@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "store/redis/client/script.h"
 #include "store/redis/client/server-info.h"
+#include "store/redis/link/server-clock.h"
 
 struct store_redis;
 struct redis_command;
@@ -21,6 +22,7 @@ struct handshake {
     unsigned loads;  /* SCRIPT LOADs under way */
     usec_t info_sent;           /* boottime of the last INFO */
     struct server_info server; /* what the last INFO said */
+    struct server_clock clock; /* what all of this connection said */
     usec_t silent_until[SERVER_WARNINGS]; /* boottime; a warning that was logged is not logged again before */
 };
 

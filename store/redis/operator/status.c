@@ -26,6 +26,26 @@ static void describe_server(const struct store_redis *store, struct redis_status
     ret->scripts = store->handshake.is_by_text ? 0 : REDIS_SCRIPTS;
 }
 
+static void describe_data(const struct server_info *server, struct redis_status *ret) {
+    usec_t saved = server->saved_sec * USEC_PER_SEC;
+
+    ret->data = (struct redis_data) {.memory_used = server->memory_used,
+                                     .memory_max = server->memory_max,
+                                     .evicted = server->evicted,
+                                     .snapshot_failed = server->snapshot_failed,
+                                     .append_failed = server->append_failed,
+                                     .appends = server->appends,
+                                     .unsaved = server->unsaved,
+                                     .saved = saved > 0 && server->time_usec > 0 ? usec_sub(server->time_usec, saved)
+                                                                                 : USEC_INFINITY};
+}
+
+static void describe_clock(const struct server_clock *clock, struct redis_status *ret) {
+    ret->clock = (struct redis_clock) {
+        .is_known = clock->is_known, .offset_usec = clock->offset_usec, .error_usec = clock->error_usec};
+    ret->clock.has_rate = server_clock_rate(clock, &ret->clock.rate_ppm);
+}
+
 static void describe_tls(const struct store_redis *store, struct redis_status *ret) {
     const struct tls_session *tls = redis_connection_tls(store->link.commands);
 
@@ -73,6 +93,8 @@ void store_redis_get_status(const struct store *s, struct redis_status *ret) {
     if (s->state == STORE_STATE_AWAY || !store->link.commands)
         return;
     describe_server(store, ret);
+    describe_data(&store->handshake.server, ret);
+    describe_clock(&store->handshake.clock, ret);
     describe_tls(store, ret);
     ret->down_after = find_uses_sentinels(store) ? store->finder.down_after : 0;
     ret->round_trip_usec = heartbeat_round_trip(store);
@@ -87,5 +109,6 @@ void store_redis_get_counts(const struct store *s, struct redis_counts *ret) {
 
     memcpy(ret->errors, store->link.n_errors, sizeof(ret->errors));
     ret->round_trips = store->heartbeat.all_round_trips;
+    ret->standstill = store->heartbeat.standstill;
     ret->heartbeat_age_usec = answered > 0 ? usec_sub(clock_boottime(), answered) : USEC_INFINITY;
 }

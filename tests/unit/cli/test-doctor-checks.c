@@ -117,12 +117,106 @@ static void test_latency(void) {
     finds(doctor_redis_latency, SEVERITY_CRIT, "Redis answers a heartbeat in 2500ms");
 }
 
+static void test_memory(void) {
+    set(&facts.redis, "{'memory': {'used': 800, 'max': 1000, 'evicted': 0}}");
+    finds_nothing(doctor_redis_memory);
+    set(&facts.redis, "{'memory': {'used': 801, 'max': 1000, 'evicted': 0}}");
+    finds(doctor_redis_memory, SEVERITY_WARN, "Redis uses 80 % of its maxmemory");
+    set(&facts.redis, "{'memory': {'used': 951, 'max': 1000, 'evicted': 0}}");
+    finds(doctor_redis_memory, SEVERITY_CRIT, "Redis uses 95 % of its maxmemory");
+    set(&facts.redis, "{'memory': {'used': 800, 'max': null, 'evicted': 2}}");
+    finds(doctor_redis_memory, SEVERITY_WARN, "Redis has evicted 2 keys since it started");
+    set(&facts.redis, "{'memory': null}");
+    finds_nothing(doctor_redis_memory);
+}
+
+#define PERSISTENCE(failed, append, appends, unsaved, saved)                                                \
+    "{'persistence': {'snapshot_failed': " failed ", 'append_failed': " append ", 'appends': " appends      \
+    ", 'unsaved': " unsaved ", 'saved_ms': " saved "}}"
+
+static void test_persistence(void) {
+    set(&facts.redis, PERSISTENCE("false", "false", "false", "5", "7200000"));
+    finds_nothing(doctor_redis_persistence);
+    set(&facts.redis, PERSISTENCE("false", "false", "false", "5", "7200001"));
+    finds(doctor_redis_persistence, SEVERITY_NOTE, "Redis has not saved its data for 2h0m, and has no append-only file");
+    set(&facts.redis, PERSISTENCE("false", "false", "false", "0", "7200001"));
+    finds_nothing(doctor_redis_persistence);
+    set(&facts.redis, PERSISTENCE("false", "false", "true", "5", "7200001"));
+    finds_nothing(doctor_redis_persistence);
+    set(&facts.redis, PERSISTENCE("true", "false", "false", "5", "7200001"));
+    finds(doctor_redis_persistence, SEVERITY_WARN, "the last snapshot of Redis failed");
+    set(&facts.redis, PERSISTENCE("false", "true", "true", "5", "7200001"));
+    finds(doctor_redis_persistence, SEVERITY_WARN, "Redis cannot write its append-only file");
+    set(&facts.redis, PERSISTENCE("false", "true", "false", "5", "1"));
+    finds_nothing(doctor_redis_persistence); /* it is off now */
+    set(&facts.redis, "{'persistence': null}");
+    finds_nothing(doctor_redis_persistence);
+}
+
+static void test_acl(void) {
+    set(&facts.redis, "{'state': 'connected', 'reason': null, 'scripts': 14}");
+    finds_nothing(doctor_redis_acl);
+    set(&facts.redis, "{'state': 'connected', 'reason': null, 'scripts': 0}");
+    finds(doctor_redis_acl, SEVERITY_NOTE, "Redis refuses SCRIPT to berth's user");
+    set(&facts.redis, "{'state': 'away', 'scripts': null, 'reason': 'Redis\\u0027s user may not run all that berth needs (see redis.acl); "
+                      "it lacks sscan'}");
+    finds(doctor_redis_acl, SEVERITY_CRIT, "Redis's user may not run all that berth needs (see redis.acl); it lacks sscan");
+    set(&facts.redis, "{'state': 'away', 'scripts': null, 'reason': 'NOPERM no permissions to run the info command'}");
+    finds(doctor_redis_acl, SEVERITY_CRIT, "NOPERM ");
+    set(&facts.redis, "{'state': 'away', 'scripts': null, 'reason': 'connection refused'}");
+    finds_nothing(doctor_redis_acl);
+}
+
+static void test_shared(void) {
+    set(&facts.hosts, "{'hosts': [{'host': 'ant'}, {'host': 'bee'}]}");
+    set(&facts.redis, "{'clients': 104}");
+    finds_nothing(doctor_redis_shared);
+    set(&facts.redis, "{'clients': 105}");
+    finds(doctor_redis_shared, SEVERITY_NOTE, "Redis has 101 other clients than the hosts of this namespace");
+    set(&facts.redis, "{'clients': null}");
+    finds_nothing(doctor_redis_shared);
+}
+
+#define CLOCK(offset, error, rate)                                                                          \
+    "{'clock': {'offset_ms': " offset ", 'error_ms': " error ", 'rate_ppm': " rate "}}"
+
+static void test_clock(void) {
+    set(&facts.redis, CLOCK("2500.0", "500.0", "null"));
+    finds_nothing(doctor_clock_offset);
+    finds_nothing(doctor_clock_rate); /* of the first ten minutes nothing is known */
+    set(&facts.redis, CLOCK("2500.1", "500.0", "3000.0"));
+    finds(doctor_clock_offset, SEVERITY_WARN, "the clock of this host is 2.5s behind that of Redis");
+    finds_nothing(doctor_clock_rate);
+    set(&facts.redis, CLOCK("-60001.0", "0.5", "-3000.1"));
+    finds(doctor_clock_offset, SEVERITY_CRIT, "the clock of this host is 1m0s ahead of that of Redis");
+    finds(doctor_clock_rate, SEVERITY_WARN, "the clock of this host runs 0.3 % faster than that of Redis");
+    set(&facts.redis, CLOCK("0.0", "0.5", "8000.1"));
+    finds_nothing(doctor_clock_offset);
+    finds(doctor_clock_rate, SEVERITY_CRIT, "the clock of this host runs 0.8 % slower than that of Redis");
+    set(&facts.redis, "{'clock': null}");
+    finds_nothing(doctor_clock_offset);
+    finds_nothing(doctor_clock_rate);
+}
+
+static void test_suspend(void) {
+    set(&facts.redis, "{'standstill': null, " LEASE "}");
+    finds_nothing(doctor_suspend);
+    set(&facts.redis, "{'standstill': {'ago_ms': 86400001, 'lasted_ms': 40000}, " LEASE "}");
+    finds_nothing(doctor_suspend);
+    set(&facts.redis, "{'standstill': {'ago_ms': 3600000, 'lasted_ms': 6000}, " LEASE "}");
+    finds(doctor_suspend, SEVERITY_NOTE, "berthd or this machine stood still for 6.0s, 1h0m ago");
+    set(&facts.redis, "{'standstill': {'ago_ms': 3600000, 'lasted_ms': 30001}, " LEASE "}");
+    finds(doctor_suspend, SEVERITY_WARN, "berthd or this machine stood still for 30s, 1h0m ago: longer than the lease");
+}
+
 static void test_warnings(void) {
     set(&facts.redis, "{'warnings': []}");
     finds_nothing(doctor_redis_warnings);
     set(&facts.redis, "{'warnings': ['Redis has 1 replica and min-replicas-to-write is 0: a partitioned old "
                       "master would go on granting']}");
     finds_nothing(doctor_redis_warnings); /* redis-replicas tells that */
+    set(&facts.redis, "{'warnings': ['the last snapshot of Redis failed: with stop-writes']}");
+    finds_nothing(doctor_redis_warnings); /* redis-persistence does */
     set(&facts.redis, "{'warnings': ['Redis has 3 of 3 clients: each host takes 2']}");
     finds(doctor_redis_warnings, SEVERITY_WARN, "Redis has 3 of 3 clients");
 }
@@ -314,6 +408,12 @@ int main(int argc, char **argv) {
         {"redis-replicas", test_replicas},
         {"redis-version", test_version},
         {"redis-latency", test_latency},
+        {"redis-memory", test_memory},
+        {"redis-persistence", test_persistence},
+        {"redis-acl", test_acl},
+        {"redis-shared", test_shared},
+        {"clock-offset, clock-rate", test_clock},
+        {"suspend", test_suspend},
         {"redis-warnings", test_warnings},
         {"heartbeat", test_heartbeat},
         {"grace", test_grace},

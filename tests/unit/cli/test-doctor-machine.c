@@ -4,8 +4,10 @@
  * the test wants. */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -102,6 +104,99 @@ static void test_journal_age(void) {
     finds_nothing(doctor_journal_age);
 }
 
+static void dropped(struct journal_file *file, const char *transport, const char *message) {
+    char fields[128];
+
+    (void) snprintf(fields, sizeof(fields), "MESSAGE_ID=a596d6fe7bfa4994828e72309e95d61e _TRANSPORT=%s", transport);
+    journal_file_entry(file, 5000, fields, message);
+}
+
+static void test_journal_rate(void) {
+    struct journal_file file;
+
+    finds_nothing(doctor_journal_rate); /* there is none */
+    if (!journal_file_possible())
+        return;
+    journal_file_begin(&file, "ant", 1);
+    journal_file_event(&file, 0, "ready", "");
+    file.seq += 2; /* long ago */
+    facts.now += 24 * HOUR;
+    for (int i = 0; i < 3; i++)
+        journal_file_event(&file, HOUR / USEC_PER_MSEC + i, "granted", "");
+    journal_file_restart(&file, false);
+    journal_file_event(&file, 2 * HOUR / USEC_PER_MSEC, "ready", "");
+    dropped(&file, "driver", "Suppressed 9 messages from cron.service");
+    dropped(&file, "journal", "Suppressed 9 messages from berthd.service"); /* anybody can send that */
+    CU_ASSERT_FATAL(journal_file_write(&file, at("/var/log/journal")));
+    finds_nothing(doctor_journal_rate);
+}
+
+static void test_journal_drops(void) {
+    struct journal_file file;
+
+    if (!journal_file_possible())
+        return;
+    journal_file_begin(&file, "ant", 1);
+    dropped(&file, "driver", "Suppressed 9 messages from berth-runner.service");
+    dropped(&file, "driver", "Suppressed 3 messages from berth-runner.service");
+    CU_ASSERT_FATAL(journal_file_write(&file, at("/var/log/journal")));
+    finds(doctor_journal_rate, SEVERITY_WARN, "journald dropped 12 messages of berth-runner.service within a day");
+}
+
+static void test_journal_gaps(void) {
+    struct journal_file file;
+
+    if (!journal_file_possible())
+        return;
+    journal_file_begin(&file, "ant", 1);
+    journal_file_event(&file, 0, "ready", "");
+    journal_file_entry(&file, 1, "_SYSTEMD_UNIT=berthd.service _PID=100", "a plain line");
+    file.seq += 2;
+    journal_file_event(&file, 1000, "granted", "");
+    file.seq += 1;
+    journal_file_event(&file, 2000, "granted", "");
+    CU_ASSERT_FATAL(journal_file_write(&file, at("/var/log/journal")));
+    finds(doctor_journal_rate, SEVERITY_CRIT, "the journal lacks 3 events of berthd, the first 59m59s ago");
+}
+
+/* --- guard --- */
+
+#define RUN_A "0123456789abcdef0123456789abcdef"
+
+static void put(const char *path, long age_sec) {
+    time_t then = (time_t) (facts.now / USEC_PER_SEC) - age_sec;
+    struct timespec times[2] = {{.tv_sec = then}, {.tv_sec = then}};
+
+    TEST_INT(file_write_atomic(at(path), "x\n", 2, 0600), 0);
+    TEST_INT(utimensat(AT_FDCWD, at(path), times, 0), 0);
+}
+
+static void test_guard(void) {
+    struct settings settings = {.runtime_directory = (char *) "/run/berth"};
+    _cleanup_close_ int fd = -1;
+
+    facts.settings = &settings;
+    finds_nothing(doctor_guard); /* berth-runner was never there */
+    make("/run/berth");
+    make("/run/berth/runner");
+    make("/run/berth/runner/runs");
+    put("/run/berth/runner/runs/" RUN_A ".guard", 61);
+    fd = open(at("/run/berth/runner/runs/" RUN_A ".guard"), O_RDONLY | O_CLOEXEC);
+    TEST_INT(flock(fd, LOCK_EX), 0); /* as a guard has it */
+    finds_nothing(doctor_guard);
+    TEST_INT(flock(fd, LOCK_UN), 0);
+    finds(doctor_guard, SEVERITY_WARN, "run 01234567: its guard is gone, and berth-runner did not notice");
+    TEST_STRING(report.items[0].run, RUN_A);
+    TEST_INT(flock(fd, LOCK_EX | LOCK_NB), 0); /* the check keeps no lock */
+    TEST_INT(flock(fd, LOCK_UN), 0);
+    put("/run/berth/runner/runs/" RUN_A ".guard", 59);
+    put("/run/berth/runner/runs/" RUN_A ".report", 59);
+    put("/run/berth/runner/runs/odd.report", 99);
+    finds_nothing(doctor_guard);
+    put("/run/berth/runner/runs/" RUN_A ".report", 61);
+    finds(doctor_guard, SEVERITY_WARN, "run 01234567: it ended 1m1s ago, and berthd did not take its report");
+}
+
 /* --- unit --- */
 
 #define BERTHD(kill_mode)                                                                                   \
@@ -176,6 +271,10 @@ int main(int argc, char **argv) {
     static CU_TestInfo tests[] = {
         {"the journal is kept", test_journal},
         {"the journal is young", test_journal_age},
+        {"the journal lacks nothing of this day", test_journal_rate},
+        {"journald dropped messages", test_journal_drops},
+        {"the journal lacks events", test_journal_gaps},
+        {"a guard is gone, a report is not taken", test_guard},
         {"units differ from the shipped ones", test_unit},
         {"the state directory cannot be used", test_state_error},
         {"a folder belongs to somebody else", test_owner},

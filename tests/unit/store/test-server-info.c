@@ -131,6 +131,21 @@ static void test_facts(void) {
     CU_ASSERT(server.clients == 12 && server.clients_max == 10000);
 }
 
+static void test_data(void) {
+    static const char info[] =
+        "# Server\r\nserver_time_usec:1763640000123456\r\n# Memory\r\nused_memory:900\r\nused_memory_human:1K\r\nmaxmemory:1000\r\n"
+        "# Persistence\r\nrdb_changes_since_last_save:7\r\nrdb_last_save_time:1763630000\r\nrdb_last_bgsave_status:err\r\n"
+        "aof_enabled:1\r\naof_last_bgrewrite_status:ok\r\naof_last_write_status:err\r\n# Stats\r\nevicted_keys:3\r\n";
+    struct server_info server;
+
+    server_info_read(&server, info);
+    CU_ASSERT(server.memory_used == 900 && server.memory_max == 1000 && server.evicted == 3);
+    CU_ASSERT(server.snapshot_failed && server.append_failed && server.appends);
+    CU_ASSERT(server.unsaved == 7 && server.saved_sec == 1763630000 && server.time_usec == 1763640000123456);
+    server_info_read(&server, "aof_enabled:0\r\naof_last_write_status:ok\r\naof_last_bgrewrite_status:err\r\nused_memory:-1\r\n");
+    CU_ASSERT(!server.appends && server.append_failed && server.memory_used == 0 && server.time_usec == 0);
+}
+
 /* Whatever a server sends is shown on terminals and in the journal. */
 static void test_odd_texts(void) {
     struct server_info server;
@@ -147,6 +162,7 @@ static CU_TestInfo tests[] = {
     {"verdicts", test_verdicts},
     {"warnings", test_warnings},
     {"facts", test_facts},
+    {"data", test_data},
     {"odd texts", test_odd_texts},
     CU_TEST_INFO_NULL,
 };
