@@ -263,6 +263,18 @@ static void test_other_protocol(void) {
     attempt_expect_down(&a, REDIS_ERROR_BUSY, text);
 }
 
+/* Redis drops a client for which it has no place before the handshake, without an alert. */
+static void test_no_place(void) {
+    _cleanup_reply_ redisReply *full = redis_command(&server, "CONFIG SET maxclients 1");
+    struct attempt a;
+
+    attempt_begin(&a, &place, "localhost", port);
+    attempt_expect_down(&a, REDIS_ERROR_LATER,
+                        "it closed the connection: does it speak TLS on this port, and is it below maxclients?");
+    _cleanup_reply_ redisReply *reply = redis_command(&server, "CONFIG SET maxclients 100");
+    CU_ASSERT(full && full->type == REDIS_REPLY_STATUS && reply && reply->type == REDIS_REPLY_STATUS);
+}
+
 static CU_TestInfo tests[] = {
     {"right-names", test_right_names},
     {"wrong-certificates", test_wrong_certificates},
@@ -274,6 +286,7 @@ static CU_TestInfo tests[] = {
     {"check", test_check},
     {"changed-files", test_changed_files},
     {"other-protocol", test_other_protocol},
+    {"no-place", test_no_place},
     CU_TEST_INFO_NULL,
 };
 

@@ -95,7 +95,8 @@ static void test_no_room(void) {
         clock_boottime() + redis_bed.heartbeat * 4 / 10; /* the shortest pause is half a heartbeat */
     while (bed_turn(&b, until))
         ;
-    TEST_STRING(b.stores[0]->away_why, "ERR max number of clients reached");
+    /* By TLS Redis can say nothing: it closes the connection before the handshake. */
+    CU_ASSERT(strstr(b.stores[0]->away_why, getenv("BERTH_TEST_TLS") ? "maxclients" : "max number of clients") != NULL);
     _cleanup_reply_ redisReply *stats = redis_command(&redis_bed.server, "INFO stats");
     CU_ASSERT(stats && strstr(stats->str, "rejected_connections:1\r\n"));
     redis_bed_command("CONFIG SET maxclients 10000");

@@ -108,8 +108,12 @@ static int fail_closed(struct redis_socket *s, const char *reason) {
     return -1;
 }
 
+static bool is_shaking_hands(const struct redis_socket *s) {
+    return s->tls && tls_state(s->tls) == TLS_STATE_HANDSHAKE;
+}
+
 const char *redis_socket_explain_silence(struct redis_socket *s) {
-    if (s->tls && tls_state(s->tls) == TLS_STATE_HANDSHAKE)
+    if (is_shaking_hands(s))
         (void) fail_tls(s, "no answer in time: does it speak TLS on this port?");
     else
         (void) fail(s, s->has_answered ? "no answer in time" : "cannot connect in time");
@@ -170,6 +174,8 @@ static int receive_tls(struct redis_socket *s, redisReader *reader, const char *
     char plain[CHUNK];
     ssize_t n;
 
+    s->is_turned_away = size == 0 && is_shaking_hands(s);
+
     if (tls_feed(s->tls, data, size) < 0)
         return fail(s, strerror(ENOMEM));
     while ((n = tls_read(s->tls, plain, sizeof(plain))) > 0)
@@ -213,6 +219,8 @@ int redis_socket_receive(struct redis_socket *s, redisReader *reader) {
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
+    if (n < 0 && errno == ECONNRESET && is_shaking_hands(s))
+        n = 0; /* a Redis with too many clients closes before it reads the handshake */
     if (n < 0)
         return s->tls && !s->has_answered ? fail_tls(s, strerror(errno))
                : errno == ECONNRESET      ? fail_closed(s, strerror(errno))

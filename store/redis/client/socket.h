@@ -34,8 +34,8 @@ struct redis_socket {
     bool is_network;         /* no unix socket */
     bool is_connected;
     bool has_answered; /* the first reply was received: set by the owner */
-    bool is_turned_away; /* closed before the first answer, as by a server that has too many clients */
-    bool is_refused;   /* an administrator must act: a certificate is wrong */
+    bool is_turned_away; /* closed before the first answer, as by a server with too many clients */
+    bool is_refused; /* an administrator must act: a certificate is wrong */
     char name[SOCKET_WHERE_SIZE], where[SOCKET_WHERE_SIZE]; /* "redis.example:6379" */
     char reason[SOCKET_REASON_SIZE];                        /* why a call failed */
 };

@@ -161,7 +161,7 @@ void tls_note_failure(struct tls_session *session) {
         return;
     if (session->is_ended && (!error || ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING)) {
         (void) snprintf(session->reason, sizeof(session->reason),
-                        "it closed the connection: does it speak TLS on this port?");
+                        "it closed the connection: does it speak TLS on this port, and is it below maxclients?");
         return;
     }
     text = explain(session, ERR_GET_REASON(error));
