@@ -24,9 +24,10 @@ struct costs { /* server µs */
     double empty, pair, claim, release;
 };
 
-/* The same slots, again and again: asked for, granted, given back. */
+/* The same slots, again and again: asked for, granted, given back. A heartbeat that falls into a round is one call more; the median
+ * leaves such rounds out. */
 static double cost_of_phase(struct rig *g, struct slot *slots, size_t n, bool ask) {
-    uint64_t calls;
+    uint64_t calls, least = g->singly ? n : HOSTS;
 
     rig_reset_stats(&g->server);
     if (ask)
@@ -35,7 +36,7 @@ static double cost_of_phase(struct rig *g, struct slot *slots, size_t n, bool as
         rig_release_all(g, slots, n);
     double usec = rig_server_usec(&g->server, "evalsha", &calls);
 
-    if (g->singly ? calls != n : calls != HOSTS)
+    if (calls < least || calls > least + HOSTS)
         rig_fail("%zu claims became %llu calls", n, (unsigned long long) calls);
     return usec / (double) n;
 }
