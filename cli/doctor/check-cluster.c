@@ -6,8 +6,8 @@
 #include "cli/format.h"
 
 #define INT "%" JSON_INTEGER_FORMAT
-#define HEARTBEATS_SILENT 3 /* a host's own, one's own to see it, and one to spare */
-#define LEASE_SILENT 3 / 4  /* two pauses of idle hosts, of 11/30 each */
+#define HEARTBEATS_SILENT 3 /* that host's, this host's to see it, and one to spare */
+#define LEASE_SILENT 3 / 4  /* two heartbeats of an idle host, 11/30 of a lease each */
 #define LIST_SIZE 256
 
 /* Appends ", TEXT" as far as there is room. */
@@ -70,7 +70,8 @@ void doctor_jobs_differ(const struct facts *f, struct report *r) {
         json_array_foreach (json_object_get(host, "jobs_differ"), k, job) {
             const char *name = format_get_text(host, "host");
 
-            report_add(r, SEVERITY_WARN, "%s: %s defines other due times than %s; each of either is decided once",
+            report_add(r, SEVERITY_WARN,
+                       "%s: %s defines other due times than %s; the due times of both are decided",
                        json_string_value(job), name, facts_host(f));
             report_about(r, name, NULL, NULL);
             report_do(r, "make schedule, every, except, zone and splay agree, then on each host:");
@@ -100,7 +101,7 @@ void doctor_open_turns(const struct facts *f, struct report *r) {
             report_add(r, SEVERITY_WARN, "%s: attempt " INT " is open, and every host that defines the job is drained", job, attempt);
         else
             report_add(r, SEVERITY_WARN, "%s: no host takes its due times: every host that defines the job is drained", job);
-        report_do(r, "on a host that is to begin it:");
+        report_do(r, "on a host that may begin it:");
         report_command(r, "berth", "undrain");
     }
 }
@@ -116,7 +117,7 @@ void doctor_version_skew(const struct facts *f, struct report *r) {
 
     if (strcmp(own, VERSION) != 0) {
         report_add(r, SEVERITY_NOTE, "berthd is %s and berth is " VERSION, own);
-        report_do(r, "berthd was not restarted after the upgrade; its runs go on meanwhile");
+        report_do(r, "berthd was not restarted after the upgrade; a restart leaves runs alone:");
         report_command(r, "systemctl", "restart", "berthd");
     }
     json_array_foreach (hosts, i, host) {
@@ -151,11 +152,11 @@ void doctor_hosts_silent(const struct facts *f, struct report *r) {
 
         if (bound == 0 || seen <= bound)
             continue;
-        report_add(r, SEVERITY_WARN, "%s: nothing was seen of this host for %s", name,
+        report_add(r, SEVERITY_WARN, "%s: not seen for %s", name,
                    format_msec(seen, text));
         report_about(r, name, NULL, NULL);
         report_measure(r, (double) seen / 1000, (double) bound / 1000);
-        report_do(r, "after a lease its permits are free; see whether it lives, and reaches Redis:");
+        report_do(r, "its permits are freed after a lease; check whether it runs and reaches Redis:");
         report_command(r, "ssh", name, "systemctl", "status", "berthd");
     }
 }
@@ -170,7 +171,7 @@ void doctor_host_drained(const struct facts *f, struct report *r) {
     if (here) {
         report_add(r, SEVERITY_NOTE, "this host is drained: it begins no runs");
         report_about(r, facts_host(f), NULL, NULL);
-        report_do(r, "when it is to begin runs again:");
+        report_do(r, "to let it begin runs again:");
         report_command(r, "berth", "undrain");
     }
     json_array_foreach (hosts, i, host)
@@ -178,5 +179,5 @@ void doctor_host_drained(const struct facts *f, struct report *r) {
             strcmp(format_get_text(host, "host"), facts_host(f)) != 0)
             append(list, format_get_text(host, "host"));
     if (*list)
-        report_add(r, SEVERITY_NOTE, "other hosts that are drained: %s", list);
+        report_add(r, SEVERITY_NOTE, "other drained hosts: %s", list);
 }

@@ -20,13 +20,14 @@ static void add_away(const struct facts *f, struct report *r) {
     const char *path = client_socket();
 
     if (f->daemon_error == -EACCES || f->daemon_error == -EPERM) {
-        report_add(r, SEVERITY_UNKNOWN, "you may not use %s: root and the group \"berth\" may", path);
+        report_add(r, SEVERITY_UNKNOWN, "no permission to use %s; root and the group \"berth\" have it",
+                   path);
         return;
     }
     if (f->daemon_error == -ENOENT)
         report_add(r, SEVERITY_CRIT, "berthd cannot be reached: %s does not exist", path);
     else if (f->daemon_error == -ECONNREFUSED)
-        report_add(r, SEVERITY_CRIT, "berthd cannot be reached: nobody listens on %s", path);
+        report_add(r, SEVERITY_CRIT, "berthd cannot be reached: no process listens on %s", path);
     else if (f->daemon_error == -ETIME || f->daemon_error == -ETIMEDOUT || f->daemon_error == -EAGAIN)
         report_add(r, SEVERITY_CRIT, "berthd at %s does not answer: it hangs or is overloaded", path);
     else
@@ -35,12 +36,12 @@ static void add_away(const struct facts *f, struct report *r) {
         report_do(r, "start it, or name its socket with --socket");
         return;
     }
-    report_do(r, "see why, and start it");
+    report_do(r, "find the reason, then start it:");
     report_command(r, "systemctl", "status", "berthd");
     report_command(r, "journalctl", "-u", "berthd", "-n", "50");
 }
 
-/* Whether /proc/net/unix has a socket of this path that listens. */
+/* Returns whether /proc/net/unix has a listening socket of this path. */
 static bool is_listening(const char *sockets, const char *path) {
     size_t length = strlen(path);
 
@@ -57,7 +58,7 @@ static bool is_listening(const char *sockets, const char *path) {
     return false;
 }
 
-/* A runner is a child of berthd, or listens for it. */
+/* A runner is a child of berthd, or a service that listens on its own socket. */
 static void check_runner(const struct facts *f, struct report *r) {
     _cleanup_free_ char *sockets = NULL, *path = NULL;
     _cleanup_fclose_ FILE *file = NULL;
@@ -78,8 +79,9 @@ static void check_runner(const struct facts *f, struct report *r) {
         return;
     if (is_listening(sockets, path))
         return;
-    report_add(r, SEVERITY_CRIT, "berth-runner is not there: nobody listens on %s, no job can start", path);
-    report_do(r, "start it");
+    report_add(r, SEVERITY_CRIT, "berth-runner does not run: no process listens on %s, no job can start",
+               path);
+    report_do(r, "start it:");
     report_command(r, "systemctl", "start", "berth-runner.socket");
 }
 
@@ -100,7 +102,7 @@ static void add_errors(const struct facts *f, struct report *r, const struct set
         return;
     if (errors->n > ERRORS_SHOWN)
         report_do(r, "and %zu more", errors->n - ERRORS_SHOWN);
-    report_do(r, "correct this, then check and reload");
+    report_do(r, "correct this, then check and reload:");
     report_command(r, "berth", "check-config", f->config_path);
     report_command(r, "berth", "reload");
 }
@@ -112,14 +114,14 @@ static void add_unreadable(const struct facts *f, struct report *r) {
         report_add(r, SEVERITY_CRIT, "%s: %s", f->config_path, strerror(-f->config_error));
 }
 
-/* What berthd has is older than the files. */
+/* Reports a config that berthd refused, or has not read since it changed. */
 static void check_in_force(const struct facts *f, struct report *r) {
     double good, loaded;
 
     if (facts_metric(f, "berth_config_last_reload_successful", &good) && good == 0) {
         report_add(r, SEVERITY_WARN,
-                   "the config was changed and berthd refused it: the one before is in force");
-        report_do(r, "see what is wrong with it");
+                   "berthd refused the changed config: the previous one is in force");
+        report_do(r, "to see the errors:");
         report_command(r, "berth", "reload");
         return;
     }
@@ -127,7 +129,7 @@ static void check_in_force(const struct facts *f, struct report *r) {
         (double) f->config_changed <= loaded + RELOAD_SLACK)
         return;
     report_add(r, SEVERITY_WARN, "%s was changed after berthd read it", f->config_path);
-    report_do(r, "take it into force");
+    report_do(r, "to bring it into force:");
     report_command(r, "berth", "reload");
 }
 
@@ -136,7 +138,8 @@ void doctor_config(const struct facts *f, struct report *r) {
         add_unreadable(f, r);
     add_errors(f, r, &f->errors, SEVERITY_CRIT);
     if (f->is_other_config) {
-        report_add(r, SEVERITY_UNKNOWN, "%s is not that of this berthd: -c names it", f->config_path);
+        report_add(r, SEVERITY_UNKNOWN, "%s is the config of another berthd; name the right one with -c",
+                   f->config_path);
         return;
     }
     add_errors(f, r, &f->machine_errors, SEVERITY_WARN);

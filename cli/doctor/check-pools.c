@@ -6,9 +6,9 @@
 #include "cli/format.h"
 
 #define INT "%" JSON_INTEGER_FORMAT
-#define WAITS_MIN 10           /* of this host, to know how long a wait is */
-#define WAITS_MANY 10          /* so many times that is too long */
-#define WAIT_LEAST (60 * 1000) /* ms: a shorter wait is not worth a word */
+#define WAITS_MIN 10           /* of this host; with fewer no usual wait is known */
+#define WAITS_MANY 10          /* usual waits; a longer wait is reported */
+#define WAIT_LEAST (60 * 1000) /* ms; a shorter wait is not reported */
 
 #define foreach_pool(f, i, pool) json_array_foreach (json_object_get((f)->pools, "pools"), i, pool)
 
@@ -49,10 +49,10 @@ void doctor_overcommitted(const struct facts *f, struct report *r) {
         report_about(r, NULL, name, NULL);
         report_measure(r, (double) number(pool, "used"), (double) number(pool, "limit"));
         report_do(r, severity == SEVERITY_CRIT
-                         ? "after Redis lost data, runs were restored beyond it; see who, and stop one:"
+                         ? "runs were restored above the limit after Redis lost data; find one to stop:"
                      : severity == SEVERITY_NOTE
-                         ? "nothing is granted until use is below it; who holds them:"
-                         : "was the limit lowered? Nothing is granted until use is below it:");
+                         ? "nothing is granted until use is below the limit; the holders:"
+                         : "was the limit lowered? Nothing is granted until use is below it; the holders:");
         report_command(r, "berth", "pools", name);
     }
 }
@@ -75,7 +75,7 @@ void doctor_paused(const struct facts *f, struct report *r) {
                        *reason ? ": " : "", reason);
         else
             report_add(r, SEVERITY_NOTE,
-                       "%s: the limit is overridden with " INT " until that is cleared%s%s", name,
+                       "%s: the limit is overridden with " INT " until the override is cleared%s%s", name,
                        number(override, "limit"), *reason ? ": " : "", reason);
         report_about(r, NULL, name, NULL);
         report_do(r, "to end it:");
@@ -88,7 +88,7 @@ void doctor_paused(const struct facts *f, struct report *r) {
 
 /* --- impossible --- */
 
-/* The highest limit that is in force or that a live host declares. */
+/* Returns the highest limit that is in force or that a live host declares. */
 static json_int_t highest_limit(const struct facts *f, const json_t *pool) {
     json_int_t highest = number(pool, "limit"), configured = number(pool, "configured");
     const char *name = format_get_text(pool, "name");
@@ -123,7 +123,7 @@ void doctor_impossible(const struct facts *f, struct report *r) {
                        number(waiter, "permits"), highest);
             report_about(r, format_get_text(waiter, "host"), name, run);
             report_measure(r, (double) number(waiter, "permits"), (double) highest);
-            report_do(r, "it waits for ever; raise the limit in the configs, or stop it on its host:");
+            report_do(r, "it waits forever; raise the limit in the configs, or stop it on its host:");
             report_command(r, "berth", "stop", run);
         }
     }
@@ -180,12 +180,13 @@ void doctor_long_queue(const struct facts *f, struct report *r) {
         if (bound == 0 || waits <= bound || waits <= WAIT_LEAST)
             continue;
         host = format_get_text(oldest, "host");
-        report_add(r, SEVERITY_WARN, "%s: %s on %s waits for %s; most runs of this host waited at most %s",
+        report_add(r, SEVERITY_WARN,
+                   "%s: %s on %s has waited for %s; most runs of this host waited at most %s",
                    name, format_get_text(oldest, "name"), host, format_msec((json_int_t) waits, text),
                    format_msec((json_int_t) (bound / WAITS_MANY), usual));
         report_about(r, host, name, format_get_text(oldest, "claim"));
         report_measure(r, waits / 1000, bound / 1000);
-        report_do(r, "see what it waits for:");
+        report_do(r, "to see what it waits for:");
         report_command(r, "berth", "explain", format_get_text(oldest, "claim"));
     }
 }

@@ -26,7 +26,7 @@ static bool begins(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Milliseconds since Redis is away. */
+/* Returns for how many milliseconds Redis has been away. */
 static double away_ms(const struct facts *f) {
     struct tm tm = {};
     double since;
@@ -46,10 +46,10 @@ void doctor_redis_away(const struct facts *f, struct report *r) {
     if (!facts_is_redis_away(f))
         return;
     format_msec((json_int_t) away, lasts);
-    report_add(r, away > lease / 2 ? SEVERITY_CRIT : SEVERITY_WARN, "Redis%s%s is away for %s%s%s",
+    report_add(r, away > lease / 2 ? SEVERITY_CRIT : SEVERITY_WARN, "Redis%s%s has been away for %s%s%s",
                *address ? " at " : "", address, lasts, *reason ? ": " : "", reason);
     report_measure(r, away / 1000, lease / 2 / 1000);
-    report_do(r, "runs go on for %s without it, then they are stopped; see whether Redis runs",
+    report_do(r, "runs continue for %s without it and are then stopped; check whether Redis runs:",
               format_duration(f->redis, "outage_ms", lasts));
     report_command(r, "berth", "redis");
 }
@@ -65,7 +65,7 @@ void doctor_redis_policy(const struct facts *f, struct report *r) {
         report_add(r, SEVERITY_CRIT, "Redis evicts keys: maxmemory-policy is %s", policy);
     else
         report_add(r, SEVERITY_CRIT, "%s", reason);
-    report_do(r, "permits can be given twice; on the Redis host:");
+    report_do(r, "permits can be granted twice; on the Redis host:");
     report_command(r, "redis-cli", "CONFIG", "SET", "maxmemory-policy", "noeviction");
 }
 
@@ -108,10 +108,10 @@ void doctor_redis_latency(const struct facts *f, struct report *r) {
     if (trip <= heartbeat / 10)
         return;
     report_add(r, trip > heartbeat / 2 ? SEVERITY_CRIT : SEVERITY_WARN,
-               "Redis answers a heartbeat in %.0fms (median of the last 20), it is sent each %.4gs", trip,
+               "Redis answers a heartbeat in %.0fms (median of the last 20), one is sent every %.4gs", trip,
                heartbeat / 1000);
     report_measure(r, trip, trip > heartbeat / 2 ? heartbeat / 2 : heartbeat / 10);
-    report_do(r, "see who else keeps it busy, and the network to it; on the Redis host:");
+    report_do(r, "check the network, and what else keeps Redis busy; on the Redis host:");
     report_command(r, "redis-cli", "SLOWLOG", "GET", "10");
 }
 
@@ -189,7 +189,7 @@ void doctor_redis_shared(const struct facts *f, struct report *r) {
     report_command(r, "redis-cli", "CLIENT", "LIST");
 }
 
-/* What else berthd warns of: certificates, many clients, sentinels. */
+/* Reports the other warnings of berthd: certificates, many clients, sentinels. */
 void doctor_redis_warnings(const struct facts *f, struct report *r) {
     const json_t *warnings = json_object_get(f->redis, "warnings");
     json_t *warning;
@@ -212,19 +212,19 @@ void doctor_heartbeat_bounds(const struct facts *f, double *ret_warn, double *re
     *ret_crit = lease > 0 ? heartbeat + lease / 2 : 0;
 }
 
-/* The next heartbeat is sent an interval after the last: what is older than that was not answered. */
+/* A heartbeat is sent at each interval: if the last answer is older, one is unanswered. */
 void doctor_heartbeat(const struct facts *f, struct report *r) {
     double age, warn, crit;
 
     if (!facts_metric(f, "berth_heartbeat_age_seconds", &age))
-        return; /* none was sent yet */
+        return; /* none has been sent */
     doctor_heartbeat_bounds(f, &warn, &crit);
     if (warn == 0 || age <= warn)
         return;
     report_add(r, age > crit ? SEVERITY_CRIT : SEVERITY_WARN, "Redis has answered no heartbeat for %.1fs",
                age);
     report_measure(r, age, age > crit ? crit : warn);
-    report_do(r, "runs are stopped before the lease of %.4gs ends; see whether Redis hangs",
+    report_do(r, "runs are stopped before the lease of %.4gs ends; check whether Redis hangs:",
               (double) format_get_number(f->redis, "lease_ms") / 1000);
     report_command(r, "berth", "redis");
 }

@@ -12,7 +12,7 @@
 #define STRAYS_SHOWN 5
 #define STRAY_SLACK USEC_PER_SEC /* the age of a process is known by clock ticks */
 
-/* The process ages by the clock of the facts, which a test moves. */
+/* Returns the age of a process by the clock of the facts, which tests move. */
 static usec_t age_of(const struct facts *f, const struct process *p) {
     usec_t now = clock_realtime();
 
@@ -36,7 +36,7 @@ static int find_processes(const struct facts *f, struct report *r, bool with_hol
 static void add_partial(const struct facts *f, struct report *r, const struct processes *all) {
     if (all->is_partial)
         report_add(r, SEVERITY_UNKNOWN, "%s",
-                   f->is_root ? "some processes could not be looked at" : "needs root");
+                   f->is_root ? "some processes could not be examined" : "needs root");
 }
 
 #define foreach_run(f, i, run) json_array_foreach (json_object_get((f)->runs, "runs"), i, run)
@@ -63,7 +63,9 @@ static void add_stuck(const struct facts *f, struct report *r, const json_t *run
     report_about(r, facts_host(f), NULL, id);
     if (!*format_pools(run, "pools", pools))
         return;
-    report_do(r, "its permits (%s) stay taken until that is gone: does a disk or a network mount not answer? Until then:",
+    report_do(r,
+              "its permits (%s) stay taken until it ends; check for a disk or network mount that hangs. "
+              "Until then:",
               pools);
     (void) snprintf(reason, sizeof(reason), "stuck %s on %s", name, facts_host(f));
     json_object_foreach (json_object_get(run, "pools"), pool, permits) {
@@ -82,7 +84,7 @@ void doctor_stuck_run(const struct facts *f, struct report *r) {
 
 /* --- leaked-hold --- */
 
-/* Whether the command of a `berth run` is over, though its permits are held. */
+/* Returns whether the command of a `berth run` is over, although its permits are held. */
 static bool is_command_over(const json_t *run) {
     json_int_t pid = format_get_number(run, "pid");
     char state = pid > 0 ? process_state((pid_t) pid) : '\0';
@@ -92,7 +94,7 @@ static bool is_command_over(const json_t *run) {
     return *format_get_text(run, "ended") || (pid > 0 && (state == '\0' || state == 'Z'));
 }
 
-/* Of berth itself: `berth run` waits for what the command left. */
+/* A process of berth itself: `berth run` waits for what its command left behind. */
 static bool is_own(const struct process *p) {
     return strcmp(p->name, "berth") == 0 || strcmp(p->name, "berthd") == 0;
 }
@@ -142,7 +144,7 @@ static bool is_known(const struct facts *f, const char *id) {
     return false;
 }
 
-/* Whether the process is younger than the answer of berthd: then its run may be, too. */
+/* Returns whether the process is younger than berthd's reply, which then may lack its run. */
 static bool is_younger(const struct facts *f, const struct process *p) {
     return p->age < usec_add(usec_sub(clock_realtime(), f->now), STRAY_SLACK);
 }
@@ -162,7 +164,7 @@ void doctor_stray_process(const struct facts *f, struct report *r) {
         report_add(r, SEVERITY_WARN, "process %d (%s, %s old) was started in run %.8s, which is over",
                    (int) p->pid, p->name, format_msec((json_int_t) (p->age / USEC_PER_MSEC), age), p->run);
         report_about(r, facts_host(f), NULL, p->run);
-        report_do(r, "it has no permits any more; if it is to end:");
+        report_do(r, "it holds no permits; to end it:");
         (void) snprintf(pid, sizeof(pid), "%d", (int) p->pid);
         report_command(r, "kill", pid);
     }

@@ -12,7 +12,7 @@
 #include "cli/verbs.h"
 
 const struct check doctor_checks[] = {
-    {"daemon", doctor_daemon, 0, "berthd does not answer, or berth-runner is not there"},
+    {"daemon", doctor_daemon, 0, "berthd does not answer, or berth-runner does not run"},
     {"config", doctor_config, 0, "the config has errors, or is not the one in force"},
     {"redis-away", doctor_redis_away, NEEDS_REDIS, "Redis is away"},
     {"redis-policy", doctor_redis_policy, NEEDS_REDIS, "Redis evicts keys"},
@@ -23,8 +23,8 @@ const struct check doctor_checks[] = {
     {"redis-memory", doctor_redis_memory, NEEDS_REDIS, "Redis's memory is nearly full, or it has evicted keys"},
     {"redis-persistence", doctor_redis_persistence, NEEDS_REDIS, "Redis cannot save its data, or does not"},
     {"redis-acl", doctor_redis_acl, NEEDS_REDIS, "rights that the user of Redis lacks"},
-    {"redis-shared", doctor_redis_shared, NEEDS_REDIS | NEEDS_HOSTS, "many clients of Redis that are no hosts"},
-    {"redis-warnings", doctor_redis_warnings, NEEDS_REDIS, "what else `berth redis` warns of"},
+    {"redis-shared", doctor_redis_shared, NEEDS_REDIS | NEEDS_HOSTS, "many clients of Redis that are not hosts"},
+    {"redis-warnings", doctor_redis_warnings, NEEDS_REDIS, "other warnings of `berth redis`"},
     {"heartbeat", doctor_heartbeat, NEEDS_REDIS | NEEDS_METRICS,
      "unanswered for more than a quarter of the lease"},
     {"grace", doctor_grace, NEEDS_REDIS, "a grace period: nothing is granted"},

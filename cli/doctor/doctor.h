@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* `berth doctor`: facts are collected once, each check reads them and reports findings. Files:
- *     doctor.c   the verb and the table of checks     facts.c       facts from berthd and the config
- *     report.c   findings, worst first                processes.c   processes that belong to runs
- *     show.c     as text, JSON or a line for Nagios    machine.c     checks of journal, unit and files
- *     check-daemon.c  check-redis.c  check-clock.c  check-cluster.c  check-pools.c  check-runs.c  check-guard.c
- *     check-journal.c */
+/* `berth doctor`: facts are collected once, then each check reads them and reports findings. */
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -39,26 +34,26 @@ struct finding {
 struct report { /* all zero at first */
     struct finding *items;
     size_t n, allocated;
-    const char *check;  /* that runs now */
+    const char *check;  /* the one that runs now */
     bool out_of_memory; /* findings are missing */
 };
 
-/* Adds a finding of the check that runs now. The functions below add to the last one. */
+/* Adds a finding of the check that runs now. The next four functions add to the last finding. */
 void report_add(struct report *r, enum severity severity, const char *format, ...) _printf_(3, 4);
-/* A sentence about what to do, and a command that does it: its words. */
+/* Adds a sentence about what to do; the words of a command that does it. */
 void report_do(struct report *r, const char *format, ...) _printf_(2, 3);
 void report_add_command(struct report *r, const char *const *words);
 #define report_command(r, ...) report_add_command(r, (const char *const[]){__VA_ARGS__, NULL})
-/* What the finding is about; NULL: nothing of that kind. */
+/* Sets what the finding is about; NULL: nothing of that kind. */
 void report_about(struct report *r, const char *host, const char *pool, const char *run);
 void report_measure(struct report *r, double value, double bound);
 /* Sorts by severity, the worst first; findings of the same severity keep their order. */
 void report_sort(struct report *r);
-/* Whether the check has no finding. */
+/* Returns whether the check has no finding. */
 bool report_is_fine(const struct report *r, const char *check);
 size_t report_count(const struct report *r, enum severity severity);
-/* The status of all findings, and its exit status: 0 fine or notes, 1 a warning, 2 critical, 3 a check could
- * not be made. */
+/* Returns the status of all findings. Exit status: 0 fine or notes, 1 a warning, 2 critical, 3 a check was
+ * not possible. */
 const char *report_status(const struct report *r, int *ret_exit);
 void report_done(struct report *r);
 
@@ -84,22 +79,22 @@ void facts_collect(struct facts *f, const char *config_path);
 void facts_done(struct facts *f);
 /* Stores the value of a metric (base/metrics.def) without labels. Returns whether it is known. */
 bool facts_metric(const struct facts *f, const char *name, double *ret);
-/* The name of this host; "" if it is not known. */
+/* Returns the name of this host; "" if it is not known. */
 const char *facts_host(const struct facts *f);
 bool facts_is_redis_away(const struct facts *f);
 
-/* What a check cannot do without. */
+/* What a check needs. */
 enum {
     NEEDS_DAEMON = 1,
     NEEDS_REDIS = 2, /* what berthd knows of its Redis; without a redis section there is nothing to check */
     NEEDS_METRICS = 4,
     NEEDS_RUNS = 8,
-    NEEDS_POOLS = 16, /* as Redis has them now */
+    NEEDS_POOLS = 16, /* fresh from Redis */
     NEEDS_HOSTS = 32, /* the same; without a redis section there is nothing to check */
     NEEDS_SETTINGS = 64,
-    NEEDS_JOBS = 128, /* and when they are due */
+    NEEDS_JOBS = 128, /* with their next due times */
 };
-/* Why a check with these needs cannot be made; NULL: it can. */
+/* Returns why a check with these needs is not possible; NULL: it is. */
 const char *facts_missing(const struct facts *f, unsigned needs);
 
 /* --- checks --- */
@@ -153,7 +148,8 @@ void doctor_journal_age(const struct facts *f, struct report *r);
 void doctor_unit(const struct facts *f, struct report *r);
 void doctor_files(const struct facts *f, struct report *r);
 
-/* The heartbeat's age in seconds at which it is a warning, and critical; 0: not known. */
+/* Stores the age of a heartbeat, in seconds, that is a warning and the one that is critical; 0: not
+ * known. */
 void doctor_heartbeat_bounds(const struct facts *f, double *ret_warn, double *ret_crit);
 
 /* --- show.c --- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What `berth doctor` knows: the config, and what berthd answers. Each call ends in time, and one that fails
- * is a fact. */
+/* The facts of `berth doctor`: the config and berthd's replies. Each call has a time limit, and a failed
+ * call is a fact, too. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 #include "cli/format.h"
 
 #define CALL_TIME (2 * USEC_PER_SEC) /* of one call */
-#define SHARED_MAX 100                /* jobs whose hosts are asked for */
+#define SHARED_MAX 100                /* jobs; the next due times of more are not asked for */
 #define ALL_TIME (5 * USEC_PER_SEC)  /* of all calls */
 
 /* --- berthd --- */
@@ -62,7 +62,8 @@ static void ask_of_redis(struct facts *f, usec_t until) {
         f->redis = json_incref(reply.params);
 }
 
-/* Of the jobs that hosts share. Each costs Redis a call, which no check needs while this host takes their due times itself. */
+/* Asks when the jobs that hosts share are due. Each job costs a call of Redis, which no check needs while this host
+ * takes the due times itself. */
 static void ask_of_next(struct facts *f, usec_t until) {
     bool is_drained = json_is_true(json_object_get(f->version, "drained"));
     json_t *names = json_array(), *job;
@@ -78,7 +79,7 @@ static void ask_of_next(struct facts *f, usec_t until) {
     json_decref(names);
 }
 
-/* Those that wait for Redis come last. */
+/* Calls that wait for Redis come last. */
 static void ask_all(struct facts *f) {
     usec_t until = usec_add(clock_boottime(), ALL_TIME);
 
@@ -165,7 +166,7 @@ static bool is_stale(const json_t *reply) {
 const char *facts_missing(const struct facts *f, unsigned needs) {
     if (needs & NEEDS_SETTINGS && !f->settings)
         return f->is_other_config ? "needs the config of this berthd: -c"
-                                  : "needs a config that can be read";
+                                  : "needs a readable config";
     if (needs & ~NEEDS_SETTINGS && !f->version)
         return "needs berthd";
     if (needs & NEEDS_REDIS && !f->redis && !f->has_no_redis)

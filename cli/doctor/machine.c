@@ -42,7 +42,7 @@ void doctor_journal(const struct facts *f, struct report *r) {
         return;
     }
     report_add(r, SEVERITY_WARN,
-               "the journal is not kept over a reboot: berth history and berth audit then know nothing");
+               "the journal does not survive a reboot: berth history and berth audit see this boot alone");
     report_do(r, "keep it on the disk:");
     report_command(r, "mkdir", "-p", "/var/log/journal");
     report_command(r, "journalctl", "--flush");
@@ -78,12 +78,13 @@ void doctor_journal_age(const struct facts *f, struct report *r) {
     format_msec((json_int_t) (usec_sub(f->now, oldest) / USEC_PER_MSEC), age);
     report_add(r, SEVERITY_NOTE, "the journal of berthd begins %s ago", age);
     report_measure(r, (double) usec_sub(f->now, oldest) / USEC_PER_SEC, (double) WEEK / USEC_PER_SEC);
-    report_do(r, "berth history and berth audit know no more; SystemMaxUse= of journald.conf(5) bounds it");
+    report_do(r, "berth history and berth audit see nothing older; SystemMaxUse= of journald.conf(5) sets "
+                 "its size");
 }
 
 /* --- unit --- */
 
-static const struct property { /* what the shipped units say, and others must not weaken */
+static const struct property { /* of the shipped units, which others must not weaken */
     const char *unit, *line, *why;
 } properties[] = {
     {"berthd.service", "KillMode=control-group", "what berthd starts would outlive it"},
@@ -102,7 +103,7 @@ static const struct property { /* what the shipped units say, and others must no
     "-p Restart "                                                                                           \
     "-p WatchdogUSec berthd.service berth-runner.service 2>/dev/null"
 
-/* The value of "KEY=" among the lines of one unit; "": none. */
+/* Returns the value of "KEY=" in the lines of one unit; "": none. */
 static const char *value_of(const char *unit, const char *key, size_t length, char value[static PATH_SIZE]) {
     value[0] = '\0';
     for (const char *line = unit; *line && *line != '\n';
@@ -172,7 +173,7 @@ struct owners {
     bool are_known;
 };
 
-/* The system service has two owners; another berthd owns all. */
+/* The files of the system service have two owners, those of any other berthd one. */
 static struct owners find_owners(const struct facts *f, const struct stat *top) {
     struct owners owners = {.berth = top->st_uid, .root = top->st_uid, .are_known = true};
     const struct passwd *user;
@@ -217,7 +218,7 @@ void doctor_files(const struct facts *f, struct report *r) {
     if (*error) {
         report_add(r, SEVERITY_WARN, "berthd cannot use its state directory %s: %s",
                    f->settings->state_directory, error);
-        report_do(r, "after a reboot it does not know what it began, and which jobs are broken");
+        report_do(r, "after a reboot it does not know what it began or which jobs are broken");
     }
     (void) snprintf(path, sizeof(path), "%s%s", f->root, f->settings->runtime_directory);
     if (stat(path, &top) < 0)

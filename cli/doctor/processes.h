@@ -24,14 +24,14 @@ struct process {
 struct processes {
     struct process *items;
     size_t n, allocated;
-    bool is_partial; /* some could not be looked at: their owner is another, or the time is up */
+    bool is_partial; /* some were not examined: they belong to another user, or the time was up */
 };
 
-/* Collects them. host, namespace: those of berthd. holds: its folder of holds, or NULL. At most for a
- * second. Returns 0 or -ENOMEM; a process that ends meanwhile is left out. */
+/* Collects the processes of runs, for at most a second. host, namespace: those of berthd. holds: its folder
+ * of holds, or NULL. A process that ends meanwhile is left out. Returns 0 or -ENOMEM. */
 int processes_find(struct processes *ret, const char *host, const char *namespace, const char *holds);
 void processes_done(struct processes *all);
-/* Whether a process has a child of this name. */
+/* Returns whether a process has a child of this name. */
 bool process_has_child(pid_t parent, const char *name);
-/* The state of a process; 0: there is none. */
+/* Returns the state of a process; 0: it does not exist. */
 char process_state(pid_t pid);

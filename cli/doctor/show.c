@@ -19,7 +19,7 @@ static const char *const severity_names[] = {[SEVERITY_NOTE] = "note",
                                              [SEVERITY_WARN] = "warn",
                                              [SEVERITY_CRIT] = "crit"};
 
-/* Characters of UTF-8. */
+/* Returns the number of characters in n bytes of UTF-8. */
 static size_t columns(const char *text, size_t n) {
     size_t sum = 0;
 
@@ -28,7 +28,7 @@ static size_t columns(const char *text, size_t n) {
     return sum;
 }
 
-/* Prints words from column `at` on, and below each other from column `indent` on. end: before a break. */
+/* Prints words from column `at` on, further lines from column `indent` on. end: before a line break. */
 static void print_wrapped(FILE *out, const char *text, size_t at, size_t indent, const char *end) {
     bool is_first = true;
 
@@ -52,7 +52,7 @@ static void print_wrapped(FILE *out, const char *text, size_t at, size_t indent,
 
 /* --- text --- */
 
-/* Appends a word as a shell reads it. */
+/* Appends a word, quoted for a shell. */
 static void append_quoted(char line[static LINE_SIZE], const char *word) {
     bool is_plain = *word != '\0';
     size_t n = strlen(line);
@@ -111,8 +111,8 @@ static size_t count_fine(const struct shown *s) {
     return n;
 }
 
-/* Appends "NAME, NAME: WHY" for the checks that could not be made for the reason of finding i, unless an
- * earlier one has it. */
+/* Appends "NAME, NAME: WHY" for the checks that were not possible for the reason of finding i, unless an
+ * earlier finding has the same reason. */
 static void append_reason(const struct report *r, size_t i, char line[static LINE_SIZE]) {
     const char *why = r->items[i].text;
     size_t n;
@@ -152,7 +152,7 @@ void show_text(const struct shown *s) {
 
 /* --- Nagios --- */
 
-/* What follows a '|' is a figure there. */
+/* Nagios would take what follows a '|' for figures. */
 static void print_plain(FILE *out, const char *text) {
     for (; *text; text++)
         fputc(*text == '|' ? '/' : *text, out);

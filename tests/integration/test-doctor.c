@@ -121,7 +121,7 @@ static void test_daemon(void) {
     is_fine(ant, "daemon");
     host_kill(ant);
     TEST_INT(doctor(ant, "daemon"), 2);
-    expect("nobody listens on ");
+    expect("no process listens on ");
     host_start(ant);
     host_await(ant, "redis-connected", " ");
 }
@@ -140,7 +140,7 @@ static void test_runner(void) {
     while (berth(bee, "version") == 0 && !strstr(berth_out, "berthd ") && clock_boottime() < until)
         ;
     TEST_INT(doctor(bee, "daemon"), 2);
-    expect("CRIT daemon berth-runner is not there: nobody listens on ");
+    expect("CRIT daemon berth-runner does not run: no process listens on ");
 }
 
 static void set_changed(const char *path, long ahead_sec) {
@@ -167,7 +167,7 @@ static void test_config(void) {
     host_set_config(ant, "%s", JOBS);
     set_changed(ant->config, -60);
     TEST_INT(doctor(ant, "config"), 1);
-    expect("the config was changed and berthd refused it");
+    expect("berthd refused the changed config");
     TEST_INT(berth(ant, "reload"), 0); /* as it says */
     is_fine(ant, "config");
     host_set_config(ant, POOLS "job \"bad\" { command = {\"/no/such/program\"} }\n");
@@ -293,7 +293,7 @@ int main(int argc, char **argv) {
         {"a healthy cluster has no finding", test_healthy},
         {"words", test_words},
         {"berthd is away or hangs", test_daemon},
-        {"berth-runner is not there", test_runner},
+        {"berth-runner does not run", test_runner},
         {"the config is wrong or not in force", test_config},
         {"Redis goes and comes", test_away},
         {"Redis evicts keys", test_policy},

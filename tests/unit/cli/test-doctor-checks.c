@@ -65,10 +65,10 @@ static void test_away(void) {
     finds_nothing(doctor_redis_away);
     set(&facts.redis, "{'state': 'away', 'reason': 'refused', 'address': 'r:6379', 'since': "
                       "'2025-11-20T11:59:55.000000Z', " LEASE "}");
-    finds(doctor_redis_away, SEVERITY_WARN, "Redis at r:6379 is away for 5.0s: refused");
+    finds(doctor_redis_away, SEVERITY_WARN, "Redis at r:6379 has been away for 5.0s: refused");
     set(&facts.redis, "{'state': 'connecting', 'reason': null, 'address': null, 'since': "
                       "'2025-11-20T11:59:44.000000Z', " LEASE "}");
-    finds(doctor_redis_away, SEVERITY_CRIT, "Redis is away for 16s");
+    finds(doctor_redis_away, SEVERITY_CRIT, "Redis has been away for 16s");
     TEST_INT((int) report.items[0].value, 16);
     TEST_INT((int) report.items[0].bound, 15);
 }
@@ -112,7 +112,7 @@ static void test_latency(void) {
     finds_nothing(doctor_redis_latency);
     set(&facts.redis, "{'rtt_ms': 500.1, " LEASE "}");
     finds(doctor_redis_latency, SEVERITY_WARN,
-          "Redis answers a heartbeat in 500ms (median of the last 20), it is sent each 5s");
+          "Redis answers a heartbeat in 500ms (median of the last 20), one is sent every 5s");
     set(&facts.redis, "{'rtt_ms': 2500.1, " LEASE "}");
     finds(doctor_redis_latency, SEVERITY_CRIT, "Redis answers a heartbeat in 2500ms");
 }
@@ -258,9 +258,9 @@ static void test_hosts(void) {
                       "{'host': 'cow', 'version': '0.0.8', 'seen_ms': 1, 'drained': true}]}");
     finds(doctor_version_skew, SEVERITY_NOTE,
           "hosts run other versions than " VERSION ": bee 0.0.9, cow 0.0.8");
-    finds(doctor_hosts_silent, SEVERITY_WARN, "bee: nothing was seen of this host for 22s");
+    finds(doctor_hosts_silent, SEVERITY_WARN, "bee: not seen for 22s");
     TEST_STRING(report.items[0].host, "bee");
-    finds(doctor_host_drained, SEVERITY_NOTE, "other hosts that are drained: bee, cow");
+    finds(doctor_host_drained, SEVERITY_NOTE, "other drained hosts: bee, cow");
     set(&facts.version, "{'version': '0.0.9', 'host': 'ant', 'drained': true}");
     set(&facts.hosts, "{'hosts': [{'host': 'ant', 'version': '0.0.9', 'seen_ms': 0, 'drained': true}]}");
     finds(doctor_version_skew, SEVERITY_NOTE, "berthd is 0.0.9 and berth is " VERSION);
@@ -329,7 +329,7 @@ static void test_paused(void) {
     finds(doctor_paused, SEVERITY_NOTE, "db: paused until somebody resumes it: upgrade");
     set(&facts.pools,
         "{'pools': [{'name': 'db', 'override': {'limit': 5, 'until': null, 'reason': null}}]}");
-    finds(doctor_paused, SEVERITY_NOTE, "db: the limit is overridden with 5 until that is cleared");
+    finds(doctor_paused, SEVERITY_NOTE, "db: the limit is overridden with 5 until the override is cleared");
 }
 
 #define WAITER(permits, position, waiting)                                                                  \
@@ -370,7 +370,7 @@ static void test_long_queue(void) {
     finds_nothing(doctor_long_queue);
     set(&facts.pools, QUEUE("100001"));
     finds(doctor_long_queue, SEVERITY_WARN,
-          "db: big on bee waits for 1m40s; most runs of this host waited at most 10s");
+          "db: big on bee has waited for 1m40s; most runs of this host waited at most 10s");
     set(&facts.metrics, /* too few to know */
         "{'metrics': {'berth_wait_seconds': [{'labels': {'pool': 'db'}, 'bounds': [1, 10], 'counts': [9, 0, "
         "0]}]}}");
@@ -379,12 +379,12 @@ static void test_long_queue(void) {
     set(&facts.pools, QUEUE("60000")); /* ten times as long, but short */
     finds_nothing(doctor_long_queue);
     set(&facts.pools, QUEUE("60001"));
-    finds(doctor_long_queue, SEVERITY_WARN, "db: big on bee waits for 1m0s");
+    finds(doctor_long_queue, SEVERITY_WARN, "db: big on bee has waited for 1m0s");
 }
 
 static void test_missing(void) {
     TEST_STRING(facts_missing(&facts, NEEDS_REDIS), "needs berthd");
-    TEST_STRING(facts_missing(&facts, NEEDS_SETTINGS), "needs a config that can be read");
+    TEST_STRING(facts_missing(&facts, NEEDS_SETTINGS), "needs a readable config");
     facts.is_other_config = true;
     TEST_STRING(facts_missing(&facts, NEEDS_SETTINGS | NEEDS_RUNS), "needs the config of this berthd: -c");
     CU_ASSERT_PTR_NULL(facts_missing(&facts, 0));

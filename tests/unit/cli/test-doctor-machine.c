@@ -82,7 +82,7 @@ static void finds_nothing(void (*check)(const struct facts *f, struct report *r)
 static void test_journal(void) {
     finds(doctor_journal, SEVERITY_NOTE, "this machine has no journal");
     make("/run/log/journal");
-    finds(doctor_journal, SEVERITY_WARN, "the journal is not kept over a reboot");
+    finds(doctor_journal, SEVERITY_WARN, "the journal does not survive a reboot");
     make("/var/log/journal"); /* as it says */
     finds_nothing(doctor_journal);
     facts.metrics = json_loads(
