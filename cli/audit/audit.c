@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* berth audit: replays journals and reports violations of the rules. check.h describes the checks. */
+/* berth audit: replays journals and reports violations. check.h describes the checks. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -140,7 +140,7 @@ static void show_missed(json_t *list, const struct audit_report *r) {
             missed_print(r->missed[i]);
 }
 
-/* A line for each user who moved something. */
+/* Prints a line for each user who moved claims. */
 static void print_moves(const struct audit_report *r) {
     for (size_t i = 0; i < r->n_moves; i++) {
         int64_t uid = r->moves[i]->uid;
@@ -157,7 +157,7 @@ static void print_moves(const struct audit_report *r) {
         if (n > 0 && uid >= 0)
             printf("%zu move%s by uid %" PRId64 ", %zu claim%s passed\n", n, n == 1 ? "" : "s", uid, n_passed, n_passed == 1 ? "" : "s");
         else if (n > 0)
-            printf("%zu move%s of which no journal says who asked\n", n, n == 1 ? "" : "s");
+            printf("%zu move%s whose user is in no journal\n", n, n == 1 ? "" : "s");
     }
 }
 
@@ -232,18 +232,18 @@ static void show_sum(const struct totals *t, const struct audit_options *o, cons
                "clocks\n",
                s->n_by_clock);
     if (s->n_explained > 0)
-        printf("%zu overtakings with a logged reason: the claim was parked, or its host was expired\n",
+        printf("%zu overtakings with a logged reason: the claim was parked, or its host had expired\n",
                s->n_explained);
     if (s->n_unproved > s->n_no_journal)
         printf("%zu grants (unproved) are within the limit only if earlier ones had ended, which no journal can "
-               "show (a berthd or host was killed, or a reply was lost)\n",
+               "show (a berthd or a host was killed, or a reply was lost)\n",
                s->n_unproved - s->n_no_journal);
     if (s->n_no_journal > 0)
-        printf("%zu entries (unproved no-journal) show that a journal is missing: give the journals of all hosts that "
-               "share the pools, from before the time to prove (--since)\n",
+        printf("%zu entries (unproved no-journal) show that a journal is missing: pass the journals of all hosts "
+               "that share the pools, and begin before the time to prove (--since)\n",
                s->n_no_journal);
     if (s->n_continued > 0)
-        printf("%zu grants were made beside runs that continue after a lost lease (on-lease-lost = "
+        printf("%zu grants were made beside runs that continued after a lost lease (on-lease-lost = "
                "\"continue\")\n",
                s->n_continued);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the event log is complete, and all checks. */
+/* Checks that the event log is complete, then calls all other checks. */
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
@@ -101,7 +101,7 @@ void audit_report_unproved(struct audit *a, enum audit_kind kind, const struct e
 
 struct place { /* an event in the log */
     const struct entry *entry;
-    size_t start; /* which berthd's, in the order of their first entries */
+    size_t start; /* index of its berthd, in the order of first entries */
     size_t at;
 };
 
@@ -127,7 +127,8 @@ static int compare_places(const void *a, const void *b) {
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Each berthd counts from 1. A pid may be reused, and a journal may be given twice. -ENOMEM. */
+/* Finds the berthd that wrote the entry. Each berthd counts from 1, a pid may be reused, and a journal may
+ * be given twice. -ENOMEM. */
 static int find_start(struct starts *s, const struct entry *e, size_t *ret) {
     struct audit_name *process = audit_names_add(&s->processes, e->process, NULL);
     size_t found;
@@ -166,7 +167,7 @@ static bool compare_numbers(const struct entry *x, const struct entry *y, int *r
     return true;
 }
 
-/* Whether this is the same entry, from two files or from one that is read twice. */
+/* Returns whether both are the same entry, from two files or from one that was read twice. */
 static bool is_copy(const struct entry *x, const struct entry *y) {
     int order;
 
@@ -176,13 +177,12 @@ static bool is_copy(const struct entry *x, const struct entry *y) {
 static void check_place(struct audit *a, const struct place *before, const struct place *p) {
     bool first = !before || before->start != p->start;
     uint64_t expected = first ? 1 : before->entry->seq + 1;
-
     int order;
 
     a->report->n_starts += first;
     if (!first && p->entry->seq > before->entry->seq && compare_numbers(p->entry, before->entry, &order) && order < 0)
         audit_report_violation(a, AUDIT_SEQ_ORDER, p->entry,
-                               "it stands before BERTH_SEQ %" PRIu64 ", which was written before it",
+                               "the journal has it before BERTH_SEQ %" PRIu64 ", which berthd wrote earlier",
                                before->entry->seq);
     if (p->entry->seq == expected)
         return;
@@ -191,9 +191,9 @@ static void check_place(struct audit *a, const struct place *before, const struc
                                p->entry->seq);
     else if (first)
         audit_report_violation(a, AUDIT_SEQ_GAP, p->entry,
-                               "the record of this berthd begins with BERTH_SEQ %" PRIu64
-                               ": earlier entries are missing or were rotated away "
-                               "(then --since a later time can be proved)",
+                               "the log of this berthd begins with BERTH_SEQ %" PRIu64
+                               ": earlier entries are missing; if they were rotated away, the time after "
+                               "them can be proved (--since)",
                                p->entry->seq);
     else
         audit_report_violation(a, AUDIT_SEQ_GAP, p->entry,
@@ -224,7 +224,7 @@ static int find_places(struct audit *a, const struct entries *entries, struct pl
     return k;
 }
 
-/* Also sorts the events. */
+/* Sorts the events and checks their numbers. */
 static int order_events(struct audit *a, const struct entries *entries) {
     _cleanup_free_ struct place *places = calloc(entries->n + 1, sizeof(*places));
     const struct place *before = NULL;
@@ -246,7 +246,7 @@ static int order_events(struct audit *a, const struct entries *entries) {
     return 0;
 }
 
-/* --- all of it --- */
+/* --- all checks --- */
 
 static int compare_findings(const void *a, const void *b) {
     const struct audit_finding *x = a, *y = b;

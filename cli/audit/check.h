@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Replays the events of the hosts of a namespace and reports what breaks the rules (doc/protocol.md: R1, R2, R7), and
- * due times that were begun twice or overlap. Events in, findings out: no I/O, no clock.
+/* Replays the events of the hosts of a namespace. Reports violations of the rules R1, R2 and R7 of
+ * doc/protocol.md, and due times that were begun twice or whose runs overlap. Events in, findings out: no
+ * I/O, no clock.
  *
- * Events are ordered by numbers of the namespace's clock, which Redis draws one after the other: tickets, tokens, versions of
- * overrides, and BERTH_CLOCK of what ends a grant or changes a limit. Where a reply of Redis was lost, the end of a grant is
- * known only by its host's clock (counted in n_by_clock); so is the end of the processes after a lost lease. The offset of a
- * host's clock follows from its own grants: a grant is logged after its token was drawn, and claimed before. BERTH_LEAD_MS says
- * how far the token was ahead of Redis's time then. `tolerance` is
- * added. If a clock was set meanwhile, the uncertainty is reported and counts in favour of the hosts.
+ * Events are ordered by numbers of the namespace's clock, which Redis draws one after the other: tickets,
+ * tokens, versions of overrides, and BERTH_CLOCK of events that end a grant or change a limit. If a reply of
+ * Redis was lost, only the host's clock shows the end of a grant (counted in n_by_clock). The same holds for
+ * the end of processes after a lost lease. The offset of a host's clock follows from its own grants: each
+ * was claimed before its token was drawn and logged after that. BERTH_LEAD_MS has the lead of the token over
+ * Redis's time. `tolerance` is added. If a clock was set meanwhile, the uncertainty is reported and counts
+ * in favour of the hosts.
  *
- * Limits are those in the journal: BERTH_LIMITS of redis-connected and limit-changed for the cluster; of ready, config-loaded
- * and limit-changed for host pools.
+ * Limits are those in the journal: BERTH_LIMITS of redis-connected and limit-changed for the cluster; of
+ * ready, config-loaded and limit-changed for host pools.
  *
- * Some ends cannot be in any journal: a host that lost its reply, or was killed, does not know that it expired another one or
- * which grant its predecessor received. No entry of a later berthd can repair that, so lost-answers.c and queue-presence.c
- * treat such times as uncertain instead of reporting violations. */
+ * Some ends are in no journal. A berthd that lost a reply or was killed does not log that it expired another
+ * host, and its successor does not know which grants it received. lost-answers.c and queue-presence.c treat
+ * such times as uncertain instead of reporting violations. */
 
 #include <stddef.h>
 
@@ -30,19 +32,19 @@
 enum audit_kind {
     AUDIT_SEQ_GAP,      /* entries are missing */
     AUDIT_SEQ_TWICE,    /* two entries have one number */
-    AUDIT_SEQ_ORDER,    /* an entry stands in the wrong place */
+    AUDIT_SEQ_ORDER,    /* an entry is in the wrong place */
     AUDIT_ABOVE_LIMIT,  /* a grant that the limit did not allow */
     AUDIT_NO_LIMIT,     /* no entry has a pool's limit: nothing can be proved */
     AUDIT_OVERTAKEN,    /* a later claim was granted before an earlier one */
     AUDIT_TOKEN_TWICE,
-    AUDIT_TOKEN_ORDER,  /* a grant with a lower token than one made before it was asked for */
+    AUDIT_TOKEN_ORDER,  /* a grant with a lower token than one made before its claim */
     AUDIT_NOT_ENDED,    /* a grant whose end is missing */
     AUDIT_NOT_GRANTED,  /* a run that started without a grant */
     AUDIT_DIFFERS,      /* entries contradict each other about one run or one berthd, or are in an impossible order */
-    AUDIT_MOVED,        /* a move, and there must be none */
+    AUDIT_MOVED,        /* a move, with --no-moves */
     AUDIT_DUE_TWICE,    /* two runs were begun for one due time */
     AUDIT_DUE_OVERLAP,  /* a grant beside another run of the same job, which has on = "any" */
-    AUDIT_NO_JOURNAL,   /* a host is named and wrote nothing: unproved, not a violation */
+    AUDIT_NO_JOURNAL,   /* a host is named but has no entries: unproved, not a violation */
     AUDIT_MALFORMED,    /* an event without a mandatory field */
 };
 const char *audit_kind_name(enum audit_kind kind);
@@ -57,7 +59,7 @@ struct audit_limit { /* given by the user */
 struct audit_options {
     const char *namespace;
     usec_t tolerance;
-    usec_t since; /* entries before it are replayed, but their findings are left out */
+    usec_t since; /* earlier entries are replayed without findings */
     const struct audit_limit *limits;
     size_t n_limits;
     bool no_moves; /* each move is a finding */
@@ -77,12 +79,12 @@ struct audit_report {
     size_t n_events, n_starts, n_hosts, n_pools, n_granted, n_running; /* n_starts: of berthd; n_running: granted, no end known */
     size_t n_explained; /* overtakings with a logged reason: parked, or the host was gone */
     size_t n_by_clock;  /* grants whose end is known only by their host's clock */
-    size_t n_unproved;  /* grants that are within the limit only if earlier ones had ended without a log entry (lost-answers.c); and runs without a logged end on a lost host */
+    size_t n_unproved;  /* grants within the limit only if earlier ones ended unlogged; lost runs without an end */
     size_t n_no_journal; /* of n_unproved: signs of a host whose journal is missing (missing-hosts.c) */
     size_t n_continued; /* grants above the limit because of on-lease-lost = "continue" */
-    const struct entry **moves; /* one for each move: of the host that was asked, if its journal has it */
+    const struct entry **moves; /* one for each move, if possible of the host that received the call */
     size_t n_moves;
-    const struct entry **missed; /* events of due times that were not begun, by host */
+    const struct entry **missed; /* events of missed due times, by host */
     size_t n_missed;
     usec_t doubt;       /* largest uncertainty of a host's clock */
     bool out_of_memory;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether each due time was begun once, and which were missed. */
+/* Checks that each due time was begun once; lists the missed ones. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 struct due_start { /* a logged start of a run that has a due time */
     const struct entry *entry;
-    const char *host; /* "": a job of which one host takes each due time */
+    const char *host; /* "": one host of many takes each due time */
     int64_t due;      /* seconds since 1970 */
     size_t order;     /* index in the audit's events */
 };
@@ -24,7 +24,7 @@ static bool is_on_any(const struct entry *e) {
     return false;
 }
 
-/* By what may be there once, then by the log. */
+/* Orders by job, host, due time and attempt: two starts that are equal in these are one too many. */
 static int compare_what(const struct due_start *x, const struct due_start *y) {
     int order = strcmp(x->entry->job, y->entry->job);
 
@@ -41,8 +41,8 @@ static int compare_starts(const void *a, const void *b) {
     return order != 0 ? order : x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Due times come again where the clock of the host was set back by more than three hours, or where the
- * memory of due times began while the clock was behind. */
+/* Returns whether the due time came again: the clock of the host was set back by more than three hours, or
+ * berthd's memory of due times began while the clock was behind. */
 static bool comes_again(const struct audit *a, const struct due_start *first,
                         const struct due_start *second) {
     if (!first->host[0])
@@ -65,11 +65,11 @@ static void check_pair(struct audit *a, const struct due_start *first, const str
     if (strcmp(first->entry->run, second->entry->run) == 0 || comes_again(a, first, second))
         return;
     audit_report_violation(a, AUDIT_DUE_TWICE, second->entry,
-                           "%s was begun before for what was due at %s: run %s on %s", second->entry->job,
+                           "%s was already begun for the due time %s: run %s on %s", second->entry->job,
                            second->entry->origin.due, first->entry->run, first->entry->host);
 }
 
-/* False: not the start of a run that was due. */
+/* Returns false if the entry is not the start of a run with a due time. */
 static bool read_start(struct audit *a, const struct entry *e, struct due_start *ret) {
     if (strcmp(e->event, "started") != 0 || !e->origin.due || !e->job || !e->run)
         return false;

@@ -16,14 +16,15 @@ struct event_index {
     struct maxima keys;
 };
 
-/* Indexes the events for which is_in() is true. key: the value that event_index_next() searches. -ENOMEM. */
+/* Indexes the events for which is_in() is true. key: returns the value that event_index_next() searches.
+ * -ENOMEM. */
 int event_index_make(struct event_index *t, const struct audit *a, bool by_process, bool (*is_in)(const struct entry *),
                      uint64_t (*key)(const struct audit *, const struct entry *));
 /* Returns the index of the owner's first item. */
 size_t event_index_begin(const struct event_index *t, const char *owner);
 /* Returns the owner's first item from *at on whose key is at least `least`, and its index; NULL: none. */
 const struct entry *event_index_next(const struct event_index *t, const char *owner, size_t *at, uint64_t least);
-/* Searches from the owner's first item on. */
+/* As event_index_next(), from the owner's first item on. */
 const struct entry *event_index_first(const struct event_index *t, const char *owner, uint64_t least);
 void event_index_done(struct event_index *t);
 

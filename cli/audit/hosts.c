@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hosts, their berthds and boots, and how far their clocks are from Redis's. */
+/* Hosts, their berthds and boots, and the offsets of their clocks from Redis's. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +113,7 @@ bool audit_hosts_process_goes_on(const struct audit *a, const struct entry *afte
     return p && p->last > usec_add(after->time, AUDIT_RELEASE_USEC) && p->last_loss <= after->time;
 }
 
-/* --- what each host wrote, by its clock --- */
+/* --- events of each host, by its clock --- */
 
 static int compare_moments(const void *a, const void *b) {
     const struct audit_moment *x = a, *y = b;
@@ -126,7 +126,7 @@ static bool is_other_boot(const struct entry *x, const struct entry *y) {
     return !x->boot || !y->boot || strcmp(x->boot, y->boot) != 0;
 }
 
-/* Among moments whose boot is known. */
+/* Sets next_boot, by the moments whose boot is known. */
 static void set_next_boots(struct audit_host *h) {
     size_t next = h->n_moments; /* the next moment whose boot is known */
 
@@ -277,8 +277,8 @@ usec_t audit_hosts_time_latest(const struct audit *a, const struct entry *e) {
     return usec_add(audit_hosts_time(a, e), usec_add(a->lead, usec_add(a->report->doubt, a->options->tolerance)));
 }
 
-/* A grant is logged after its token was drawn. A grant without a wait was claimed before that. The token may be
- * ahead of Redis's time then, by another lead than at other times. */
+/* A grant is logged after its token was drawn; if it did not wait, it was claimed shortly before. The token
+ * may have been ahead of Redis's time, by its own lead. */
 static void learn_clock(struct audit_host *h, const struct entry *granted) {
     int64_t drawn = (int64_t) granted->token - granted->took.lead_ms * (int64_t) USEC_PER_MSEC;
     int64_t after = (int64_t) granted->time - drawn;

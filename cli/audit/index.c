@@ -39,7 +39,7 @@ size_t maxima_next(const struct maxima *m, size_t from, uint64_t least) {
 
     if (from >= m->size)
         return SIZE_MAX;
-    while (m->nodes[i] < least) { /* to what stands right of it, as high up as that begins there */
+    while (m->nodes[i] < least) { /* to the largest subtree that begins right of it */
         while (i % 2 == 1)
             i /= 2;
         if (i == 0)

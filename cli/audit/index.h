@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Searches that keep the audit of n events below n² steps: sorted numbers, and two trees in arrays. Nothing
- * here knows events. */
+/* Searches that keep the audit of n events below n² steps: in sorted numbers, and in two trees in arrays.
+ * They know nothing of events. */
 
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Returns how many of n ascending numbers are below this one. `first` is the first; each next one is
- * `stride` bytes later. */
+/* Returns how many of n ascending numbers are below this one. The numbers are `stride` bytes apart. */
 size_t index_count_below(const uint64_t *first, size_t stride, size_t n, uint64_t number);
 
 /* Numbers, initially 0, with a search for the next one that is at least a given value. */
@@ -22,7 +21,7 @@ void maxima_set(struct maxima *m, size_t i, uint64_t number);
 size_t maxima_next(const struct maxima *m, size_t from, uint64_t least); /* returns an index of n or more if there is none */
 void maxima_done(struct maxima *m);
 
-/* A set of places, with a count of those below a place. */
+/* A set of places that counts its members below a place. */
 struct places {
     size_t *sums; /* a Fenwick tree, indexed from 1 */
     size_t n;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the entries of one run, or of one berthd, agree, and whether every grant has an end. */
+/* Checks that the entries of one run, or of one berthd, agree, and that every grant has an end. */
 #include <string.h>
 
 #include "cli/audit/model.h"
 
 /* --- ends --- */
 
-/* Whether Redis lost its data since: then nothing was released. */
+/* Returns whether Redis lost its data later; then nothing was released. */
 static bool was_wiped(const struct audit *a, const struct entry *after) {
     return a->last_wipe > after->time;
 }
 
-/* Its host went down while it waited, or while it ran. */
+/* Returns whether the host went down while the run waited or ran. */
 static bool is_lost(const struct audit_run *r) {
     return r->exited && r->exited->result && strcmp(r->exited->result, "host-lost") == 0;
 }
@@ -43,10 +43,10 @@ static void check_end(struct audit *a, const struct audit_run *r) {
              lost_answers_silent_since(a, r->granted) > 0)
         audit_report_unproved(
             a, AUDIT_NOT_ENDED, r->granted,
-            "its host was rebooted since, and no entry reclaims its permits: " AUDIT_SILENT);
+            "its host has rebooted since, and no entry reclaims its permits: " AUDIT_SILENT);
     else if (!r->exited && audit_hosts_other_boot_goes_on(a, r->granted) && !was_wiped(a, r->granted))
         audit_report_violation(a, AUDIT_NOT_ENDED, r->granted,
-                               "its host was rebooted since, and no entry reclaims its permits");
+                               "its host has rebooted since, and no entry reclaims its permits");
 }
 
 /* --- whether entries agree --- */
@@ -55,14 +55,13 @@ static bool differ(const char *x, const char *y) {
     return x && y && strcmp(x, y) != 0;
 }
 
-/* A reclaimed grant may be one that its host never learned of: then the run waited again and was granted
- * later. */
+/* The host may never have learned of a reclaimed grant; then the run waited again and was granted later. */
 static bool is_token_of_grant(const struct entry *e, const struct entry *granted) {
     return strcmp(granted->event, "granted") == 0 &&
            (granted->token == e->token || (entry_is_of_another(e) && e->token < granted->token));
 }
 
-/* Whether the token is one of the run's grants; most often it is that of the last one before. */
+/* Returns whether the token is that of one of the run's grants, most often of the last one before. */
 static bool is_token_of(const struct audit_run *r, size_t place) {
     for (size_t i = place + 1; i-- > 0;)
         if (is_token_of_grant(r->events[place], r->events[i]))
@@ -73,20 +72,20 @@ static bool is_token_of(const struct audit_run *r, size_t place) {
     return !r->granted;
 }
 
-/* A berthd that does not know of a grant claims again before the start; later entries belong to the new
- * grant. */
+/* Returns whether the entry is a second grant: a berthd that does not know the first one claims again before
+ * the start, and later entries belong to the new grant. */
 static bool is_claimed_again(const struct entry *e, const struct entry *granted) {
     return granted && strcmp(e->event, "granted") == 0 && strcmp(e->process, granted->process) != 0;
 }
 
-/* Whether this entry has another ticket than its grant. */
+/* Returns whether the entry has another ticket than its grant. */
 static bool has_other_ticket(const struct audit_run *r, const struct entry *e, const struct entry *granted) {
     return r->granted && !r->of_host && e->ticket > 0 && r->granted->ticket > 0 &&
            e->ticket != granted->ticket && strcmp(e->event, "queued") != 0 &&
            strcmp(e->event, "parked") != 0;
 }
 
-/* The next attempt was to be made on any host, and another host ended that. */
+/* Returns whether another host may have written the entry: any host may give up an open attempt. */
 static bool may_be_of_any_host(const struct entry *e) {
     return strcmp(e->event, "gave-up") == 0;
 }
@@ -122,7 +121,7 @@ static void check_fields(struct audit *a, const struct audit_run *r) {
         field = find_contradiction(r, i, first, granted);
         if (field)
             audit_report_violation(a, AUDIT_DIFFERS, e,
-                                   "its %s is not that of this run's other entries (%s)", field,
+                                   "its %s differs from this run's other entries (%s)", field,
                                    first->event);
     }
 }
@@ -141,8 +140,8 @@ static int turn_of(const char *event) {
     return 0;
 }
 
-/* One berthd writes these in this order. Permits that are claimed again after a lost lease are granted while
- * the run goes on. */
+/* Checks the order of the events that one berthd wrote. After a lost lease permits are granted again while
+ * the run continues. */
 static void check_turns(struct audit *a, const struct audit_run *r) {
     const struct entry *before = NULL;
 
@@ -187,7 +186,7 @@ static void check_processes(struct audit *a) {
         if (!first || strcmp(first->process, e->process) != 0)
             first = e;
         else if (strcmp(first->host, e->host) != 0)
-            audit_report_violation(a, AUDIT_DIFFERS, e, "the berthd that wrote it is one of host %s",
+            audit_report_violation(a, AUDIT_DIFFERS, e, "its berthd belongs to host %s",
                                    first->host);
     }
 }

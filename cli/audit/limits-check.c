@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* R1: no grant exceeds the limit, also of the pool of a job that hosts share. Use above a lowered or
- * restored limit is allowed; a grant is not. Reclaimed permits count as long as their processes may exist,
- * unless on-lease-lost = "continue". */
+/* R1: no grant exceeds the limit, also in the pool of a job that hosts share. After a limit was lowered or
+ * claims were restored, use may be above the limit, but no grant. Reclaimed permits count as long as their
+ * processes may exist, unless on-lease-lost = "continue". */
 #include <errno.h>
 #include <string.h>
 
@@ -19,10 +19,10 @@ struct holder { /* one holder of permits of a pool: past, present or future */
     const char *why;
     uint32_t permits;
     bool is_active;       /* counts as a holder now */
-    bool is_unlogged;       /* ... and may have ended already, without an entry */
+    bool is_unlogged;     /* ... and may have ended already, without an entry */
     size_t before, after; /* a list of the active holders, by number */
-    /* When this grant is checked: the holders whose time is over, and those that may have ended without an
-     * entry from then on. */
+    /* At the check of this grant: the holders whose time is over, and those that may have ended unlogged
+     * from then on. */
     size_t first_over, next_over;
     size_t first_unlogged, next_unlogged;
 };
@@ -36,16 +36,15 @@ struct sweep { /* over the grants of one pool, in their order; use is updated st
     size_t n;
     size_t first, last, n_active;
     uint64_t used;       /* of the active holders */
-    size_t n_unlogged;     /* of these, those that may have ended without an entry, and their permits */
-    uint64_t unlogged_after;
-    size_t n_taken; /* those with reclaimed permits and remaining processes; if there are any, each is looked
-                       at */
+    size_t n_unlogged;   /* active holders that may have ended without an entry */
+    uint64_t unlogged;   /* their permits */
+    size_t n_taken;      /* reclaimed holders with remaining processes; if not 0, each holder is checked */
     size_t *of_run;      /* the last holder of each run, in this pool or an earlier one */
-    uint64_t logged_at;       /* when the current grant was logged, as a number; 0: not needed */
+    uint64_t logged_at;  /* when the current grant was logged, as a number; 0: not needed */
 };
 
-/* Reclaimed: its processes ended somewhere between this grant's token and its log entry, so which came first
- * cannot be decided. After Redis's clock was set back, its numbers lag behind time. */
+/* Returns whether a reclaimed holder may be gone: its processes ended between this grant's token and its log
+ * entry, so the order cannot be decided. After Redis's clock was set back, its numbers lag behind time. */
 static bool may_be_gone(const struct sweep *s, const struct holder *h, uint64_t number) {
     return h->end < number && h->there < s->logged_at;
 }
@@ -79,12 +78,12 @@ static const char *holders_text(const struct sweep *s, uint64_t number, bool unk
     return buffer;
 }
 
-/* excused: permits of runs that go on after a lost lease as configured. unknown: permits of holders that may
- * have ended without an entry. */
+/* excused: permits of runs that continue after a lost lease, as configured. unknown: permits of holders that
+ * may have ended without an entry. */
 static void sweep_count_uncertain(const struct sweep *s, uint64_t number, uint64_t *ret_excused,
                                   uint64_t *ret_unknown) {
     *ret_excused = 0;
-    *ret_unknown = s->unlogged_after;
+    *ret_unknown = s->unlogged;
     if (s->n_taken == 0)
         return;
     *ret_unknown = 0;
@@ -112,7 +111,7 @@ static void sweep_check_grant(struct sweep *s, const struct entry *entry, const 
     if (!limit) {
         if (!p->complained)
             audit_report_violation(s->a, AUDIT_NO_LIMIT, entry,
-                                   "the limit of pool %s is not logged: give it with --limit %s=N", p->name,
+                                   "the limit of pool %s is not logged; pass it with --limit %s=N", p->name,
                                    p->name);
         p->complained = true;
         return;
@@ -146,7 +145,7 @@ static void sweep_drop(struct sweep *s, struct holder *h) {
     h->is_active = false;
     s->n_active--;
     s->used -= h->permits;
-    s->unlogged_after -= h->is_unlogged ? h->permits : 0;
+    s->unlogged -= h->is_unlogged ? h->permits : 0;
     s->n_unlogged -= h->is_unlogged;
     s->n_taken -= is_taken(h);
 }
@@ -155,7 +154,7 @@ static void sweep_set_unlogged(struct sweep *s, struct holder *h) {
     if (!h->is_active)
         return;
     h->is_unlogged = true;
-    s->unlogged_after += h->permits;
+    s->unlogged += h->permits;
     s->n_unlogged++;
 }
 
@@ -182,8 +181,8 @@ static size_t find_after(const struct sweep *s, size_t i, uint64_t number) {
 
 static void sweep_add(struct sweep *s, size_t i) {
     struct holder *h = &s->holders[i];
-    size_t over = find_after(s, i, h->last),
-           unlogged_after = h->unlogged_after > 0 ? find_after(s, i, h->unlogged_after) : s->n;
+    size_t over = find_after(s, i, h->last);
+    size_t unlogged = h->unlogged_after > 0 ? find_after(s, i, h->unlogged_after) : s->n;
 
     h->before = s->last;
     h->after = NONE;
@@ -197,9 +196,9 @@ static void sweep_add(struct sweep *s, size_t i) {
         h->next_over = s->holders[over].first_over;
         s->holders[over].first_over = i;
     }
-    if (unlogged_after < s->n) {
-        h->next_unlogged = s->holders[unlogged_after].first_unlogged;
-        s->holders[unlogged_after].first_unlogged = i;
+    if (unlogged < s->n) {
+        h->next_unlogged = s->holders[unlogged].first_unlogged;
+        s->holders[unlogged].first_unlogged = i;
     }
 }
 
@@ -236,7 +235,7 @@ static void check_cluster_pool(struct sweep *s, size_t pool, const struct audit_
 
         sweep_move(s, i);
         s->logged_at = audit_hosts_time(s->a, h->entry);
-        if (!h->renewed) /* a renewed grant may exceed the limit, like all that is restored */
+        if (!h->renewed) /* a renewed grant may exceed the limit, like a restored one */
             sweep_check_grant(s, h->entry, h->run, h->token, known ? &limit : NULL);
         sweep_add(s, i);
     }

@@ -8,8 +8,8 @@
 #include "base/journal/limit-word.h"
 #include "cli/audit/model.h"
 
-/* Learns which pools have scope host on which host, from the first word of the last event that names the
- * pool. */
+/* Learns which pools have scope host on which host: the last event that names the pool counts, and its first
+ * word. */
 int audit_limits_read_names(struct audit *a) {
     struct limit_word w;
 
@@ -44,7 +44,7 @@ static int add_step(struct audit_limits_steps *s, const struct audit_limits_step
     return 0;
 }
 
-/* A pool without an override in redis-connected has none. So the overrides are read first. */
+/* Reads the overrides first, because a pool that has none in redis-connected has none in force. */
 static void read_overrides(struct audit *a, const struct entry *e, size_t order) {
     struct limit_word w;
 
@@ -149,7 +149,7 @@ static bool limit_given(const struct audit_pool *p, bool only_fixed, uint32_t *r
     return true;
 }
 
-/* Returns the step of the pool, or else that of its pattern. overrides: only such that did not end. */
+/* Returns the step of the pool, or else that of its pattern; not an override that has ended. */
 static const struct audit_limits_step *find_step_of_key(const struct audit *a, size_t pool, uint64_t number, bool overrides) {
     for (; pool != SIZE_MAX; pool = a->pools[pool].pattern) {
         const struct audit_limits_step *step = find_step(overrides ? &a->pools[pool].overrides : &a->pools[pool].declared, number);
@@ -181,8 +181,8 @@ bool audit_limits_at(const struct audit *a, size_t pool, uint64_t number, uint32
     return true;
 }
 
-/* A grant is decided before it is logged, and its number is the host's time of the decision. A limit logged
- * before it, or at its time, may have been in force. */
+/* A grant is decided before it is logged; its number is the host's time of the decision. The limit logged
+ * before the grant, or the one at its time, was in force. */
 bool audit_limits_of_host_at(const struct audit *a, size_t pool, const struct audit_run *r,
                              uint32_t *ret_lowest, uint32_t *ret_highest) {
     const struct audit_pool *p = &a->pools[pool];

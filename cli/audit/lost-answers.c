@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Grants whose end is in no journal, because the berthd that knew of it was killed or a reply of Redis was
+/* Grants whose end is in no journal, because the berthd that knew it was killed or a reply of Redis was
  * lost. */
 #include <string.h>
 
@@ -9,13 +9,13 @@ static bool is_event(const struct entry *e, const char *event) {
     return strcmp(e->event, event) == 0;
 }
 
-/* Whether its host wrote it, in this boot. */
+/* Returns whether the host of e wrote `other`, in the boot of e. */
 static bool is_same_boot(const struct entry *e, const struct entry *other) {
     return !entry_is_of_another(other) && strcmp(other->host, e->host) == 0 &&
            (!other->boot || !e->boot || strcmp(other->boot, e->boot) == 0);
 }
 
-/* Whether an entry besides granted and withdrawn mentions the grant. */
+/* Returns whether an entry besides granted and withdrawn mentions the grant. */
 static bool was_mentioned(const struct audit_run *r, uint64_t token) {
     for (size_t i = 0; i < r->n_events; i++)
         if (r->events[i]->token == token && !is_event(r->events[i], "granted") && !is_event(r->events[i], "withdrawn"))
@@ -23,8 +23,8 @@ static bool was_mentioned(const struct audit_run *r, uint64_t token) {
     return false;
 }
 
-/* Returns the connection of the next berthd on the host of this grant. It releases what that berthd does not
- * claim. NULL: none in this boot, or the berthd of the grant was not replaced. */
+/* Returns the entry with which the next berthd on the host of this grant connected; Redis then released what
+ * that berthd did not claim. NULL: none in this boot, or the berthd of the grant was not replaced. */
 static const struct entry *next_connection(const struct audit *a, const struct audit_hold *h) {
     const struct event_index *t = &a->connections;
     size_t at = event_index_begin(t, h->entry->host);
@@ -69,10 +69,10 @@ bool lost_answers_is_unused(const struct audit *a, const struct audit_hold *h, u
     return next;
 }
 
-/* --- answers that were lost --- */
+/* --- lost replies --- */
 
-/* Whether this is the last entry of a killed berthd: a later berthd wrote on the same host. *ret: that one's
- * first entry. */
+/* Returns whether this is the last entry of a killed berthd: a later berthd wrote on the same host. *ret:
+ * the first entry of that berthd. */
 static bool was_killed(const struct audit *a, const struct event_index *begins, size_t i,
                        const struct entry **ret) {
     const struct entry *last = a->events[i], *next = i + 1 < a->n_events ? a->events[i + 1] : NULL;
@@ -118,8 +118,7 @@ void lost_answers_done(struct audit *a) {
     event_index_done(&a->sessions_lost);
 }
 
-/* Whether another host may have expired this one without logging it, because the reply that said so was
- * lost. */
+/* Returns whether another host may have expired this one without logging it, because the reply was lost. */
 static bool was_answer_lost(const struct audit *a, const char *host, usec_t after) {
     for (size_t i = 0; i < a->n_hosts; i++)
         if (strcmp(a->hosts[i].name, host) != 0 && a->hosts[i].answer_lost > 0 && a->hosts[i].answer_lost >= after)
@@ -154,5 +153,5 @@ void lost_answers_set_unlogged_end(const struct audit *a, struct audit_hold *h) 
         return;
     next = was_mentioned(h->run, h->token) ? NULL : next_connection(a, h);
     h->unlogged_after = next ? next->clock : lost_answers_silent_since(a, h->entry);
-    h->why = next ? "its berthd was killed, and the next one did not know it" : AUDIT_SILENT;
+    h->why = next ? "its berthd was killed, and the next one did not know the grant" : AUDIT_SILENT;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Hosts whose journal is missing. Redis numbers a queue: if more claims were ahead than all journals have,
- * or an entry names a host without entries, a journal is missing. That is unproved, not a violation.
+/* Hosts whose journal is missing. A claim logs its position in the queue: if more claims were ahead than all
+ * journals have, or an entry names a host without entries, a journal is missing. That is unproved, not a
+ * violation.
  *
- * No journal has the claims of which a host had not learned when it was killed or lost Redis, so such times
- * are left out. */
+ * A host that was killed or lost Redis may have claims that it never logged, so such times are left out. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +11,11 @@
 #include "cli/audit/index.h"
 #include "cli/audit/model.h"
 
-#define REPLY_TIME                                                                                          \
-    (10 * USEC_PER_SEC) /* a claim is answered within this, or Redis counts as lost (redis.timeout) */
-#define DEAD                                                                                                \
-    (REPLY_TIME + AUDIT_RELEASE_USEC) /* a host may have been dead that long before its expiry or its next  \
-                                         berthd's first entry */
-#define WITHDRAWN_GONE AUDIT_RELEASE_USEC /* after this a withdrawn claim is in no queue */
+#define REPLY_TIME (10 * USEC_PER_SEC) /* for the reply to a claim; then Redis counts as lost (redis.timeout) */
+/* A host may have been dead for this time before its expiry, or before the first entry of its next
+ * berthd. */
+#define DEAD (REPLY_TIME + AUDIT_RELEASE_USEC)
+#define WITHDRAWN_GONE AUDIT_RELEASE_USEC /* after which a withdrawn claim is in no queue */
 
 static bool is_event(const struct entry *e, const char *event) {
     return strcmp(e->event, event) == 0;
@@ -24,19 +23,19 @@ static bool is_event(const struct entry *e, const char *event) {
 
 /* --- hosts --- */
 
-/* Reports each host once. */
+/* Reports each host without entries once. */
 static int check_hosts(struct audit *a) {
-    struct audit_names logged_at = {.tree = NULL};
+    struct audit_names reported = {.tree = NULL};
     int k = 0;
 
     for (size_t i = 0; i < a->n_events && k == 0; i++) {
         const struct entry *e = a->events[i];
         struct audit_name *name;
 
-        if (!entry_is_of_another(e) || !*e->host ||
-            audit_hosts_find(a, e->host)) /* "": Redis has lost the name */
+        /* "": Redis has lost the name. */
+        if (!entry_is_of_another(e) || !*e->host || audit_hosts_find(a, e->host))
             continue;
-        name = audit_names_add(&logged_at, e->host, NULL);
+        name = audit_names_add(&reported, e->host, NULL);
         if (!name)
             k = -ENOMEM;
         else if (name->index == SIZE_MAX)
@@ -44,7 +43,7 @@ static int check_hosts(struct audit *a) {
         if (name)
             name->index = i;
     }
-    audit_names_done(&logged_at);
+    audit_names_done(&reported);
     return k;
 }
 
@@ -55,7 +54,7 @@ struct trouble { /* by Redis's clock, both included */
 };
 
 struct troubles {
-    struct trouble *items; /* by `from`; `to` is the latest of all up to it */
+    struct trouble *items; /* by `from`; `to` is the latest of this one and all before it */
     size_t n;
 };
 
@@ -84,8 +83,8 @@ static size_t add_berthd(const struct audit *a, struct troubles *t, size_t i) {
     return i;
 }
 
-/* Adds hosts that others expired, and the time after the last entries, in which others could not expire a
- * host yet. */
+/* Adds the time before each expiry of a host, and the time after the last entries, because a host that died
+ * then has not expired yet. */
 static void add_silence(const struct audit *a, struct troubles *t) {
     usec_t end = 0, heard = USEC_INFINITY; /* heard: every host has entries after this time */
 
@@ -146,8 +145,8 @@ struct claim { /* of cluster pools */
 };
 
 struct group { /* all claims of the same cluster pools: they stand in the same queues */
-    size_t first, n, n_vague; /* claims; the vague ones follow the n others */
-    const struct audit_run *counted; /* by the run whose place is checked now */
+    size_t first, n, n_vague;        /* claims; the vague ones follow the n others */
+    const struct audit_run *counted; /* the run whose check has counted the group */
 };
 
 struct queues {
@@ -159,7 +158,8 @@ struct queues {
     struct places waiting;    /* of the claims */
 };
 
-/* Claimed again with another ticket, moved, or without a logged place: it may have been ahead of any claim. */
+/* Returns whether the claim may have been ahead of any other: it was claimed again with another ticket,
+ * moved, or has no logged place. */
 static bool is_vague(const struct audit_run *r) {
     if (!r->has_place || r->stands.n > 1)
         return true;
@@ -181,7 +181,7 @@ static bool is_place_logged(const struct claim *c) {
     return queued && queued->position > 1 && queued->ticket == c->run->ticket;
 }
 
-/* By score within the same cluster pools; host pools do not matter. */
+/* Orders by cluster pools, then by score; host pools do not matter. */
 static int compare_claims(const void *a, const void *b) {
     const struct claim *x = a, *y = b;
     int c = audit_compare_cluster_pools(x->run, y->run);
@@ -242,23 +242,23 @@ static int64_t count_ahead(const struct queues *q, const struct group *g, uint64
 }
 
 static void check_place(struct audit *a, struct queues *q, const struct troubles *t, const struct audit_run *r) {
-    int64_t logged_at = r->queued->position - 1, ahead = 0;
+    int64_t logged = r->queued->position - 1, ahead = 0;
 
     for (size_t i = 0; i < r->n_cluster; i++) {
         size_t pool = r->uses[i].pool;
 
-        for (size_t k = q->users.first[pool]; k < q->users.first[pool + 1] && ahead < logged_at; k++) {
+        for (size_t k = q->users.first[pool]; k < q->users.first[pool + 1] && ahead < logged; k++) {
             struct group *g = &q->groups[q->users.items[k]];
 
             ahead += g->counted == r ? 0 : count_ahead(q, g, audit_run_score(r));
             g->counted = r;
         }
     }
-    if (ahead < logged_at && was_calm(t, r->ticket))
+    if (ahead < logged && was_calm(t, r->ticket))
         audit_report_unproved(a, AUDIT_NO_JOURNAL, r->queued,
                               "%" PRId64 " claims were ahead of it, and the journals have %" PRId64
                               ": a host's journal may be missing",
-                              logged_at, ahead);
+                              logged, ahead);
 }
 
 static int compare_tickets(const void *a, const void *b) {
@@ -273,7 +273,7 @@ static int compare_gone(const void *a, const void *b) {
     return x->gone < y->gone ? -1 : x->gone > y->gone;
 }
 
-/* Replays the claims whose place is known. */
+/* Replays the claims whose place is known, and checks logged positions. */
 static int check_places(struct audit *a, struct queues *q, const struct troubles *t) {
     _cleanup_free_ const struct claim **come = calloc(q->n_claims + 1, sizeof(*come));
     _cleanup_free_ const struct claim **go = calloc(q->n_claims + 1, sizeof(*go));
@@ -291,7 +291,7 @@ static int check_places(struct audit *a, struct queues *q, const struct troubles
         const struct audit_run *r = come[i]->run;
 
         for (; n_gone < n && go[n_gone]->gone < r->ticket; n_gone++)
-            if (go[n_gone]->gone >= go[n_gone]->run->ticket) /* otherwise it was never in a queue */
+            if (go[n_gone]->gone >= go[n_gone]->run->ticket) /* else it was never in a queue */
                 places_leave(&q->waiting, (size_t) (go[n_gone] - q->claims));
         if (is_place_logged(come[i]))
             check_place(a, q, t, r);

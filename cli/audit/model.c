@@ -58,7 +58,7 @@ static int compare_by_run(const void *a, const void *b) {
     const struct entry *const *x = *(const struct entry *const *const *) a, *const *y = *(const struct entry *const *const *) b;
     int c = strcmp((*x)->run, (*y)->run);
 
-    return c != 0 ? c : x < y ? -1 : x > y; /* otherwise in log order */
+    return c != 0 ? c : x < y ? -1 : x > y; /* else in log order */
 }
 
 static void run_add_event(struct audit_run *r, const struct entry *e, size_t order) {
@@ -120,7 +120,7 @@ static void run_set_place(struct audit *a, struct audit_run *r) {
     if (!r->of_host && r->granted && r->granted->token == 0)
         audit_report_violation(a, AUDIT_MALFORMED, r->granted, "a grant without a token");
     if (!e || e->ticket == 0 || (r->n_cluster > 0 && r->n_cluster < r->n_uses && !r->granted))
-        return; /* the logged ticket may be the host's, while the run waits for cluster pools, too */
+        return; /* the ticket may be that of a host pool, while the run also waits for cluster pools */
     r->has_place = true;
     r->ticket = e->ticket;
 }
@@ -152,38 +152,38 @@ static int make_runs(struct audit *a) {
     return k;
 }
 
-/* --- what they held --- */
+/* --- permits --- */
 
-/* Returns when the command was started, by its host's clock. A berthd that hung may log it late; the logged
- * wait gives the exact time. */
+/* Returns when the command was started, by its host's clock. A hung berthd may log the start late; the
+ * logged wait gives the exact time. */
 static usec_t run_start(const struct audit *a, const struct audit_run *r) {
-    usec_t start = audit_hosts_time(a, r->started), logged_at;
+    usec_t start = audit_hosts_time(a, r->started), exact;
     int64_t after;
 
     if (!r->granted || r->granted->took.wait_ms < 0 || r->started->took.wait_ms < r->granted->took.wait_ms)
         return start;
     after = r->started->took.wait_ms - r->granted->took.wait_ms;
-    logged_at = audit_hosts_time(a, r->granted) + (usec_t) (after + 1) * USEC_PER_MSEC;
-    return logged_at < start ? logged_at : start;
+    exact = audit_hosts_time(a, r->granted) + (usec_t) (after + 1) * USEC_PER_MSEC;
+    return exact < start ? exact : start;
 }
 
-/* Returns when the processes were gone, by the host's clock; 0: not logged. For a late entry the run's
- * length gives the exact time. */
+/* Returns when the processes were gone, by the host's clock; 0: not logged. If the entry is late, the logged
+ * run time gives the exact time. */
 static usec_t run_end(const struct audit *a, const struct audit_run *r) {
     usec_t end = r->exited     ? audit_hosts_time(a, r->exited)
                  : r->released ? audit_hosts_time(a, r->released)
                                : 0,
-           logged_at;
+           exact;
 
     if (r->exited && r->started && r->exited->took.run_ms >= 0) {
-        logged_at = run_start(a, r) + (usec_t) (r->exited->took.run_ms + 1) * USEC_PER_MSEC;
-        end = logged_at < end ? logged_at : end;
+        exact = run_start(a, r) + (usec_t) (r->exited->took.run_ms + 1) * USEC_PER_MSEC;
+        end = exact < end ? exact : end;
     }
     return end;
 }
 
-/* Whether the entry has the exact time of the end: not if the next berthd only found that the run was over.
- */
+/* Returns whether the entry has the exact time of the end; it has not if the next berthd only found the run
+ * ended. */
 static bool knows_end(const struct audit_run *r) {
     return strcmp(r->exited->process, r->started->process) == 0 || r->fenced ||
            (r->exited->uid < 0 && r->exited->result && strcmp(r->exited->result, "guard-died") != 0 &&
@@ -271,7 +271,7 @@ static void add_hold(struct audit *a, const struct audit_run *r, const struct en
         a->holds[a->n_holds++] = (struct audit_hold) {.run = r, .entry = e, .token = e->token};
 }
 
-/* A grant of which its host never learned is logged only by its end. */
+/* A grant that its host never received is logged only by its end. */
 static void add_holds(struct audit *a, const struct audit_run *r) {
     size_t first = a->n_holds, i;
 

@@ -3,9 +3,10 @@
 
 /* Shared by the parts of the audit: the runs, hosts and pools of one namespace, made from its events.
  *
- * Numbers are those of the namespace's clock (R7): tickets, tokens, versions of overrides, BERTH_CLOCK. Redis draws them one after
- * the other, so they order events whatever any other clock showed. 0: not known. Where only a host's clock is known,
- * audit_hosts_time() makes a number of its time (numbers are near Redis's time in µs). */
+ * Numbers are those of the namespace's clock (R7): tickets, tokens, versions of overrides, BERTH_CLOCK.
+ * Redis draws them one after the other, so they order events whatever any other clock showed. 0: not known.
+ * If only a host's clock is known, audit_hosts_time() makes a number of its time (numbers are near Redis's
+ * time in µs). */
 
 #include "cli/audit/check.h"
 #include "cli/audit/index.h"
@@ -19,37 +20,37 @@ struct audit_moment { /* an event that the host wrote about itself */
     size_t next_boot; /* index of the next event of another boot, both known; n_moments or more: none */
 };
 
-struct audit_absence { /* numbers between which claims of a host, made up to `claimed_until`, may be in no queue */
+struct audit_absence { /* numbers between which a host's claims up to `claimed_until` may be in no queue */
     uint64_t from, to, claimed_until;
 };
 
 struct audit_host {
     const char *name;
-    int64_t offset;  /* µs, upper bound of its clock's lead over Redis's; a time minus this is the earliest possible */
+    int64_t offset; /* µs, upper bound of its clock's lead over Redis's; time - offset is the earliest possible */
     int64_t lowest, highest; /* bounds known so far; INT64_MIN, INT64_MAX: none */
     struct audit_moment *moments; /* by time; at least one */
     size_t n_moments;
     const struct entry *last;
     const struct entry *first_of_other;     /* of another process than the first; NULL: none */
     const struct entry *last_of_other_boot; /* of another boot than the last; NULL: none */
-    usec_t answer_lost; /* the latest time at which a reply of Redis may have been lost, see lost-answers.c; 0: never */
+    usec_t answer_lost; /* the latest time at which a reply may have been lost (lost-answers.c); 0: never */
     struct audit_absence *absences; /* by `from` */
     size_t n_absences, absences_allocated;
-    uint64_t last_number; /* while queue-presence.c reads events: the highest that it logged so far */
+    uint64_t last_number; /* while queue-presence.c reads events: the highest logged so far */
     struct maxima ends; /* `to` of each */
 };
 
-struct audit_process { /* a berthd, or several in a row with one pid; once for each host that it names */
+struct audit_process { /* a berthd, or several in a row with one pid; one for each host that it names */
     const char *process, *host;
     const char *writer; /* the host of its first event */
     size_t order;
-    usec_t last, last_loss; /* last: of all its events; last_loss: of those that report a loss of Redis */
+    usec_t last, last_loss; /* of all its events, of those that report a loss of Redis */
 };
 
 struct audit_limits_step { /* in force after this number */
     uint64_t number;
     uint64_t order;   /* of its entry, for pools of one host */
-    bool none;        /* an override that ended; of a key on a host: again the limit of its pattern */
+    bool none;        /* an override ended; of a key on a host: the limit of its pattern is in force again */
     uint32_t limit;
 };
 
@@ -66,7 +67,7 @@ struct audit_pool {
     struct audit_limits_steps in_order; /* of a host pool: the same by order */
     const struct audit_limit *given;
     size_t overridden; /* order of the last redis-connected with an override */
-    bool complained;   /* the missing limit was reported */
+    bool complained;   /* its missing limit was reported */
 };
 
 struct audit_use {
@@ -100,16 +101,16 @@ struct audit_run {
     struct audit_end *ends;      /* by clock */
     size_t n_ends;
     const struct entry *queued, *granted, *started, *exited, *released, *reclaimed, *withdrawn, *revoked,
-        *fenced; /* the first of each; released: not one after which it waited again */
+        *fenced; /* the first of each; not a release after which it waited again */
     size_t order, end_order; /* of its grant and its end in the log; 0: none */
     bool continues;
-    const char *of_host;     /* all its pools and its numbers are this host's own; NULL: the cluster's */
-    bool has_place;          /* ticket is a number of that clock */
+    const char *of_host;     /* its pools and numbers are those of this host; NULL: of the cluster */
+    bool has_place;          /* `ticket` is a number of that clock */
     struct audit_use *uses;  /* the cluster's pools first, then by pool */
     size_t n_uses, n_cluster;
     uint64_t ticket;
     struct audit_stands stands; /* none without a place */
-    uint64_t until;          /* it waited for certain from its ticket up to this number; 0: not known */
+    uint64_t until;          /* it certainly waited from its ticket to this number; 0: not known */
 };
 
 struct audit_hold { /* permits from a grant to their end; a run that continues after a lost lease has several */
@@ -118,7 +119,7 @@ struct audit_hold { /* permits from a grant to their end; a run that continues a
     uint64_t token;
     uint64_t end;              /* held up to this number; UINT64_MAX: not ended */
     uint64_t there;            /* reclaimed: its processes existed up to this number, by its host's clock */
-    uint64_t unlogged_after;           /* after this number it may have ended without an entry; 0: an entry would exist */
+    uint64_t unlogged_after;   /* after this number it may have ended unlogged; 0: its end would be logged */
     const char *why;           /* ... the reason */
     bool renewed;              /* may exceed the limit */
     bool again;                /* claimed again by the next berthd, with another ticket */
@@ -131,7 +132,7 @@ struct audit {
     size_t n_events;
     struct audit_host *hosts;   /* by name */
     size_t n_hosts;
-    struct audit_moment *moments; /* what hosts[].moments point into */
+    struct audit_moment *moments; /* storage of hosts[].moments */
     struct audit_process *processes; /* by process and host */
     size_t n_processes;
     const struct entry **boots; /* the last event of each boot of each host, by both */
@@ -140,10 +141,10 @@ struct audit {
     struct event_index sessions_lost; /* of each process, by BERTH_SEQ */
     struct audit_pool *pools;
     size_t n_pools, pools_allocated;
-    struct audit_names pool_names; /* on each host, and in the cluster (host NULL); also those without a pool */
+    struct audit_names pool_names; /* on each host, and in the cluster (host NULL); also of unused pools */
     struct audit_run *runs;      /* sorted by id */
     size_t n_runs;
-    struct {                     /* what runs[].events, .ends and .stands point into */
+    struct {                     /* storage of runs[].events and .ends */
         const struct entry **events;
         struct audit_end *ends;
     } of_runs;
@@ -153,11 +154,11 @@ struct audit {
     } stands;
     struct audit_hold *holds;    /* of the cluster's pools, by token */
     size_t n_holds;
-    usec_t lead;                 /* largest known by which a number was ahead of Redis's time */
+    usec_t lead;                 /* the largest known lead of a number over Redis's time */
     usec_t last_wipe;            /* of the last loss of Redis's data, by the clock of the host that logged it */
 };
 
-#define AUDIT_SILENT "its host is silent since, and its expiry may have gone unlogged"
+#define AUDIT_SILENT "its host has been silent since, and its expiry may have gone unlogged"
 
 /* model.c. -ENOMEM. */
 int audit_model_make(struct audit *a);
@@ -165,7 +166,7 @@ void audit_model_done(struct audit *a);
 /* Returns the run's host. */
 const char *audit_run_host(const struct audit_run *r);
 uint32_t audit_run_permits(const struct audit_run *r, size_t pool);
-/* Whether the entry is a release before the start, after which the run waits again. */
+/* Returns whether the entry is a release before the start, after which the run waits again. */
 bool audit_event_gives_back(const struct entry *e);
 bool audit_run_gave_back(const struct audit_run *r, uint64_t token); /* whether this grant was so released */
 bool audit_run_waits_again(const struct audit_run *r);               /* whether its last grant was so released */
@@ -184,26 +185,27 @@ int audit_hosts_make(struct audit *a);
 void audit_hosts_done(struct audit *a);
 void audit_hosts_learn_clocks(struct audit *a); /* from the holds */
 struct audit_host *audit_hosts_find(const struct audit *a, const char *name); /* NULL: no entries */
-/* The earliest possible time by Redis's clock, and the latest number that can have been drawn then. */
+/* Returns the earliest possible time by Redis's clock; the latest number that can have been drawn then. */
 usec_t audit_hosts_time(const struct audit *a, const struct entry *e);
 usec_t audit_hosts_time_latest(const struct audit *a, const struct entry *e);
 /* Returns the first event of a later boot of the host, which ends all its runs; 0: none. */
 usec_t audit_hosts_next_boot(const struct audit *a, const struct entry *e);
 /* Returns the last event that the host itself wrote in the boot of this event. */
 const struct entry *audit_hosts_last_of_boot(const struct audit *a, const struct entry *e);
-/* Whether the host (in another boot), or this berthd (without a loss of Redis), existed long enough to log
- * what was due after this event. */
+/* Return whether the host (in another boot), or this berthd (without a loss of Redis), existed long enough
+ * to log what was due after this event. */
 bool audit_hosts_other_boot_goes_on(const struct audit *a, const struct entry *after);
 bool audit_hosts_process_goes_on(const struct audit *a, const struct entry *after);
-/* Whether an earlier berthd of this host has entries. */
+/* Returns whether an earlier berthd of this host has entries. */
 bool audit_hosts_have_earlier_berthd(const struct audit *a, const struct entry *e);
 
 /* pools.c. -ENOMEM. */
 int audit_pools_read_names(struct audit *a);
 size_t audit_pools_find(const struct audit *a, const char *name, const char *host); /* index; SIZE_MAX: not used */
-int audit_pools_find_or_add(struct audit *a, const char *name, const char *host, size_t *ret); /* with its scope on this host */
+/* As audit_pools_find(), by the pool's scope on this host. */
+int audit_pools_find_or_add(struct audit *a, const char *name, const char *host, size_t *ret);
 void audit_pools_done(struct audit *a);
-/* The users of each pool among some runs, by index. */
+/* The users of each pool among some runs. */
 struct audit_pool_users {
     uint64_t *items; /* those of pool p are [first[p]] to [first[p + 1] - 1], ascending */
     size_t *first;
@@ -215,31 +217,32 @@ void audit_pools_users_done(struct audit_pool_users *u);
 /* lost-answers.c: ends without an entry. -ENOMEM. */
 int lost_answers_make(struct audit *a);
 void lost_answers_done(struct audit *a);
-/* Whether this grant was never used: its berthd was killed before the start, and the next one withdrew the
- * claim or claimed again. *ret: the number at which it was released, at the latest. */
+/* Returns whether this grant was never used: its berthd was killed before the start, and the next one
+ * withdrew the claim or claimed again. *ret: the number by which it was released. */
 bool lost_answers_is_unused(const struct audit *a, const struct audit_hold *h, uint64_t *ret);
 bool lost_answers_is_unused_run(const struct audit_run *r); /* whether its withdrawal after a grant was of this kind */
-/* Time of the host's last event in the boot of this grant, if its expiry may have gone unlogged; else 0. */
+/* Returns the time of the host's last event in the boot of this grant, if its expiry may have gone unlogged;
+ * else 0. */
 uint64_t lost_answers_silent_since(const struct audit *a, const struct entry *granted);
-/* Sets unlogged_after and why: the next berthd of the host may not have known the grant, or the host is
+/* Sets `unlogged_after` and `why`: the next berthd of the host may not have known the grant, or the host was
  * silent. */
 void lost_answers_set_unlogged_end(const struct audit *a, struct audit_hold *h);
 
-/* queue-presence.c: when hosts were gone, and until when each claim waited. Needs runs, hosts and clocks.
+/* queue-presence.c: when hosts were absent, and until when each claim waited. Needs runs, hosts and clocks.
  * -ENOMEM. */
 int queue_presence_make(struct audit *a);
-/* Whether a waiting claim may have been in no queue at this number. */
+/* Returns whether a waiting claim may have been in no queue at this number. */
 bool queue_presence_is_absent(const struct audit *a, const struct audit_run *r, uint64_t number);
 
 /* limits.c. -ENOMEM. Scopes and limits of pools as logged. */
 int audit_limits_read_names(struct audit *a);
 int audit_limits_make(struct audit *a);
-/* The limit of a cluster pool in force when this number was drawn. False: not known. */
+/* Stores the limit of a cluster pool in force when this number was drawn. False: not known. */
 bool audit_limits_at(const struct audit *a, size_t pool, uint64_t number, uint32_t *ret);
-/* The bounds of a host pool's limit at the run's grant. False: not known. */
+/* Stores the bounds of a host pool's limit at the run's grant. False: not known. */
 bool audit_limits_of_host_at(const struct audit *a, size_t pool, const struct audit_run *r, uint32_t *ret_lowest, uint32_t *ret_highest);
 
-/* check.c. Report an entry as a possible violation, and as a violation. */
+/* check.c. Report an entry as a possible violation; as a violation. */
 void audit_report_unproved(struct audit *a, enum audit_kind kind, const struct entry *entry, const char *format, ...) _printf_(4, 5);
 void audit_report_violation(struct audit *a, enum audit_kind kind, const struct entry *entry, const char *format, ...) _printf_(4, 5);
 

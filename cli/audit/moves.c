@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Moves: the score of a claim is a step function of the namespace's clock, and each event moved is a step of it. */
+/* Moves: the score of a claim is a step function of the namespace's clock, and each event `moved` is a
+ * step. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +16,12 @@ static uint64_t score_of(uint64_t ticket, int64_t head_start_ms) {
     return usec_sub(ticket, head_start_ms > 0 ? (usec_t) head_start_ms * USEC_PER_MSEC : 0);
 }
 
-/* Whether it was written without who asked, by the host of the run. */
-static bool is_heard(const struct entry *e) {
+/* Returns whether the host of the run logged the move when it received it; it does not know who asked. */
+static bool is_received(const struct entry *e) {
     return e->uid < 0;
 }
 
-/* Whether a berthd of the run's host was asked: it knows the move. */
+/* Returns whether a berthd of the run's host made the move, and so knows it. */
 static bool was_asked_at_home(const struct audit_run *r, const struct entry *move) {
     for (size_t i = 0; i < r->n_events; i++)
         if (!entry_is_of_another(r->events[i]) && strcmp(r->events[i]->process, move->process) == 0)
@@ -28,18 +29,18 @@ static bool was_asked_at_home(const struct audit_run *r, const struct entry *mov
     return false;
 }
 
-/* By run, then by number; of one number who asked comes first. */
+/* Orders by run and number; of one move the entry with the user comes first. */
 static int compare(const void *a, const void *b) {
     const struct entry *x = *(const struct entry *const *) a, *y = *(const struct entry *const *) b;
     int c = strcmp(x->run, y->run);
 
     if (c != 0 || x->clock != y->clock)
         return c != 0 ? c : x->clock < y->clock ? -1 : 1;
-    return is_heard(x) - is_heard(y);
+    return is_received(x) - is_received(y);
 }
 
-/* Whether the move is one of the queues that the run's ticket is from. A run that waits for permits of its host first has no
- * place in the cluster yet. */
+/* Returns whether the move concerns the queues that drew the run's ticket. A run that first waits for host
+ * pools has no place in the cluster yet. */
 static bool is_of_its_queues(const struct audit *a, const struct audit_run *r, const struct entry *e) {
     struct demands demands;
 
@@ -65,17 +66,18 @@ static void add_stands(struct audit *a, struct audit_run *r, const struct entry 
         return;
     add_stand(a, r, r->ticket, score_of(r->ticket, placed->asked.head_start_ms), false);
     for (size_t i = 0; i < n; i++) {
-        bool is_heard_by_host = r->of_host || is_heard(moves[i]) || was_asked_at_home(r, moves[i]);
+        bool is_known_to_host = r->of_host || is_received(moves[i]) || was_asked_at_home(r, moves[i]);
 
         for (; i + 1 < n && moves[i + 1]->clock == moves[i]->clock; i++)
-            is_heard_by_host |= is_heard(moves[i + 1]);
+            is_known_to_host |= is_received(moves[i + 1]);
         if (moves[i]->clock > r->ticket && is_of_its_queues(a, r, moves[i]))
             add_stand(a, r, moves[i]->clock, score_of(r->ticket, moves[i]->asked.head_start_ms),
-                      !is_heard_by_host && a->last_wipe >= usec_sub(audit_hosts_time(a, moves[i]), a->options->tolerance));
+                      !is_known_to_host &&
+                          a->last_wipe >= usec_sub(audit_hosts_time(a, moves[i]), a->options->tolerance));
     }
 }
 
-/* Lists one entry of each move, and complains where there must be none. */
+/* Lists one entry of each move; with --no-moves each is a violation. */
 static int report_moves(struct audit *a, const struct entry *const *moves, size_t n) {
     struct audit_report *report = a->report;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Names, found by text. A module of its own, because search.h has a struct entry, too. */
+/* Names, found by text. They have their own file because search.h, too, defines a struct entry. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,10 +10,10 @@ struct audit_limit;
 
 struct audit_name {
     const char *text; /* a copy */
-    const char *host; /* the host on which the name is distinct; NULL: all. Borrowed */
+    const char *host; /* borrowed; the only host on which the name has this meaning; NULL: all hosts */
     size_t index;     /* set by the caller; SIZE_MAX: not set */
     /* Of a pool. */
-    const void *logged_by;             /* the last entry of the host that shows its scope; NULL: none */
+    const void *logged_by; /* the last entry of the host that shows its scope; NULL: none */
     bool logged_as_host;
     const struct audit_limit *given; /* by the user; these two only if host is NULL */
     bool given_as_host;

@@ -13,11 +13,11 @@ static void check_twice(struct audit *a) {
     for (size_t i = 1; i < a->n_holds; i++)
         if (a->holds[i].token == a->holds[i - 1].token)
             audit_report_violation(a, AUDIT_TOKEN_TWICE, a->holds[i].entry,
-                                   "token %" PRIu64 " was granted to run %s, too", a->holds[i].token,
+                                   "token %" PRIu64 " was also granted to run %s", a->holds[i].token,
                                    a->holds[i - 1].run->id);
 }
 
-/* A claim made after another grant was logged gets a higher token. A lower token that is logged later proves
+/* A claim made after another grant was logged gets a higher token. A lower token in a later entry proves
  * nothing: its host may have received it late. */
 static void check_growth(struct audit *a) {
     usec_t first_logged = USEC_INFINITY, slack = usec_add(a->options->tolerance, a->report->doubt);
@@ -56,10 +56,8 @@ struct grant {
 struct queues { /* of claims whose waiting time is known */
     const struct audit_stand **by_score; /* a stand's place is its index */
     size_t n;
-    struct audit_pool_users
-        users; /* for each pool the places of its claims: its queue, if all waited at once */
-    struct maxima
-        until; /* for each of users, until when it waits; 0: not yet, or not in a queue of that pool */
+    struct audit_pool_users users; /* for each pool the places of its claims */
+    struct maxima until;           /* of each user, until when it waits; 0: not in a queue of that pool */
     const struct audit_stand **found; /* see find_overtaken() */
 };
 
@@ -81,7 +79,7 @@ static bool is_before(const struct audit_stand *waiting, const struct audit_stan
     return waiting->score < granted->score || (waiting->score == granted->score && waiting->run->ticket < granted->run->ticket);
 }
 
-/* The last number up to which the run waits there; 0: not known. */
+/* Returns the last number at which the run waits in this place; 0: not known. */
 static uint64_t until_of(const struct audit_stand *s) {
     const struct audit_stand *next = s + 1 < s->run->stands.items + s->run->stands.n ? s + 1 : NULL;
     uint64_t until = next && next->from < s->run->until ? next->from : s->run->until;
@@ -97,7 +95,7 @@ static const struct audit_stand *stand_at(const struct audit_run *r, uint64_t nu
     return &r->stands.items[i];
 }
 
-/* Whether the run's numbers are of this pool's clock. */
+/* Returns whether the run's numbers are of this pool's clock. */
 static bool has_place_in(const struct audit *a, const struct audit_run *r, size_t pool) {
     return !a->pools[pool].host == !r->of_host;
 }
@@ -133,7 +131,7 @@ static void queues_done(struct queues *q) {
     maxima_done(&q->until);
 }
 
-/* Returns how many stand before this one. */
+/* Returns how many places are before this one. */
 static size_t count_before(const struct queues *q, const struct audit_stand *r) {
     size_t low = 0, high = q->n;
 
@@ -148,7 +146,7 @@ static size_t count_before(const struct queues *q, const struct audit_stand *r) 
     return low;
 }
 
-/* Returns the first user of a pool at this place or behind it. */
+/* Returns the first user of a pool at this place or after it. */
 static size_t find_user(const struct queues *q, size_t pool, size_t place) {
     size_t first = q->users.first[pool];
 
@@ -171,7 +169,7 @@ static int compare_begins(const void *a, const void *b) {
     return x->from != y->from ? (x->from < y->from ? -1 : 1) : x < y ? -1 : x > y;
 }
 
-/* Finds the claims that stand before it in a common queue and still wait, by ticket, in `found`. */
+/* Stores in `found`, by ticket, the claims that are before it in a common queue and still wait. */
 static size_t find_overtaken(const struct audit *a, struct queues *q, const struct grant *g) {
     size_t place = count_before(q, g->stand), n = 0, n_once = 0;
 
@@ -186,7 +184,7 @@ static size_t find_overtaken(const struct audit *a, struct queues *q, const stru
     if (n > 1)
         qsort(q->found, n, sizeof(*q->found), compare_begins);
     for (size_t i = 0; i < n; i++)
-        if (n_once == 0 || q->found[i] != q->found[n_once - 1]) /* otherwise they share another queue, too */
+        if (n_once == 0 || q->found[i] != q->found[n_once - 1]) /* else they share another queue, too */
             q->found[n_once++] = q->found[i];
     return n_once;
 }
@@ -222,9 +220,8 @@ static int compare_grants(const void *a, const void *b) {
     return x->token < y->token ? -1 : x->token > y->token;
 }
 
-/* Lists the grants whose place is known. A grant after a lost lease has none. A claim whose host never
- * learned of its grant, and which was made again in the next session, had another ticket than the logged
- * one. */
+/* Lists the grants whose place is known. A grant after a lost lease has none. A claim that was made again in
+ * the next session, because its host never received the grant, had another ticket than the logged one. */
 static size_t list_grants(const struct audit *a, struct grant *grants) {
     size_t n = 0;
 

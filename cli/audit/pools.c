@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pools by name: which runs used them, and whether they are the cluster's or one host's. */
+/* Pools by name: the runs that used them, and their scope. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ size_t audit_pools_find(const struct audit *a, const char *name, const char *hos
     return found ? found->index : SIZE_MAX;
 }
 
-/* Limits that the user gives are kept with the cluster's name of the pool. */
+/* Stores the limits of the options with the cluster's name of the pool. */
 static int read_options(struct audit *a) {
     for (size_t i = 0; i < a->options->n_limits; i++) {
         const struct audit_limit *limit = &a->options->limits[i];
@@ -87,7 +87,7 @@ int audit_pools_find_or_add(struct audit *a, const char *name, const char *host,
     return 0;
 }
 
-/* --- who uses which --- */
+/* --- users --- */
 
 int audit_pools_make_users(const struct audit *a, const struct audit_run *const *runs, size_t n,
                            struct audit_pool_users *ret) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Until when each claim stood in its queues, and when the queues may have lacked it: its host was expired,
- * or Redis had lost its data and the host had not sent it again. */
+/* Until when each claim was in its queues, and when the queues may have lacked it: its host had expired, or
+ * Redis had lost its data and the host had not sent the claim again. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static int add_absence(struct audit_host *h, uint64_t from, uint64_t claimed_unt
     return 0;
 }
 
-/* Later claims of the host, and those it sends again, are in the queues at once. */
+/* Ends an absence: the claims that the host makes or sends again are in the queues at once. */
 static void end_absence(const struct audit *a, struct audit_absence *x, const struct entry *e) {
     usec_t to = audit_hosts_time_latest(a, e);
 
@@ -33,9 +33,9 @@ static void end_absence(const struct audit *a, struct audit_absence *x, const st
         x->claimed_until = e->clock;
 }
 
-/* From when on the host may have missed a grant before this loss: it had received all replies up to the number that it
- * logs. A berthd that has just been started logs none. Redis may have granted a claim, and lost that, since the last
- * number of the host's berthd before. */
+/* Returns the number from which the host may have missed a grant before this loss. The host had received all
+ * replies up to the number that it logs. A berthd that has just started logs none: Redis may have made and
+ * lost a grant since the last number of the berthd before. */
 static uint64_t begin_of_absence(const struct audit *a, const struct audit_host *h, const struct entry *e) {
     uint64_t at = usec_sub(audit_hosts_time(a, e), a->options->tolerance);
     uint64_t last = usec_sub(h->last_number, a->options->tolerance);
@@ -56,10 +56,11 @@ static int add_own(struct audit *a, struct audit_host *h, const struct entry *e)
 
 struct returns { /* of each host */
     struct event_index connections; /* by BERTH_CLOCK */
-    struct event_index all;         /* and ends of grace, by the latest that they can have been */
+    struct event_index all;         /* with ends of grace, by their latest possible time */
 };
 
-/* From events of other hosts: the host is back with its first connection after that. */
+/* Adds an absence from an event of another host. It ends with the first connection of this host after
+ * that. */
 static int add_of_others(struct audit *a, struct audit_host *h, const struct returns *r,
                          const struct entry *e) {
     bool expired = strcmp(e->event, "host-expired") == 0;
@@ -110,7 +111,8 @@ bool queue_presence_is_absent(const struct audit *a, const struct audit_run *r, 
 
 /* --- claims --- */
 
-/* A waiting client of `berth run` claims again at the next berthd; a job's claim is kept. */
+/* Returns whether the claim is one of the next berthd: a waiting `berth run` claims again there, a job keeps
+ * its claim. */
 static bool is_of_next_berthd(const struct audit_run *r) {
     const struct entry *last = r->granted ? r->granted : r->withdrawn;
 
@@ -131,19 +133,19 @@ static void set_until(const struct audit *a, struct audit_run *r) {
         r->until = r->withdrawn->clock;
     if (r->revoked && !r->granted && r->revoked->clock < r->until)
         r->until = r->revoked->clock;
-    for (size_t i = 0; i < r->n_events;
-         i++) /* granted and reclaimed before its host learned of it: then it waited again */
+    /* If it was granted and reclaimed before its host received the grant, it waited again. */
+    for (size_t i = 0; i < r->n_events; i++)
         if (strcmp(r->events[i]->event, "reclaimed") == 0 && r->events[i]->token > 0 && r->events[i]->token < r->until)
             r->until = r->events[i]->token;
     if (r->until <= r->ticket)
         r->until = 0;
 }
 
-/* Reads what hosts log about themselves, and about others: lost data and expired hosts. */
+/* Reads what hosts log about themselves and about others: lost data and expired hosts. */
 static int read_hosts(struct audit *a, const struct returns *r) {
-    _cleanup_free_ const struct entry **logged_at = calloc(a->n_events + 1, sizeof(*logged_at));
+    _cleanup_free_ const struct entry **losses = calloc(a->n_events + 1, sizeof(*losses));
     size_t n = 0;
-    int k = logged_at ? 0 : -ENOMEM;
+    int k = losses ? 0 : -ENOMEM;
 
     for (size_t i = 0; i < a->n_events && k == 0; i++) {
         const struct entry *e = a->events[i];
@@ -156,13 +158,12 @@ static int read_hosts(struct audit *a, const struct returns *r) {
         if (e->run)
             continue;
         if (strcmp(e->event, "host-expired") == 0 || strcmp(e->event, "grace-begun") == 0)
-            logged_at[n++] = e;
+            losses[n++] = e;
     }
     for (size_t j = 0; j < a->n_hosts; j++)
         for (size_t i = 0; i < n && k == 0; i++)
-            if (!entry_is_of_another(logged_at[i]) !=
-                (strcmp(logged_at[i]->host, a->hosts[j].name) == 0))
-                k = add_of_others(a, &a->hosts[j], r, logged_at[i]);
+            if (!entry_is_of_another(losses[i]) != (strcmp(losses[i]->host, a->hosts[j].name) == 0))
+                k = add_of_others(a, &a->hosts[j], r, losses[i]);
     return k;
 }
 

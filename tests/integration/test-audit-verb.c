@@ -121,7 +121,7 @@ static void test_unproved(void) {
     TEST_INT(audit("silent", ""), 0);
     CU_ASSERT(strncmp(berth_out, "unproved above-limit: ", 22) == 0);
     CU_ASSERT(strstr(berth_out, "granted of bee, run " RUN_B ": 2 permits of pool db in use, its limit is 1, unless these were over: " RUN_A
-                                " on ant (its host is silent since, and") != NULL);
+                                " on ant (its host has been silent since, and") != NULL);
     CU_ASSERT(strstr(berth_out, "\nNOT proved: ") != NULL);
 }
 

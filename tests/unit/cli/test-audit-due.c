@@ -31,7 +31,7 @@ static void test_twice(void) {
     add_start(&ant, 100, "a", DUE, 0);
     add_start(&ant, 200, "b", DUE, 0);
     audit_fixture_expect_violation(AUDIT_DUE_TWICE, "b",
-                                   "dump was begun before for what was due at " DUE ": run a on ant");
+                                   "dump was already begun for the due time " DUE ": run a on ant");
     begin();
     add_start(&ant, 100, "a", DUE, 2);
     add_start(&ant, 200, "other", NEXT, 2);

@@ -106,7 +106,7 @@ static void test_forgotten(void) {
     TEST_INT(report.n_unproved, 0);
     audit_fixture_grant(&bee, 1250, 1301, "e", "db:1");
     doubts(1, AUDIT_ABOVE_LIMIT, "e",
-           "its limit is 1, unless these were over: d on ant (its berthd was killed, and the next one did not know it)");
+           "its limit is 1, unless these were over: d on ant (its berthd was killed, and the next one did not know the grant)");
     options.since = BASE + 1400 * USEC_PER_MSEC; /* earlier entries are not checked */
     audit_fixture_expect_proof();
     TEST_INT(report.n_unproved, 0);
@@ -130,7 +130,7 @@ static void test_expiry_not_logged(void) {
     audit_fixture_grant(&bee, 30000, 40000, "d", "db:1");
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "d", "held before: c on ant"); /* no reply was lost */
     audit_fixture_add_event(&bee, 35000, "redis-lost", NULL, NULL);
-    doubts(1, AUDIT_ABOVE_LIMIT, "d", "c on ant (its host is silent since, and its expiry may have gone unlogged)");
+    doubts(1, AUDIT_ABOVE_LIMIT, "d", "c on ant (its host has been silent since, and its expiry may have gone unlogged)");
     record.items[record.n - 1].time = BASE + 800 * USEC_PER_MSEC; /* while ant still wrote */
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "d", "held before: c on ant");
     record.items[record.n - 1].time = BASE + 35000 * USEC_PER_MSEC;
@@ -142,7 +142,7 @@ static void test_expiry_not_logged(void) {
     audit_fixture_grant(&bee, 30000, 40000, "d", "db:1");
     ant = (struct writer) {"ant", "ant/2", "boot-a2", 0, 0};
     audit_fixture_up(&ant, 100000, "db:1/declared");
-    doubts(2, AUDIT_NOT_ENDED, "c", "no entry reclaims its permits: its host is silent since");
+    doubts(2, AUDIT_NOT_ENDED, "c", "no entry reclaims its permits: its host has been silent since");
     /* A killed berthd may have lost a reply, too; a stopped one has not. */
     for (int i = 0; i < 2; i++) {
         audit_fixture_add_good_runs();

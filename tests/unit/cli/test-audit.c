@@ -272,7 +272,7 @@ static void test_differs(void) {
     audit_fixture_add_good_runs();
     audit_fixture_add_event(&ant, 2000, "redis-lost", NULL, NULL);
     record.items[record.n - 1].host[0] = 'A';
-    audit_fixture_expect_violation(AUDIT_DIFFERS, "-", "is one of host ant");
+    audit_fixture_expect_violation(AUDIT_DIFFERS, "-", "its berthd belongs to host ant");
     audit_fixture_add_good_runs();
     audit_fixture_add_event(&ant, 2000, "released", "c", "db:1");
     audit_fixture_add_event(&ant, 2000, "exited", "c", "db:1");
@@ -292,7 +292,7 @@ static void test_moved(void) {
     audit_fixture_expect_proof();
     record.items[record.n - 1].cursor[strlen("s=ant;i=")] = '0'; /* the last one of ant, now the first */
     CU_ASSERT(strncmp(record.items[record.n - 1].cursor, "s=ant;i=0", 9) == 0);
-    audit_fixture_expect_violation(AUDIT_SEQ_ORDER, "c", "stands before");
+    audit_fixture_expect_violation(AUDIT_SEQ_ORDER, "c", "the journal has it before");
 }
 
 static void test_malformed(void) {
