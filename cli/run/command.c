@@ -15,24 +15,20 @@
 #define STOP_TIMEOUT (5 * USEC_PER_SEC) /* if berthd sent none (nested) */
 #define HOLD_FD_MIN 20 /* above the descriptors of a script's `exec 3>file`, which would close the hold */
 
-static const char *exec_text(const char *command, int error, char *buffer, size_t size) {
-    snprintf(buffer, size, error == ENOENT ? "%s: command not found" : "cannot execute %s: ", command);
-    if (error != ENOENT)
-        snprintf(buffer + strlen(buffer), size - strlen(buffer), "%s", strerror(error));
-    return buffer;
-}
-
 /* Prints why the command never ran. Returns the exit status. */
 static int not_started_status(const struct adhoc *a, const struct supervise_result *result) {
     const char *command = a->options.command[0];
-    char text[512];
 
     if (strcmp(result->stage, "exec") != 0) {
         fprintf(stderr, "berth: cannot start %s: %s: %s\n", command, result->stage, strerror(result->exec_errno));
         return EXIT_FAILED;
     }
-    fprintf(stderr, "berth: %s\n", exec_text(command, result->exec_errno, text, sizeof(text)));
-    return result->exec_errno == ENOENT ? EXIT_NO_COMMAND : EXIT_CANNOT_EXECUTE;
+    if (result->exec_errno == ENOENT) {
+        fprintf(stderr, "berth: %s: command not found\n", command);
+        return EXIT_NO_COMMAND;
+    }
+    fprintf(stderr, "berth: cannot execute %s: %s\n", command, strerror(result->exec_errno));
+    return EXIT_CANNOT_EXECUTE;
 }
 
 static void command_begin(struct adhoc *a);
@@ -83,20 +79,22 @@ static void command_on_stopping(_unused_ struct supervise *s, enum supervise_rea
 static void command_on_stuck(_unused_ struct supervise *s, const char *what, void *userdata) {
     struct adhoc *a = userdata;
 
-    fprintf(stderr, "berth: the command was killed and does not end: %s; its permits stay taken until that is gone\n", what);
+    fprintf(stderr, "berth: the command was killed and does not end: %s; its permits stay taken until it ends\n",
+            what);
     if (!a->grant.facts.is_nested)
         run_connection_report_stuck(a, what);
 }
 
-/* Whether this process group has the terminal. */
+/* Returns whether this process group has the terminal. */
 static bool is_foreground(void) {
     _cleanup_close_ int tty = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
 
     return tty >= 0 && tcgetpgrp(tty) == getpgrp();
 }
 
-/* The command stopped itself, as many programs do on Ctrl-Z. The shell waits for this process, so it stops,
- * too. It ignores a SIGSTOP from elsewhere, because then nobody would continue it. */
+/* Called when the command stopped itself, as many programs do on Ctrl-Z. The shell waits for this
+ * process, so this process stops, too. It does not follow a SIGSTOP from elsewhere, because nobody would
+ * continue it. */
 static void command_on_suspended(_unused_ struct supervise *s, _unused_ void *userdata) {
     if (is_foreground())
         run_signals_suspend();
@@ -111,7 +109,7 @@ static void command_on_done(struct supervise *s, const struct supervise_result *
     const char *text = "not-started";
     int status;
 
-    if (result->exec_errno == ETIME) { /* the deadline was too near when the child came to its exec */
+    if (result->exec_errno == ETIME) { /* the deadline was too near when the child was about to exec */
         a->command.supervise = supervise_free(s);
         if (a->grant.is_lost)
             run_connection_give_back(a);
@@ -131,12 +129,12 @@ static void move_hold(struct adhoc *a) {
     int fd = a->grant.hold_fd >= 0 && a->grant.hold_fd < HOLD_FD_MIN ? fcntl(a->grant.hold_fd, F_DUPFD_CLOEXEC, HOLD_FD_MIN) : -1;
 
     if (fd < 0)
-        return; /* a low limit on descriptors: the hold stays where it is */
+        return; /* a low limit on descriptors: the hold keeps its number */
     close_fd(a->grant.hold_fd);
     a->grant.hold_fd = fd;
 }
 
-/* In the child. A gate passes the hold under any number. */
+/* Called in the child. The hold comes through the gate with any number. */
 static int pass_hold(struct adhoc *a) {
     move_hold(a);
     return a->grant.hold_fd >= 0 && fcntl(a->grant.hold_fd, F_SETFD, 0) < 0 ? errno : 0;
@@ -161,13 +159,13 @@ static int put_environment(const struct adhoc *a) {
     return r == 0 ? 0 : ENOMEM;
 }
 
-/* Runs between fork and exec: restores the caller's context, and passes the hold on. */
+/* Runs between fork and exec: restores the caller's context and passes on the hold. */
 static int command_child(void *userdata, const char **ret_stage) {
     struct adhoc *a = userdata;
     int r;
 
-    *ret_stage = "parent"; /* the pid before the fork: getppid() may return another process if the parent was
-                              killed */
+    *ret_stage = "parent";
+    /* Not of getppid(), which is another process if the parent was killed. */
     r = supervise_child_die_with_parent(a->command.own_pid);
     if (r != 0)
         return r;
@@ -202,7 +200,7 @@ static usec_t command_stop_timeout(const struct adhoc *a) {
     return a->options.stop_timeout_usec != USEC_INFINITY ? a->options.stop_timeout_usec : STOP_TIMEOUT;
 }
 
-/* Makes the supervise of the next child. */
+/* Makes the supervise object of the next child. */
 static int command_new(struct adhoc *a, struct supervise **ret) {
     const struct supervise_handler handler = {.on_started = command_on_started,
                                               .on_stopping = command_on_stopping,
@@ -229,7 +227,7 @@ static void command_on_prepare(void *userdata) {
     struct adhoc *a = userdata;
     _cleanup_(supervise_freep) struct supervise *s = NULL;
 
-    /* A failure costs nothing but time: the start forks then, and reports what is wrong. */
+    /* After a failure the start forks again, and reports the error if it persists. */
     if (a->phase == ADHOC_PHASE_CLAIMING && !a->command.prepared && command_new(a, &s) == 0 &&
         supervise_prepare(s, command_child, a, &a->command.gate) == 0)
         a->command.prepared = steal_pointer(&s);
@@ -276,12 +274,12 @@ static void command_on_start(void *userdata) {
 int run_command_init(struct adhoc *a) {
     int r = defer_init(&a->command.start, a->event, SD_EVENT_PRIORITY_NORMAL, command_on_start, a);
 
-    /* After all that was read: a grant that follows at once starts the command without this. */
+    /* Deferred until all messages were read: if a grant is among them, the start forks without this. */
     return r < 0 ? r : defer_init(&a->command.prepare, a->event, SD_EVENT_PRIORITY_NORMAL, command_on_prepare, a);
 }
 
-/* Starts the command after everything from berthd was read: a process that was frozen may find a later
- * deadline there. */
+/* Starts the command after all messages of berthd were read: after a freeze they may have a later
+ * deadline. */
 static void command_begin(struct adhoc *a) {
     defer_set(&a->command.start);
 }

@@ -9,8 +9,8 @@
 
 #define RETRY_MIN (100 * USEC_PER_MSEC)
 #define RETRY_MAX (2 * USEC_PER_SEC)
-#define AWAY_MAX (60 * USEC_PER_SEC)    /* limit for a queued claim to wait for a berthd that restarts */
-#define WAIT_GRACE (1 * USEC_PER_SEC)   /* for berthd to report the end of --wait itself */
+#define AWAY_MAX (60 * USEC_PER_SEC)    /* for which a queued claim waits for the next berthd */
+#define WAIT_GRACE (1 * USEC_PER_SEC)   /* in which berthd may report the end of --wait */
 #define FIRST_MAX                                                                                           \
     (CLIENT_QUIET_TIME +                                                                                    \
      CLIENT_ANSWER_TIME)                /* for the first reply on a connection, which berthd sends at once */
@@ -90,7 +90,8 @@ static void on_granted(struct adhoc *a, struct client_reply *reply) {
         return;
     if (reply->fd < 0 || a->run[0] == '\0') {
         /* Without the hold's FIFO berthd would grant the permits to another run while the command runs. */
-        fputs("berth: granted without a hold: no descriptor is left for it here (ulimit -n), or berthd sent none\n", stderr);
+        fputs("berth: granted without a hold: no descriptor is free here (ulimit -n), or berthd sent none\n",
+              stderr);
         adhoc_exit(a, EXIT_FAILED);
         return;
     }
@@ -101,13 +102,13 @@ static void on_granted(struct adhoc *a, struct client_reply *reply) {
     run_command_start(a);
 }
 
-/* A single reply ("nested" without "continues"): the outer run enforces its deadline for this one, so there
- * is none here. */
+/* A single reply ("nested" without "continues"): the outer run enforces its deadline for this one, so none
+ * is set here. */
 static void on_nested(struct adhoc *a) {
     if (a->phase != ADHOC_PHASE_CLAIMING)
         return;
     if (a->options.verbose)
-        fputs("berth: nested: goes ahead under the permits of the run around it\n", stderr);
+        fputs("berth: nested: uses the permits of the outer run\n", stderr);
     a->grant.facts.is_nested = true;
     run_connection_stop(a);
     run_command_start(a);
@@ -117,9 +118,9 @@ static void on_stop(struct adhoc *a, const char *reason) {
     enum supervise_reason r = SUPERVISE_REASON_STOPPED;
 
     if (reason)
-        (void) supervise_reason_parse(reason, &r); /* a reason that is not known here is a stop, too */
+        (void) supervise_reason_parse(reason, &r); /* an unknown reason counts as a stop */
     if (a->phase == ADHOC_PHASE_CLAIMING && r == SUPERVISE_REASON_LEASE_LOST)
-        run_connection_give_back(a); /* this berthd has not received the report */
+        run_connection_give_back(a); /* berthd has not received the report yet */
     else if (a->phase == ADHOC_PHASE_CLAIMING)
         connection_refused(a, reason ? reason : "stopped");
     else
@@ -134,8 +135,8 @@ static void on_over(struct adhoc *a, const char *reason) {
         connection_away(a, RETRY_MAX); /* the command still runs: berthd's state is wrong */
 }
 
-/* Whether the error may pass: a berthd whose config is wrong now may start in a moment. The claim keeps its
- * place. */
+/* Returns whether the error may pass: a berthd with a wrong config may start in a moment. The claim keeps
+ * its place. */
 static bool may_come_back(const struct adhoc *a, const char *error) {
     return a->connection.is_attaching && strcmp(error, "io.berth.Away") == 0 &&
            (a->connection.away_since == 0 || usec_sub(now(), a->connection.away_since) < AWAY_MAX);
@@ -174,7 +175,7 @@ static void on_waiting(struct adhoc *a, const json_t *params) {
     if (a->phase == ADHOC_PHASE_CLAIMING && json_is_true(json_object_get(params, "is_near")))
         run_command_prepare(a);
     else
-        run_command_withdraw(a); /* a restarted berthd knows others that are nearer */
+        run_command_withdraw(a); /* after a restart berthd may know nearer claims */
 }
 
 static void on_state(struct adhoc *a, struct client_reply *reply) {
@@ -267,7 +268,7 @@ static int connection_open(struct adhoc *a) {
     a->connection.client = steal_pointer(&client);
     r = connection_claim(a);
     if (r == 0 && a->command.pid > 0)
-        run_connection_report_started(a); /* an earlier berthd may not have recorded it */
+        run_connection_report_started(a); /* the last berthd may not have recorded it */
     if (r < 0)
         a->connection.client = client_free(a->connection.client);
     return r;
@@ -360,7 +361,7 @@ void run_connection_give_back(struct adhoc *a) {
      * has gone. */
     if (!a->connection.client || !params) {
         json_decref(params);
-        connection_away(a, RETRY_MIN); /* reported when berthd sends the stop again */
+        connection_away(a, RETRY_MIN); /* the report follows when berthd sends the stop again */
     } else if (client_send(a->connection.client, "io.berth.Ended", params, CLIENT_ONEWAY) < 0) {
         connection_away(a, RETRY_MIN);
     }

@@ -10,9 +10,9 @@
 
 #include "base/duration.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "cli/client.h"
 #include "cli/verbs.h"
-#include "base/text.h"
 
 struct parser {
     int argc, i;
@@ -147,7 +147,7 @@ static int fail_unknown(struct parser *p, const char *text, size_t n) {
     return fail(p, "unknown option %.*s", (int) (n < 100 ? n : 100), text);
 }
 
-/* value: written with the option itself; NULL: it is the next argument. */
+/* value: the one written with the option; NULL: the next argument. */
 static int apply(struct parser *p, const struct option *o, const char *value) {
     unsigned bit = 1U << (o - options);
 

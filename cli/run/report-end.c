@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports how the command ended, for berthd's journal. The report goes out on Hold's connection, whose last
- * reply confirms it. If berthd is away, it goes to the next berthd on a new connection, and the hold stays
- * open meanwhile: while it is open no berthd decides that the end is unknown. */
+/* Reports to berthd how the command ended. The report goes out on the connection of Hold, whose last reply
+ * confirms it. If berthd is away, the report goes to the next berthd on a new connection. Until then the
+ * hold stays open: while it is open, no berthd decides that the end is unknown. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -9,7 +9,7 @@
 #include "cli/run/run-adhoc.h"
 
 #define REPORT_TIME (3 * USEC_PER_SEC) /* berth(1), EXIT STATUS; more than berthd.service's RestartSec= */
-#define REPORT_RETRY (100 * USEC_PER_MSEC) /* a new berthd waits ten times as long for a report */
+#define REPORT_RETRY (100 * USEC_PER_MSEC) /* a tenth of the time for which a new berthd waits for reports */
 
 static int put_ended(const struct adhoc *a, json_t *params, const struct supervise_result *ended) {
     int r = json_object_set_new(params, ended->code == CLD_EXITED ? "code" : "signal", json_integer(ended->status));
@@ -63,8 +63,9 @@ static int report_connect(struct adhoc *a) {
 
     if (r == 0)
         r = client_attach(client, a->event, ADHOC_PRIORITY_CONNECTION, &handler);
-    if (r >= 0) /* with socket activation the message stays in the socket's queue for the next berthd, even
-                   if this process exits first */
+    /* With socket activation the message stays in the queue of the socket for the next berthd, even if this
+     * process exits first. */
+    if (r >= 0)
         r = client_send(client, "io.berth.Ended", json_incref(a->report.params), 0);
     if (r >= 0)
         a->connection.client = steal_pointer(&client);
@@ -106,9 +107,9 @@ void report_end(struct adhoc *a, int status, const struct supervise_result *ende
     if (a->connection.client && a->connection.away_since == 0 &&
         client_send(a->connection.client, "io.berth.Ended", json_incref(a->report.params), CLIENT_ONEWAY) ==
             0)
-        a->grant.hold_fd = close_fd(
-            a->grant.hold_fd); /* berthd reads the report before it looks at the hold, so the next claim in
-                                  the queue need not wait for this process */
+        /* berthd reads the report before it checks the hold, so the next claim need not wait for this
+         * process. */
+        a->grant.hold_fd = close_fd(a->grant.hold_fd);
     else
         report_end_retry(a);
 }

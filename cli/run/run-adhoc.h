@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* One `berth run`: the root object of its event loop. connection.c talks to berthd, report-end.c reports the
- * end, command.c runs the command, waiting.c shows the pools it waits for, signals.c passes signals on. It
- * begins with a claim; a grant starts the command; adhoc_exit() ends the loop. */
+/* One `berth run`: the root object of its event loop. It begins with a claim, a grant starts the command,
+ * and adhoc_exit() ends the loop. */
 
 #include <inttypes.h>
 #include <signal.h>
@@ -17,8 +16,8 @@
 #include "cli/client.h"
 #include "cli/run/options.h"
 
-/* Replies are read before a deadline is checked: after a suspend or a SIGSTOP the new deadline may wait in
- * the socket. CONT is passed on after both. */
+/* Replies are read before deadlines are checked, because after a suspend or a SIGSTOP the new deadline may
+ * be in the socket. CONT is passed on after both. */
 #define ADHOC_PRIORITY_CONNECTION (SD_EVENT_PRIORITY_IMPORTANT - 10) /* supervise's timer is at IMPORTANT */
 #define ADHOC_PRIORITY_CONTINUE (SD_EVENT_PRIORITY_NORMAL + 10)
 
@@ -29,8 +28,8 @@ enum adhoc_phase {
     ADHOC_PHASE_DONE,    /* the exit status is known */
 };
 
-struct run_facts {                       /* what the command's environment says of the grant; passes its gate */
-    bool is_nested;                      /* nothing: the variables of the outer run stay */
+struct run_facts {                       /* of the grant, for the command's environment; sent through its gate */
+    bool is_nested;                      /* the variables of the outer run stay */
     uint64_t token;
     char run[ID_TEXT_SIZE], host[NAME_MAX_LENGTH + 1], namespace[NAME_MAX_LENGTH + 1], pools[DEMANDS_TEXT_SIZE];
 };
@@ -52,17 +51,17 @@ struct adhoc {
         usec_t retry_usec;               /* pause before the next attempt */
         usec_t away_since;               /* boottime; 0: berthd answers */
         usec_t wait_deadline;            /* boottime; USEC_INFINITY: none */
-        bool wait_grace;                 /* wait_deadline has passed; berthd has a moment to say so itself */
+        bool wait_grace;                 /* wait_deadline has passed, WAIT_GRACE has not */
         bool is_attaching;               /* the call under way names a run that berthd should know */
     } connection;
     struct {                             /* waiting.c */
         struct timer timer;
         struct client *pools_client;     /* a call of Pools under way; NULL: none */
-        char blocked_by[512];            /* from berthd's last reply; "": ask with Pools */
+        char blocked_by[512];            /* from berthd's last reply; "": only Pools shows the reason */
         char printed[640];               /* the last line; "": none */
     } waiting;
     struct {
-        bool is_lost;                    /* the lease is lost: a command that has not begun must not begin under this grant */
+        bool is_lost;                    /* the lease is lost: no command may begin under this grant */
         int hold_fd;                     /* write end of the hold's FIFO; -1: none */
         struct run_facts facts;
         usec_t deadline;                 /* boottime; USEC_INFINITY: none */
@@ -74,18 +73,18 @@ struct adhoc {
         struct supervise *supervise;     /* NULL: not started */
         const struct supervise_term *term; /* of either */
         struct gate gate;
-        pid_t own_pid;                   /* of this process: the command dies with it */
+        pid_t own_pid;                   /* of this process, with which the command dies */
         pid_t pid;                       /* 0: not started */
         usec_t started;                  /* boottime; 0: not started */
     } command;
     struct {                             /* report-end.c */
-        int status;                      /* of this process, once berthd has confirmed the report or the time is over */
+        int status;                      /* exit status, after berthd confirmed the report or at the limit */
         json_t *params;                  /* of io.berth.Ended; NULL: the command has not ended */
         struct timer limit;
     } report;
 };
 
-/* Ends the loop with this status; the first one counts. */
+/* Ends the loop with this status; later calls change nothing. */
 void adhoc_exit(struct adhoc *a, int status);
 
 /* Packs the parameters of Hold; NULL: no memory. */
@@ -96,31 +95,32 @@ int run_connection_start(struct adhoc *a);
 /* Closes the connection, which withdraws a waiting claim. */
 void run_connection_stop(struct adhoc *a);
 void run_connection_report_started(struct adhoc *a);
-void run_connection_report_stuck(struct adhoc *a, const char *what); /* a process that its kill has not ended */
-/* The lease was lost before the command began: reports that to berthd and claims the permits again. */
+void run_connection_report_stuck(struct adhoc *a, const char *what); /* the process that survives its kill */
+/* After a loss of the lease before the command began: reports that to berthd and claims the permits
+ * again. */
 void run_connection_give_back(struct adhoc *a);
-/* Shows on standard error why it waits: a reply "waiting" came (params), or berthd is away (NULL); the
- * command left processes behind. */
+/* Show on standard error what `berth run` waits for: after a reply "waiting" (params) or while berthd is
+ * away (NULL); after the command left processes behind. */
 int run_waiting_init(struct adhoc *a);
 void run_waiting_update(struct adhoc *a, const json_t *params);
 void run_waiting_on_left(struct adhoc *a);
 void run_waiting_stop(struct adhoc *a);
 
-/* The command is over or will never start: reports that to berthd, then exits with this status. If berthd is
- * away, it retries for a short while. ended: NULL if the command never ran. result: as in io.berth.Ended, or
+/* After the end of the command, or if it will never start: reports that to berthd, with retries for a short
+ * time, then exits with this status. ended: NULL if the command never ran. result: as in io.berth.Ended, or
  * NULL. */
 void report_end(struct adhoc *a, int status, const struct supervise_result *ended, const char *result);
 int report_end_init(struct adhoc *a);
-/* For connection.c, in ADHOC_PHASE_REPORTING: a reply to Hold; the connection is lost. */
+/* Called by connection.c in ADHOC_PHASE_REPORTING: for a reply to Hold; after the connection is lost. */
 void report_end_on_reply(struct adhoc *a, const struct client_reply *reply);
 void report_end_retry(struct adhoc *a);
 
 int run_command_init(struct adhoc *a);
-/* The claim is near the head of a queue: forks the command's child, which waits at its gate for the grant. */
+/* Near the head of a queue: forks the command's child, which waits at its gate for the grant. */
 void run_command_prepare(struct adhoc *a);
-/* The claim is gone, or its grant is void: nothing is left of that child. */
+/* Ends that child, because the claim is gone or its grant is void. */
 void run_command_withdraw(struct adhoc *a);
-/* After a grant: starts the command once everything from berthd was read and the deadline leaves enough
+/* After a grant: starts the command when all messages of berthd were read and the deadline leaves enough
  * time. */
 void run_command_start(struct adhoc *a);
 void run_command_set_deadline(struct adhoc *a, usec_t deadline);

@@ -28,14 +28,13 @@ static void adhoc_done(struct adhoc *a) {
     a->command.prepared = supervise_free(a->command.prepared);
     json_decref(a->report.params);
     a->command.supervise = supervise_free(a->command.supervise);
-    /* The connection is closed first: it carried the report, which must arrive before the end of the hold.
-     */
+    /* Last, because the report on the connection must arrive before the end of the hold. */
     a->grant.hold_fd = close_fd(a->grant.hold_fd);
     a->event = sd_event_unref(a->event);
 }
 
 static int adhoc_init(struct adhoc *a) {
-    int r = standard_fds_fill(); /* the command still finds them closed */
+    int r = standard_fds_fill(); /* until the exec of the command */
 
     if (r < 0)
         return r;
@@ -68,6 +67,6 @@ int run_adhoc(const struct run_options *options) {
     r = sd_event_loop(a.event);
     if (r >= 0)
         return r;
-    fprintf(stderr, "berth: broken: %s\n", strerror(-r));
+    fprintf(stderr, "berth: the event loop failed: %s\n", strerror(-r));
     return a.phase == ADHOC_PHASE_CLAIMING ? EXIT_INTERNAL : EXIT_FAILED;
 }

@@ -20,8 +20,8 @@ void run_signals_suspend(void) {
     (void) raise(SIGSTOP);
 }
 
-/* Whether the signal must be passed on: not if the terminal sent it (SI_KERNEL) to the whole group, and not
- * if it comes from the command's own tree (`kill 0` in a script), which chose its targets itself. */
+/* Returns whether the signal must be passed on. The terminal (SI_KERNEL) has sent it to the whole group, and
+ * the command's own tree (`kill 0` in a script) has chosen its targets. */
 static bool is_to_be_passed_on(const struct signalfd_siginfo *info) {
     if (info->ssi_code == SI_KERNEL)
         return false;
@@ -54,13 +54,11 @@ static int signals_on_signal(_unused_ sd_event_source *source, const struct sign
         return 0;
     }
     if (a->phase == ADHOC_PHASE_REPORTING && ends_wait(signal))
-        adhoc_exit(
-            a, a->report.status); /* the command is over and its status known: no need to wait for berthd */
+        adhoc_exit(a, a->report.status); /* without berthd's confirmation */
     if (a->phase == ADHOC_PHASE_REPORTING || a->phase == ADHOC_PHASE_DONE)
         return 0;
     if (is_to_be_passed_on(info))
-        (void) supervise_signal(a->command.supervise,
-                                signal); /* -ESRCH: the command has ended, its children have not */
+        (void) supervise_signal(a->command.supervise, signal); /* -ESRCH: only its tree is left */
     if (signal == SIGTSTP)
         run_signals_suspend();
     return 0;
@@ -78,8 +76,8 @@ int run_signals_init(struct adhoc *a) {
     struct sigaction ignore = {.sa_handler = SIG_IGN}, standard = {.sa_handler = SIG_DFL}, action;
     sigset_t mine;
 
-    /* A closed pipe on standard error must not end this process while the command runs. SIGCHLD that a
-     * caller ignores is inherited, and then no child could be awaited (wait(2), notes). */
+    /* A closed pipe on standard error must not end this process while the command runs. An ignored SIGCHLD
+     * is inherited, and would make it impossible to await a child (wait(2), notes). */
     if (sigprocmask(SIG_SETMASK, NULL, &a->caller.mask) < 0 ||
         sigaction(SIGPIPE, &ignore, &a->caller.sigpipe) < 0 ||
         sigaction(SIGCHLD, &standard, &a->caller.sigchld) < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verb `run`: its help, and what is wrong with its options. */
+/* The verb `run`: its help, and errors in its options. */
 #include <stdio.h>
 
 #include "cli/run/options.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `berth run` shows on standard error what it waits for: its permits before the command, leftover processes
- * after it. On a terminal it does so after a second and on changes; with -v also elsewhere. */
+/* `berth run` shows on standard error what it waits for: permits before the command, leftover processes
+ * after it. On a terminal, or with -v, it does so after a second and again on changes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "cli/run/run-adhoc.h"
 
 #define FIRST_AFTER USEC_PER_SEC
-#define AGAIN_AFTER (10 * USEC_PER_SEC) /* a call of Pools costs Redis something */
+#define AGAIN_AFTER (10 * USEC_PER_SEC) /* a call of Pools costs time in Redis */
 #define NAMED_MAX 3                     /* holders of a pool; leftover processes */
 
 static const char *string_of(const json_t *params, const char *key) {
@@ -41,7 +41,7 @@ void run_waiting_stop(struct adhoc *a) {
     a->waiting.printed[0] = a->waiting.blocked_by[0] = '\0';
 }
 
-/* --- for its permits --- */
+/* --- for permits --- */
 
 /* "held by pg-dump on web-03, nap on web-07, +2" */
 static void put_holders(FILE *f, const json_t *holders) {
@@ -134,7 +134,7 @@ static void print_waiting(struct adhoc *a) {
 
     if (!a->connection.client) {
         print_once(a, "waiting: berthd is away");
-    } else if (a->waiting.blocked_by[0]) { /* known without Pools: grace period, or why Redis is away */
+    } else if (a->waiting.blocked_by[0]) { /* grace period, or why Redis is away */
         snprintf(text, sizeof(text), "waiting: %s", a->waiting.blocked_by);
         print_once(a, text);
     } else if (!a->waiting.pools_client) {
@@ -153,7 +153,7 @@ void run_waiting_update(struct adhoc *a, const json_t *params) {
         timer_set_in(&a->waiting.timer, FIRST_AFTER);
 }
 
-/* --- for what the command left behind --- */
+/* --- for leftover processes --- */
 
 /* "sleep (4711)" */
 static void put_process(FILE *f, pid_t pid) {

@@ -128,7 +128,7 @@ void run_log_stuck(const struct run *r, const char *what) {
 
     e.reason = what;
     run_log(r, &e, "%s was killed and does not end: %s%s", r->name, what,
-            r->n_demands > 0 ? "; its permits stay taken until that is gone" : "");
+            r->n_demands > 0 ? "; its permits stay taken until it ends" : "");
 }
 
 void run_log_fenced(const struct run *run, int64_t spare_usec) {

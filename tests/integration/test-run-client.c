@@ -272,7 +272,7 @@ static void test_granted_without_hold(void) {
     json_decref(fake_expect(&f, "io.berth.Hold"));
     fake_reply_granted(&f, 0, false);
     TEST_INT(fake_await_exit(&f), 125);
-    TEST_STRING(fake_errors(&f), "berth: granted without a hold: no descriptor is left for it here (ulimit -n), or berthd sent none\n");
+    TEST_STRING(fake_errors(&f), "berth: granted without a hold: no descriptor is free here (ulimit -n), or berthd sent none\n");
     fake_done(&f);
 }
 
