@@ -14,8 +14,8 @@ static bool is_unknown(const char *error) {
     return strcmp(error, "io.berth.NoSuchRun") == 0 || strcmp(error, "io.berth.NoSuchJob") == 0;
 }
 
-/* Asks what the names mean. Returns 0, or an exit status whose reason was printed: also which other host
- * has a run. */
+/* Asks berthd what the names mean. Returns 0, or an exit status whose reason was printed; the reason may be
+ * that another host has the run. */
 static int ask_names(json_t *list, json_t *set, json_t **ret) {
     _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
     int r = client_ask("io.berth.Find", json_pack("{s:O, s:O*}", "names", list, "set", set), &reply);
@@ -43,7 +43,7 @@ int find_names(const char *verb, char **names, int n, json_t *set, json_t **ret_
     return status;
 }
 
-/* Reports what is not stopped. Returns the exit status. */
+/* Reports runs that were not stopped. Returns the exit status. */
 static int explain_stopped(const json_t *answer, const char *name) {
     json_t *elsewhere = json_object_get(answer, "elsewhere"), *run;
     const char *unsure = format_get_text(answer, "unsure");
@@ -95,7 +95,7 @@ static void add_claims(struct candidates *c, const json_t *claims, const char *w
 }
 
 /* Finds the only run in the cluster that holds or awaits permits and whose id begins with the word. A whole
- * id is not looked up, because a pool lists at most 1000 of each. Returns 0, or an exit status whose reason
+ * id is not looked up, because a pool lists at most 100 of each. Returns 0, or an exit status whose reason
  * was printed. */
 static int find_claim(const char *word, char ret[static ID_TEXT_SIZE]) {
     _cleanup_json_ json_t *answer = NULL;

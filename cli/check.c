@@ -50,7 +50,7 @@ int verb_version(int argc, char **argv) {
         return status;
     puts("berth " VERSION);
     (void) fflush(stdout); /* the call to berthd may take a while */
-    /* An unreachable berthd is no failure here. */
+    /* An unreachable berthd is not a failure here. */
     if (client_connect(&c) < 0 || client_send(c, "io.berth.Version", NULL, 0) < 0)
         return 0;
     r = client_receive(c, &reply);

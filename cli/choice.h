@@ -24,7 +24,7 @@ struct choice {
 /* words: borrowed; none: all runs. Negative errno. */
 int choice_new(struct choice *ret, char **words, size_t n);
 void choice_done(struct choice *c);
-/* Called for all runs of the list, before the two below. */
+/* Must be called for each run of the list before the next two. */
 void choice_see(struct choice *c, const char *run, const char *name);
 /* Returns a word that no run matches, or NULL. */
 const char *choice_missing(const struct choice *c);
@@ -43,5 +43,5 @@ struct candidates {
 
 /* Adds a run that a word may mean, unless it is there already. */
 void candidates_add(struct candidates *c, const char *run, const char *name);
-/* Prints on standard error that a word is ambiguous. EXIT_UNKNOWN_NAME. */
+/* Prints that a word is ambiguous. Returns EXIT_UNKNOWN_NAME. */
 int candidates_explain(const struct candidates *c, const char *word);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls to berthd that wait for the reply as long as berthd is alive. If berthd sends nothing for a while, a
- * second connection probes it (org.varlink.service.GetInfo, which berthd answers at once). A reload, a slow
- * Redis and `--wait` may therefore take their time, while a hung berthd blocks nobody. */
+ * second connection probes it (org.varlink.service.GetInfo, which berthd answers at once). So a reload, a
+ * slow Redis and `--wait` may take long, but a hung berthd blocks nobody. */
 #include <errno.h>
 #include <poll.h>
 

@@ -10,7 +10,7 @@
 #include "cli/choice.h"
 #include "cli/client.h"
 
-#define KNOWN_SHOWN 20 /* known names that are listed */
+#define KNOWN_SHOWN 20 /* names */
 
 static const char *text_of(const json_t *params, const char *key) {
     const char *text = json_string_value(json_object_get(params, key));
@@ -18,7 +18,7 @@ static const char *text_of(const json_t *params, const char *key) {
     return text ? text : "?";
 }
 
-/* Returns whether the name lacks its key. */
+/* Returns whether the written name is that of a pattern without a key. */
 static bool is_pattern_known(const char *written, const char *const *names, size_t n) {
     size_t length = strlen(written);
 

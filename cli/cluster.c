@@ -18,7 +18,7 @@ static json_t *new_run(const json_t *claim, bool waits) {
                      json_object_get(claim, "since"));
 }
 
-/* index: run -> its item of the list. */
+/* index: maps a run to its item of the list. */
 static int add_claim(json_t *list, json_t *index, const json_t *pool, const json_t *claim, bool waits) {
     const char *id = format_get_text(claim, "claim"), *name = format_get_text(pool, "name");
     json_t *run = json_object_get(index, id);

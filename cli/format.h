@@ -9,15 +9,15 @@
 
 #define FORMAT_SIZE 512
 
-/* Two units at most: "850ms", "5.1s", "12m30s", "3h20m", "4d3h". */
+/* Formats a duration with two units at most: "850ms", "5.1s", "12m30s", "3h20m", "4d3h". */
 const char *format_msec(json_int_t msec, char buffer[static FORMAT_SIZE]);
-/* Of a member of an object. */
+/* Formats a member that is a duration. */
 const char *format_duration(const json_t *object, const char *key, char buffer[static FORMAT_SIZE]);
-/* A time (RFC 3339 UTC) against now: "5.1s ago", "in 3h20m". */
+/* Formats a member that is a time (RFC 3339 UTC) relative to now: "5.1s ago", "in 3h20m". */
 const char *format_when(const json_t *object, const char *key, usec_t now_realtime, char buffer[static FORMAT_SIZE]);
-/* {"db": 2, "net": 1} as "db:2 net:1" */
+/* Formats {"db": 2, "net": 1} as "db:2 net:1". */
 const char *format_pools(const json_t *object, const char *key, char buffer[static FORMAT_SIZE]);
-/* The result of a run or of a job's last run: "failure (exit 3)", "stopped (signal 15)" */
+/* Formats the result of a run: "failure (exit 3)", "stopped (signal 15)". */
 const char *format_result(const json_t *object, const char *result, const char *code, const char *signal,
                          char buffer[static FORMAT_SIZE]);
 /* Returns a time (RFC 3339 UTC) in ms since 1970; 0: there is none. */

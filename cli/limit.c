@@ -12,7 +12,7 @@
 
 #define INT "%" JSON_INTEGER_FORMAT
 
-/* Prints limits that other hosts declare and that differ from the one in force without the override. */
+/* Prints the limits of other hosts that differ from the declared limit in force. */
 static void print_declared(const json_t *hosts, const char *pool, const char *this_host) {
     json_t *host, *limit;
     size_t i, k;
@@ -89,8 +89,8 @@ int verb_limit(int argc, char **argv) {
     return set_limit(argv, duration, reason);
 }
 
-/* Changes all pools, once all of them are known to exist. Returns the first failure's status. for_ms 0:
- * without end. */
+/* Checks that all pools exist, then changes each. Returns the status of the first failure. for_ms 0: without
+ * end. */
 static int each_pool(char **argv, int words, const char *method, json_int_t for_ms, const char *reason) {
     json_t *pools = json_array();
     int first = 0, status = 0;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-
-/* `berth metrics`: what berthd has counted, for Prometheus. */
-
+/* `berth metrics`: the figures of berthd, for Prometheus. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +76,7 @@ int verb_metrics(int argc, char **argv) {
     if (output && !*output)
         return options_wrong_usage("metrics", "--output needs the path of a file");
     status = ask(cluster, output != NULL, &metrics);
-    if (output) { /* also after an error: old figures must not stay */
+    if (output) { /* also after an error: old figures must not remain */
         written = write_file(output, metrics, is_openmetrics);
         return status != 0 && status != EXIT_AWAY ? status : written;
     }

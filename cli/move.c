@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* berth move, berth steal: what waits goes to another place, or gets the permits of another run. */
+/* berth move, berth steal: a waiting run gets another place in its queues, or the permits of another run. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,8 +14,8 @@
 
 #define LABEL_SIZE (2 * (NAME_MAX_LENGTH + 1) + 1)
 
-struct target { /* a claim of the cluster, or of this host */
-    char id[ID_TEXT_SIZE], label[LABEL_SIZE]; /* "ant:pg-dump"; the first digits of its id if it is not listed */
+struct target { /* a claim */
+    char id[ID_TEXT_SIZE], label[LABEL_SIZE]; /* "ant:pg-dump"; else the first digits of the id */
 };
 
 /* --- which claim --- */
@@ -43,8 +43,8 @@ static void set_label(struct target *t, const json_t *pools, const char *list) {
                 snprintf(t->label, sizeof(t->label), "%s:%s", format_get_text(claim, "host"), format_get_text(claim, "name"));
 }
 
-/* Finds the claim that a name or the first digits of an id mean, among those that wait and, if `held`, those that hold. Returns 0, or
- * an exit status whose reason was printed. */
+/* Finds the claim that a name or the first digits of an id mean, among those that hold permits (`held`),
+ * those that wait (`waiting`), or both. Returns 0, or an exit status whose reason was printed. */
 static int find_target(const json_t *pools, const char *word, bool held, bool waiting, struct target *ret) {
     struct candidates c = {};
 
@@ -105,7 +105,7 @@ static void print_moved(const json_t *answer) {
 
     printf("%.8s (%s:%s) ", format_get_text(answer, "claim"), format_get_text(answer, "host"), format_get_text(answer, "name"));
     if (json_is_true(json_object_get(answer, "parked")))
-        fputs("is parked, and will be before others when its limit rises", stdout);
+        fputs("is parked, and goes before the others when the limit rises", stdout);
     else
         fputs(json_is_true(json_object_get(answer, "moved")) ? "is now " : "is already ", stdout);
     json_array_foreach (places, i, place) {
@@ -183,7 +183,8 @@ static const json_t *find_in(const json_t *pool, const char *list, const char *c
     return NULL;
 }
 
-/* Stores the pool that would still lack permits when the holder has stopped, and how many; 0: none. */
+/* Returns how many permits the waiter would still lack after the end of the holder, and stores their pool;
+ * 0: none. */
 static json_int_t find_lack(const json_t *pools, const char *holder, const char *waiter, const char **ret_pool) {
     json_t *pool;
     size_t i;
@@ -202,7 +203,7 @@ static json_int_t find_lack(const json_t *pools, const char *holder, const char 
     return 0;
 }
 
-/* Asks on the terminal. Default: no. */
+/* Asks on the terminal. The default is no. */
 static bool is_confirmed(void) {
     int first, c;
 
@@ -213,7 +214,7 @@ static bool is_confirmed(void) {
     return first == 'y' || first == 'Y';
 }
 
-/* Returns 0 if it may be done, else an exit status whose reason was printed. */
+/* Returns 0 to go on, or an exit status whose reason was printed. */
 static int confirm(const struct target *holder, const struct target *waiter, const json_t *pools, bool yes) {
     const char *pool = NULL;
     json_int_t lack = find_lack(pools, holder->id, waiter->id, &pool);
@@ -221,12 +222,14 @@ static int confirm(const struct target *holder, const struct target *waiter, con
     if (yes)
         return 0;
     if (lack > 0) {
-        fprintf(stderr, "berth: that alone does not start %s: %s needs %" JSON_INTEGER_FORMAT " more (--yes does it anyway)\n",
+        fprintf(stderr,
+                "berth: that alone does not start %s: %s needs %" JSON_INTEGER_FORMAT
+                " more (--yes stops it anyway)\n",
                 waiter->label, pool, lack);
         return EXIT_NO_PERMIT;
     }
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
-        fprintf(stderr, "berth: this stops %s: say --yes\n", holder->label);
+        fprintf(stderr, "berth: this stops %s; --yes confirms it\n", holder->label);
         return EXIT_USAGE;
     }
     fprintf(stderr, "stops %s (run %.8s); then starts %s\n", holder->label, holder->id, waiter->label);
@@ -255,7 +258,7 @@ int verb_steal(int argc, char **argv) {
         status = find_target(pools, to, false, true, &waiter);
     if (status == 0)
         status = confirm(&holder, &waiter, pools, yes);
-    if (status == 0) /* first: nobody slips in between */
+    if (status == 0) /* the move comes first, so no other run gets the permits */
         status = do_move(json_pack("{s:s, s:s, s:s*}", "claim", waiter.id, "kind", "first", "reason", reason), false);
     if (status == 0)
         status = client_call("io.berth.Revoke", json_pack("{s:s, s:s*}", "claim", holder.id, "reason", reason), NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* next: what begins when. Of jobs berthd answers (daemon/jobs/coming.c); of expressions (-e) berth computes
- * it by the same function. */
+/* berth next: when jobs begin, from berthd (daemon/jobs/coming.c), or when an entry of `schedule` is due
+ * (-e), computed here by the same function. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 #define COUNT_DEFAULT 10
 #define COUNT_MAX 10000
-#define HOSTS_SHOWN 3 /* of more than one more */
+#define HOSTS_SHOWN 3 /* one more if it is the last */
 #define VERB "next"
 
 struct question {
@@ -31,7 +31,7 @@ struct question {
 
 /* ---- the table ---- */
 
-/* By the clock of this host. */
+/* Formats a time by the clock of this host. */
 static void format_local(const char *begin, char text[static FORMAT_SIZE]) {
     struct tm tm;
     int64_t at;
@@ -49,7 +49,7 @@ static void format_local(const char *begin, char text[static FORMAT_SIZE]) {
         text[n - 2] = '\0'; /* "+01" */
 }
 
-/* "2027-03-28 03:04:12 +02": when it begins, by the clock that `due` has. */
+/* Formats the begin with the offset of `due`: "2027-03-28 03:04:12 +02". */
 static void format_begin(const json_t *item, char text[static FORMAT_SIZE]) {
     const char *due = format_get_text(item, "due"), *begin = format_get_text(item, "begin");
     size_t n = strlen(due);
@@ -151,7 +151,7 @@ static int print_next(const json_t *answer, bool of_jobs) {
     if (json_is_true(json_object_get(answer, "drained")))
         fputs("berth: this host is drained and begins nothing until `berth undrain`\n", stderr);
     return output_items(json_object_get(answer, "next"), of_jobs ? jobs : entries,
-                        of_jobs ? ELEMENTSOF(jobs) : ELEMENTSOF(entries), add_line, "nothing is to come");
+                        of_jobs ? ELEMENTSOF(jobs) : ELEMENTSOF(entries), add_line, "nothing is due");
 }
 
 /* ---- expressions ---- */
@@ -188,7 +188,7 @@ static int read_zone(const char *name, struct zone **ret) {
     return EXIT_UNKNOWN_NAME;
 }
 
-static int ask_nobody(const struct question *q) {
+static int list_due(const struct question *q) {
     _cleanup_(schedule_done) struct schedule schedule = {};
     _cleanup_(zone_freep) struct zone *zone = NULL;
     _cleanup_json_ json_t *answer =
@@ -257,5 +257,5 @@ int verb_next(int argc, char **argv) {
     q.from = clock_realtime();
     if (options_parse_when(VERB, "--from", q.from_text, &q.from) != 0)
         return EXIT_USAGE;
-    return q.entries.n > 0 ? ask_nobody(&q) : ask_berthd(&q, argv + 1, words);
+    return q.entries.n > 0 ? list_due(&q) : ask_berthd(&q, argv + 1, words);
 }

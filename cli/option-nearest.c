@@ -5,7 +5,7 @@
 #include "base/nearest.h"
 #include "cli/verbs.h"
 
-/* Long names that flock(1), journalctl(1) and others have for short options. */
+/* Long names that other programs, such as flock(1) and journalctl(1), have for short options. */
 static const struct {
     const char *verb, *option, *name;
 } long_names[] = {

@@ -10,10 +10,10 @@
 #include "base/name.h"
 #include "base/nearest.h"
 #include "base/pool-name.h"
+#include "base/text.h"
 #include "cli/client.h"
 #include "cli/verbs.h"
 #include "cli/when.h"
-#include "base/text.h"
 
 #define OPTIONS_MAX 16
 #define TEXT_MAX 512

@@ -10,7 +10,7 @@
 #include "cli/format.h"
 #include "cli/verbs.h"
 
-#define AGE_SHOWN 1000 /* ms: what is shown and older has a note */
+#define AGE_SHOWN 1000 /* ms; older answers have a note */
 #define MALFORMED_SHOWN 10
 
 int output_error(int r) {
@@ -37,7 +37,7 @@ int output_table(struct table *t, const char *nothing) {
     r = table_print(t);
     if (r == 0)
         return 0;
-    fprintf(stderr, "berth: the table cannot be printed: %s\n", strerror(-r));
+    fprintf(stderr, "berth: cannot print the table: %s\n", strerror(-r));
     return EXIT_INTERNAL;
 }
 
@@ -57,7 +57,7 @@ int output_items(const json_t *items, const struct table_column *columns, size_t
     return output_table(t, nothing);
 }
 
-/* Names keys in Redis that no berthd wrote. */
+/* Prints values in Redis that no berthd wrote. */
 static void print_malformed(const json_t *answer) {
     const json_t *list = json_object_get(answer, "malformed");
     json_t *item;
@@ -82,7 +82,7 @@ void output_caveats(const json_t *answer) {
     if (*format_get_text(answer, "state_error"))
         fprintf(stderr,
                 "berth: cannot use the state directory (%s): after a reboot berthd does not know what it began "
-                "and which jobs are broken\n",
+                "or which jobs are broken\n",
                 format_get_text(answer, "state_error"));
     if (json_is_true(json_object_get(answer, "stale"))) {
         const char *since = format_when(redis, "since", clock_realtime(), text),

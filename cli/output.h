@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Results on standard output: JSON as berthd sent it, or a table. All return 0 or EXIT_INTERNAL, which was explained on standard
- * error. */
+/* Results on standard output: JSON as berthd sent it, or a table. All return 0, or EXIT_INTERNAL after an
+ * error message. */
 
 #include <jansson.h>
 
@@ -10,14 +10,15 @@
 
 /* document: has "schema" already. */
 int output_json(const json_t *document);
-/* nothing: printed on standard error where the table is empty. */
+/* nothing: printed on standard error if the table is empty. */
 int output_table(struct table *t, const char *nothing);
-/* A table with a line for each item. */
+/* Prints a table with a line for each item. */
 int output_items(const json_t *items, const struct table_column *columns, size_t n,
                  void (*add)(struct table *t, const json_t *item), const char *nothing);
-/* Explains that a table could not be made. error: negative errno. EXIT_INTERNAL. */
+/* Prints a negative errno. Returns EXIT_INTERNAL. */
 int output_error(int error);
-/* Prints on standard error what limits the meaning of a reply of Pools, Hosts, Jobs or Runs: Redis is away, grace period. */
+/* Prints on standard error what restricts a reply of Pools, Hosts, Jobs or Runs: Redis is away, grace
+ * period... */
 void output_caveats(const json_t *reply);
-/* A whole verb without options but --json: calls a method without parameters and prints its reply. */
+/* A whole verb whose only option is --json: calls a method without parameters and prints its reply. */
 int output_reply(int argc, char **argv, const char *method, int (*print)(const json_t *reply));

@@ -13,8 +13,8 @@
 
 /* --- pools --- */
 
-/* Formats "web-03:pg-dump x2, ant:copy, +3". which: "holders" or "queue". all: may be more than are listed.
- */
+/* Formats "web-03:pg-dump x2, ant:copy, +3". which: "holders" or "queue". all: their number, listed or
+ * not. */
 static const char *claims_text(const json_t *pool, const char *which, size_t all,
                                char buffer[static FORMAT_SIZE]) {
     const json_t *claims = json_object_get(pool, which);
@@ -212,7 +212,7 @@ int verb_pools(int argc, char **argv) {
 
 /* --- hosts --- */
 
-/* "net 3, nightly is due otherwise" */
+/* Formats what differs from the other hosts: "net 3, nightly has other due times". */
 static const char *limits_text(const json_t *host, char buffer[static FORMAT_SIZE]) {
     const json_t *limits = json_object_get(host, "limits");
     size_t n = 0, i;
@@ -225,7 +225,8 @@ static const char *limits_text(const json_t *host, char buffer[static FORMAT_SIZ
                                    format_get_text(l, "pool"), format_get_number(l, "limit"));
     json_array_foreach(json_object_get(host, "jobs_differ"), i, l)
         if (n < FORMAT_SIZE)
-            n += (size_t) snprintf(buffer + n, FORMAT_SIZE - n, "%s%.64s is due otherwise", n > 0 ? ", " : "", json_string_value(l));
+            n += (size_t) snprintf(buffer + n, FORMAT_SIZE - n, "%s%.64s has other due times", n > 0 ? ", " : "",
+                                   json_string_value(l));
     return buffer;
 }
 

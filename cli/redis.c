@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `berth redis`: what berthd knows of its Redis, a line for each subject. */
+/* `berth redis`: what berthd knows about its Redis, a line for each subject. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "cli/verbs.h"
 
 #define INT "%" JSON_INTEGER_FORMAT
-#define INDENT 11 /* of what follows a subject */
+#define INDENT 11 /* of the text behind a subject */
 #define WIDTH 80
 #define LINE_SIZE 1024
 
@@ -53,7 +53,7 @@ static void print_state(const json_t *answer) {
     if (!*reason) {
         print_line("state", strcmp(format_get_text(answer, "state"), "connecting") == 0
                                 ? "connecting for the first time"
-                                : "not asked yet: berthd does not know all runs of this host");
+                                : "not connected yet: berthd is recovering the runs of this host");
         return;
     }
     print_line("state", "%s (lost %s): %s", format_get_text(answer, "state"),
@@ -74,7 +74,8 @@ static void print_server(const json_t *answer) {
     if (is_known(answer, "slot"))
         (void) snprintf(slot, sizeof(slot), ", the node of slot " INT, format_get_number(answer, "slot"));
     if (is_known(answer, "master_name"))
-        (void) snprintf(master, sizeof(master), ", the sentinels' master %s", format_get_text(answer, "master_name"));
+        (void) snprintf(master, sizeof(master), ", master %s of the sentinels",
+                        format_get_text(answer, "master_name"));
     if (*address)
         print_line("server", "%s%s%s%s%s", address, version, slot, master, secured);
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/job-name.h"
 #include "base/schedule/schedule.h"
 #include "cli/choice.h"
 #include "cli/client.h"
@@ -41,7 +40,8 @@ static const char *add_broken(const json_t *j, const char *result, char text[sta
     return text;
 }
 
-/* "02:30 in 5h42m", by the clock of this host; "Nov 27 02:30 in 1d5h" from tomorrow's same time on; "in 12s" of what is soon. */
+/* Formats "in 12s" within a minute, "02:30 in 5h42m" within a day, else "Nov 27 02:30 in 1d5h", in local
+ * time. */
 static const char *add_time(const json_t *j, usec_t now, const char *when, char text[static FORMAT_SIZE]) {
     char copy[FORMAT_SIZE], time[32] = "";
     time_t seconds;
@@ -110,12 +110,6 @@ static int print_jobs(const json_t *answer) {
                         "no jobs are defined");
 }
 
-static bool is_chosen(const char *word, const json_t *job) {
-    const char *name = format_get_text(job, "name");
-
-    return strcmp(word, name) == 0 || job_name_matches(word, name);
-}
-
 /* Removes the jobs that the words do not name. Returns 0, or an exit status whose reason was printed. */
 static int choose_jobs(json_t *jobs, char **words, size_t n) {
     _cleanup_json_ json_t *all = json_copy(jobs);
@@ -130,7 +124,7 @@ static int choose_jobs(json_t *jobs, char **words, size_t n) {
         size_t n_before = json_array_size(jobs);
 
         json_array_foreach (all, i, job)
-            if (is_chosen(words[k], job) && json_array_append(jobs, job) < 0)
+            if (choice_is_name(words[k], format_get_text(job, "name")) && json_array_append(jobs, job) < 0)
                 return output_error(-ENOMEM);
         if (json_array_size(jobs) == n_before) {
             fprintf(stderr, "berth: no such job: %s (`berth jobs` lists them)\n", words[k]);
@@ -168,7 +162,7 @@ static const char *format_try(const json_t *run, char buffer[static FORMAT_SIZE]
     buffer[0] = '\0';
     if (attempts > 1)
         snprintf(buffer, FORMAT_SIZE, INT "/" INT, attempt, attempts);
-    else if (attempt > 1) /* retry was taken away meanwhile */
+    else if (attempt > 1) /* the job has no retry any more */
         snprintf(buffer, FORMAT_SIZE, INT, attempt);
     return buffer;
 }
@@ -215,7 +209,7 @@ static int print_runs(const json_t *answer, bool all) {
 
     output_caveats(answer);
     return output_items(json_object_get(answer, "runs"), columns, ELEMENTSOF(columns), add_run,
-                        all ? "nothing has run yet" : "nothing waits or runs (--all shows what is over)");
+                        all ? "nothing has run yet" : "nothing waits or runs (--all shows finished runs)");
 }
 
 /* Removes the runs that the words do not name. Returns 0, or an exit status whose reason was printed. */
@@ -243,7 +237,7 @@ static int choose_runs(json_t *runs, char **words, size_t n) {
     return 0;
 }
 
-/* --- of all hosts --- */
+/* --- runs of all hosts --- */
 
 static void add_cluster_run(struct table *t, const json_t *run) {
     const char *state = format_get_text(run, "state");

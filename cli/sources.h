@@ -12,7 +12,7 @@
 struct sources {
     struct string_list directories; /* none: the machine's */
     bool merged;
-    const char *unit;             /* NULL: the default */
+    const char *unit; /* NULL: the default */
 };
 
 /* The options that fill a struct sources, for a verb's table. */
@@ -22,5 +22,5 @@ struct sources {
 /* Appends all events of all journals. Returns 0, or an exit status whose reason was printed:
  * EXIT_UNKNOWN_NAME (65) if a journal is missing or cannot be read. */
 int sources_read(const char *verb, const struct sources *s, struct entries *ret);
-/* Prints why a journal (NULL: the machine's) cannot be read. Returns the exit status. */
+/* Prints why the journals of a directory (NULL: the machine's) cannot be read. Returns the exit status. */
 int sources_explain(const char *verb, const char *directory, int error);

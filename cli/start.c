@@ -15,17 +15,17 @@
 #define RETRY_MIN 100                /* ms */
 #define RETRY_MAX 2000
 
-struct waited { /* a started run */
+struct started { /* a run */
     const char *job;
     bool wait, printed;
-    char run[ID_TEXT_SIZE];  /* "": not known yet */
+    char run[ID_TEXT_SIZE]; /* "": not known yet */
 };
 
-static int text_is(const json_t *object, const char *key, const char *text) {
+static bool text_is(const json_t *object, const char *key, const char *text) {
     return strcmp(format_get_text(object, key), text) == 0;
 }
 
-/* Returns the command's own exit status; -1: it never ran. */
+/* Returns the exit status of the command; -1: it never ran. */
 static int command_status(const json_t *run) {
     const json_t *code = json_object_get(run, "exit_code"), *signal = json_object_get(run, "signal");
 
@@ -46,7 +46,7 @@ int run_exit_status(const json_t *run) {
         if (text_is(run, "result", own[i].result))
             return own[i].status;
     if (text_is(run, "result", "not-started"))
-        /* Refused: it needed permits and got none. */
+        /* A run that needed permits and got none was refused. */
         return json_object_size(json_object_get(run, "pools")) > 0 && !json_is_integer(json_object_get(run, "token"))
                    ? EXIT_NO_PERMIT
                    : EXIT_FAILED;
@@ -69,7 +69,7 @@ static void explain_result(const json_t *run) {
 }
 
 /* Takes one reply. Returns 0 if more follow; 1 if it was the last, with *ret_status. */
-static int take_answer(struct waited *w, const struct client_reply *reply, int *ret_status) {
+static int take_answer(struct started *w, const struct client_reply *reply, int *ret_status) {
     const json_t *run = json_object_get(reply->params, "run");
     const char *id = format_get_text(run, "run");
 
@@ -97,16 +97,16 @@ static int take_answer(struct waited *w, const struct client_reply *reply, int *
     return 1;
 }
 
-/* --- when berthd was away --- */
+/* --- across a restart of berthd --- */
 
-static int explain_lost(const struct waited *w) {
+static int explain_lost(const struct started *w) {
     fprintf(stderr,
             "berth: %s: run %s is not known to this berthd; its result may be in `berth history %s`\n",
             w->job, w->run, w->run);
     return EXIT_AWAY;
 }
 
-/* Asks a berthd that is back for the run. */
+/* Connects again and asks for the run. */
 static int ask_again(struct client **c, const char *run, struct client_reply *ret) {
     int r;
 
@@ -118,7 +118,7 @@ static int ask_again(struct client **c, const char *run, struct client_reply *re
 }
 
 /* Waits until berthd is back. Returns 0 with a reply, or an exit status whose reason was printed. */
-static int come_back(struct waited *w, struct client **c, struct client_reply *ret) {
+static int come_back(struct started *w, struct client **c, struct client_reply *ret) {
     usec_t until = usec_add(clock_boottime(), AWAY_MAX);
     int pause = RETRY_MIN, r;
 
@@ -139,14 +139,14 @@ static int come_back(struct waited *w, struct client **c, struct client_reply *r
 
 /* Waits for the replies of one start. */
 static int start_finish(struct client **c, const char *job, bool wait) {
-    struct waited w = {.job = job, .wait = wait};
+    struct started w = {.job = job, .wait = wait};
     int status = 0;
 
     for (;;) {
         _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
         int r = client_receive(*c, &reply);
 
-        /* A run without an id cannot be requested again. */
+        /* Without its id the run cannot be found again. */
         if ((r < 0 || reply.error) && w.run[0] && client_is_transient(r, &reply)) {
             status = come_back(&w, c, &reply);
             if (status != 0)

@@ -98,7 +98,7 @@ void table_cell(struct table *t, enum table_colour colour, const char *format, .
 
 /* --- narrow terminals --- */
 
-/* SIZE_MAX: lines may have any width. */
+/* Returns SIZE_MAX if lines may have any width. */
 static size_t terminal_width(void) {
     struct winsize size = {0};
 
@@ -151,7 +151,7 @@ static void add_flag(const struct table *t, size_t column, int flag) {
 }
 
 struct fit {
-    size_t wanted, width; /* of a line, where each column has a space behind it */
+    size_t wanted, width; /* of a line, with a space behind each column */
 };
 
 static void leave_out(const struct table *t, struct fit *fit, size_t column) {

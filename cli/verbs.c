@@ -18,7 +18,7 @@ static const struct verb verbs[] = {
      "berth start JOB... [--set NAME=VALUE]... [--wait]\n"
      "\n"
      "Starts the jobs and prints the id of each run. If one of the names is wrong,\n"
-     "or one of the jobs does not take what is set, nothing is started.\n"
+     "or one of the jobs does not accept what is set, nothing is started.\n"
      "\n"
      "  --set    set a parameter of the jobs (berth.conf(5), parameters) for this run\n"
      "  --wait   wait until the runs are over, and exit with the first status that\n"
@@ -48,8 +48,8 @@ static const struct verb verbs[] = {
      "  -e ENTRY         an entry of `schedule`; may be given several times\n"
      "  -z ZONE          by the clock of that zone (local)\n"
      "  --except ENTRY   not at these times; may be given several times\n"
-     "  --count N        so many, 1 to 10000 (10)\n"
-     "  --from TIME      later than that: now, tomorrow, +2h, \"2026-11-20 14:00\", ...\n"},
+     "  --count N        the next N times, 1 to 10000 (10)\n"
+     "  --from TIME      after this time: now, tomorrow, +2h, \"2026-11-20 14:00\", ...\n"},
     {"runs", verb_runs, 0, WORDS_ANY, "list the runs of this host",
      "berth runs [JOB|RUN|LABEL...] [--json] [--all | --cluster]\n"
      "\n"
@@ -58,20 +58,20 @@ static const struct verb verbs[] = {
      "\n"
      "  --all      list finished runs, too\n"
      "  --cluster  list the runs of all hosts that hold permits or wait for them\n"},
-    {"explain", verb_explain, 1, 1, "say why a run waits, and what would start it",
+    {"explain", verb_explain, 1, 1, "show why a run waits, and what would start it",
      "berth explain JOB|RUN|LABEL [--no-estimate] [--json]\n"
      "\n"
-     "Says for each pool that a waiting run needs what keeps it: who holds the\n"
-     "permits, which claims are before it. \"start\" says when it probably starts, by\n"
-     "the last runs of the names before it. \"sooner\" lists commands that would help.\n"
+     "Shows what a waiting run waits for in each of its pools: who holds the permits,\n"
+     "and which claims are before it. \"start\" estimates when it starts, from the last\n"
+     "runs of the names before it. \"sooner\" lists commands that would help.\n"
      "RUN may be a run of another host that holds permits or waits.\n"
      "\n"
      "  --no-estimate    leave out \"start\"\n"},
     {"pools", verb_pools, 0, WORDS_ANY, "list pools: limit, used, waiting",
      "berth pools [POOL...] [--json]\n"
      "\n"
-     "Lists the pools of the cluster. For a POOL that is named it also lists each\n"
-     "holder and each waiting claim. DIFFER: hosts declare different limits.\n"},
+     "Lists the pools of the cluster. If a POOL is named, its holders and waiting\n"
+     "claims are listed, too. DIFFER: hosts declare different limits.\n"},
     {"hosts", verb_hosts, 0, 0, "list the live hosts of the cluster",
      "berth hosts [--json]\n"
      "\n"
@@ -85,9 +85,9 @@ static const struct verb verbs[] = {
      "long jobs go on without it, and warnings. Asks Redis nothing.\n"
      "Exit status: 0 all is well, 1 there are warnings, 69 Redis is away.\n"
      "\n"
-     "  --accept   Redis was replaced on purpose by one that has another namespace of\n"
-     "             this name (event namespace-differs): take part in that. What this\n"
-     "             host holds counts as lost.\n"},
+     "  --accept   join another namespace of this name (event namespace-differs), if\n"
+     "             Redis was replaced on purpose. What this host holds counts as\n"
+     "             lost.\n"},
     {"metrics", verb_metrics, 0, 0, "print what berthd has counted, for Prometheus",
      "berth metrics [--cluster] [--format prometheus|openmetrics] [--output FILE]\n"
      "\n"
@@ -110,8 +110,8 @@ static const struct verb verbs[] = {
      "  --pool POOL          only events of runs that need POOL, or about POOL\n"
      "  --job JOB            only events of JOB, or of `berth run --name JOB`\n"
      "  --since DAEMON:SEQ   begin after this event, as \"at\" of --json names it\n"
-     "  -n COUNT             end after so many events\n"
-     "  --timeout DURATION   end after that: 0 if an event was printed, else 75\n"},
+     "  -n COUNT             end after COUNT events\n"
+     "  --timeout DURATION   end after DURATION: 0 if an event was printed, else 75\n"},
     {"limit", verb_limit, 1, 2, "show or override a pool's limit",
      "berth limit POOL\n"
      "berth limit POOL N [--for DURATION] [--reason TEXT]\n"
@@ -135,15 +135,15 @@ static const struct verb verbs[] = {
      "berth move RUN --by DURATION [--reason TEXT] [--json]\n"
      "\n"
      "Gives a waiting run of any host a head start, so that it is first in all its\n"
-     "queues, or right before another run in the queues that both stand in.\n"
-     "--by gives DURATION more; -DURATION takes moves back. It holds for this run\n"
-     "alone. `berth audit` lists who moved what.\n"
+     "queues, or right before another run in the queues that they share. --by adds\n"
+     "DURATION to the head start; -DURATION takes back earlier moves. A move concerns\n"
+     "this run alone. `berth audit` lists all moves with their users.\n"
      "RUN is a name, an id, or at least four leading digits of an id.\n"},
     {"steal", verb_steal, 1, 1, "stop a run so that another one gets its permits",
      "berth steal RUN --for RUN [--reason TEXT] [--yes]\n"
      "\n"
      "Moves the second run to the front of its queues, then stops the first one, on\n"
-     "any host. Asks before that on a terminal; --yes answers. Without --yes it\n"
+     "any host. On a terminal it asks first, unless --yes is given. Without --yes it\n"
      "refuses if the permits of the first run do not suffice (exit status 75).\n"},
     {"revoke", verb_revoke, 1, 1, "take a run's permits away, on any host",
      "berth revoke RUN [--reason TEXT]\n"
@@ -199,8 +199,8 @@ static const struct verb verbs[] = {
      "status is 65 if there is no such journal or it cannot be read. Needs no berthd.\n"
      "\n"
      "  --stats          figures of the runs that ended: a line a job, pool or host\n"
-     "  --use            use of each pool: a bar for each 24th of the time\n"
-     "  --step DURATION  a bar for so much of the time\n"
+     "  --use            use of each pool over the time, in 24 bars\n"
+     "  --step DURATION  the time of each bar\n"
      "  --pool POOL      runs that needed permits of POOL\n"
      "  --since TIME, --until TIME\n"
      "                   today, yesterday, -2h, \"2 hours ago\", 14:00, 2026-11-20,\n"
@@ -211,7 +211,8 @@ static const struct verb verbs[] = {
      "  --unit UNIT      berthd's unit (berthd.service)\n"},
     {"audit", verb_audit, 0, 0, "prove from journals that the limits were kept",
      "berth audit [--directory DIR... | -m] [--since TIME] [--limit POOL=N...]\n"
-     "            [-c CONFIG] [--tolerance DURATION] [--unit UNIT] [--json]\n"
+     "            [-c CONFIG] [--tolerance DURATION] [--no-moves] [--unit UNIT]\n"
+     "            [--json]\n"
      "\n"
      "Replays the events of all hosts that share the pools and checks: use within the\n"
      "limit in force, grants in the order of tickets and head starts, growing tokens,\n"
@@ -223,7 +224,8 @@ static const struct verb verbs[] = {
      "  --limit POOL=N   the limit, whatever the journals say\n"
      "  -c CONFIG        limits of pools that the journals do not name\n"
      "  --tolerance DURATION\n"
-     "                   for the hosts' clocks (100ms)\n"
+     "                   allowed difference between clocks of hosts (100ms)\n"
+     "  --no-moves       each move of a claim is a violation\n"
      "  --directory DIR  the journal files in DIR\n"
      "  -m               all journals that this machine has collected\n"
      "  --unit UNIT      berthd's unit (berthd.service)\n"},
@@ -232,10 +234,10 @@ static const struct verb verbs[] = {
      "             [-c CONFIG]\n"
      "berth doctor --list\n"
      "\n"
-     "Checks berthd, its config, Redis, hosts, pools, runs and files, and prints what\n"
-     "it finds, worst first, with what to do. Changes nothing. Works without berthd.\n"
-     "Exit status: 0 nothing or notes, 1 a warning, 2 critical, 3 a check could not\n"
-     "be made (some need root) and nothing worse was found.\n"
+     "Checks berthd, its config, Redis, hosts, pools, runs and files. Prints what it\n"
+     "finds, worst first, and what to do. Changes nothing. Works without berthd.\n"
+     "Exit status: 0 nothing or notes, 1 a warning, 2 critical, 3 a check was not\n"
+     "possible (some need root) and nothing worse was found.\n"
      "\n"
      "  --nagios      one line for Nagios, then a line for each finding\n"
      "  --only CHECK  these checks alone: redis-away,heartbeat\n"
@@ -245,14 +247,14 @@ static const struct verb verbs[] = {
     {"import-crontab", verb_import_crontab, 1, WORDS_ANY, "print crontabs as a config",
      "berth import-crontab FILE... [--system | --user USER] [--prefix NAME]\n"
      "\n"
-     "Prints a config with a job for each line of the crontabs. A line that cannot be\n"
-     "carried becomes a comment that says why, and the exit status is 65. FILE may be\n"
-     "- for standard input: `crontab -l | berth import-crontab -`. Needs no berthd.\n"
+     "Prints a config with a job for each line of the crontabs. If a line cannot be\n"
+     "converted, a comment gives the reason, and the exit status is 65. FILE may be -\n"
+     "for standard input: `crontab -l | berth import-crontab -`. Needs no berthd.\n"
      "\n"
      "  --system       lines name their user: the default for /etc/crontab and cron.d\n"
-     "  --user USER    all lines are USER's: the default is the name of the file in\n"
-     "                 crontabs, and who calls for -\n"
-     "  --prefix NAME  the names of the jobs begin with it (the file's name)\n"},
+     "  --user USER    all lines belong to USER. Default: the name of a file in a\n"
+     "                 folder crontabs, the caller for -\n"
+     "  --prefix NAME  beginning of the names of the jobs (default: the file's name)\n"},
     {"check-config", verb_check_config, 0, 1, "check a config file",
      "berth check-config [FILE]\n"
      "\n"
@@ -317,7 +319,8 @@ static int verb_help(int argc, char **argv) {
     return 0;
 }
 
-/* Reads the options before the verb. Returns the index of the verb; 0: all is done, with *ret_status. */
+/* Reads the options before the verb. Returns the index of the verb; 0: there is nothing more to do than to
+ * exit with *ret_status. */
 static int find_verb(int argc, char **argv, int *ret_status) {
     int i;
 

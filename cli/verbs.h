@@ -1,19 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The command line: one table of verbs, and what verbs share. A verb gets its arguments as main() does, with its name in argv[0], and
- * returns the exit status (berth(1), EXIT STATUS). Files:
- *     verbs.c    the table, help, the options before the verb
- *     options.c  a verb's own options
- *     pools.c    pools, hosts            act.c      stop, reload, revoke, grace, drain
- *     runs.c     jobs, runs              start.c    start
- *     limit.c    limit, pause, resume    check.c    check-config, version
- *     history/   history                 logs.c     logs
- *     audit/     audit                   run/       run
- *     import/    import-crontab          next.c     next
- *     move.c     move, steal
- *     metrics.c  metrics               watch.c    watch
- *     explain/   explain               doctor/    doctor */
+/* The command line: one table of verbs, and what verbs share. A verb gets its arguments as main() does, with
+ * its name in argv[0], and returns the exit status (berth(1), EXIT STATUS). */
 
 #include <jansson.h>
 #include <limits.h>
@@ -28,12 +17,12 @@
 struct verb {
     const char *name;
     int (*fn)(int argc, char **argv);
-    int min_words, max_words; /* not of run */
+    int min_words, max_words; /* run counts its own */
     const char *line;         /* in `berth help` */
     const char *help;         /* of `berth help VERB`: the usage first */
 };
 
-/* All of `berth`; what main() returns. */
+/* Runs `berth`. Returns the exit status. */
 int cli_main(int argc, char **argv);
 /* Returns NULL if no verb has that name. */
 const struct verb *verb_find(const char *name);
@@ -57,13 +46,14 @@ struct verb_option { /* one of flag, value, list */
 #define OPTION_VALUE(n, target) {.name = (n), .value = (target)}
 #define OPTION_LIST(n, target) {.name = (n), .list = (target)}
 
-/* Takes the options out of argv, wherever they stand before a "--". Returns the number of words left, argv[1] to argv[n], which the
- * verb's row allows; negative: the verb ends with *ret_status (the usage was explained, or --help printed). */
+/* Takes the options before a "--" out of argv. Returns the number of words that are left, argv[1] to
+ * argv[n]; the row of the verb allows that number. Negative: the verb ends with *ret_status (usage or --help
+ * was printed). */
 int options_parse(int argc, char **argv, const struct verb_option *options, size_t n_options, int *ret_status);
 #define WORDS_ANY INT_MAX
 
-/* Returns the option nearest to an unknown one, or NULL. A long name that other programs have for a short option counts as near
- * ("--follow": -f). */
+/* Returns the option nearest to an unknown one, or NULL. For "--follow", the long name that other programs
+ * have, that is "-f". */
 const char *option_nearest(const char *verb, const char *written, const char *const *known, size_t n_known);
 
 /* These print an error on standard error, without control characters, and return EXIT_USAGE. */
@@ -79,13 +69,14 @@ int options_parse_when(const char *verb, const char *option, const char *text, u
 
 /* --- pools.c --- */
 
-/* A pool's override: "0 until cleared (backup)", "2, ends in 5m10s"; "" if there is none. buffer: FORMAT_SIZE. */
+/* Formats the override of a pool: "0 (backup)", "2, ends in 5m10s"; "": none. buffer: FORMAT_SIZE. */
 const char *override_text(const json_t *pool, char *buffer);
 
 /* --- act.c --- */
 
-/* Stores what the names mean to berthd (io.berth.Find): an item {"target", "is_job"} for each. set: what the
- * jobs are to take (io.berth.Start), or NULL. Returns 0, or an exit status whose reason was printed. */
+/* Stores what the names mean to berthd (io.berth.Find): an item {"target", "is_job"} for each. set:
+ * parameters that the jobs must accept (io.berth.Start), or NULL. Returns 0, or an exit status whose reason
+ * was printed. */
 int find_names(const char *verb, char **names, int n, json_t *set, json_t **ret_found);
 
 /* --- the verbs --- */

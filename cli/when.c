@@ -175,7 +175,7 @@ static int parse_point(const char *text, usec_t now, usec_t *ret) {
         }
     if (strcspn(text, ":") == 2) { /* a time alone */
         set_day(&p, now, 0);
-        k = strpbrk(text, "zZ+-") ? -EINVAL : take_time(&text, &p); /* which day is it there? */
+        k = strpbrk(text, "zZ+-") ? -EINVAL : take_time(&text, &p); /* today's date depends on the zone */
     } else {
         k = take_date(&text, &p.wall);
         if (k == 0 && (*text == ' ' || *text == 'T')) {
@@ -186,7 +186,7 @@ static int parse_point(const char *text, usec_t now, usec_t *ret) {
     return k < 0 || *text != '\0' ? -EINVAL : point_to_usec(&p, ret);
 }
 
-/* --- so long before or after now --- */
+/* --- a span before or after now --- */
 
 static const struct unit {
     const char *name;
@@ -218,7 +218,7 @@ static void skip_spaces(const char **text) {
     *text += strspn(*text, " ");
 }
 
-/* Takes "1 week 2d". Stops before a word that is no number. */
+/* Takes "1 week 2d". Stops before a word that is not a number. */
 static int take_span(const char **text, usec_t *ret) {
     usec_t unit, value;
     int n = 0;

@@ -104,8 +104,8 @@ static void steal(void) {
                  *a = berth_at_gate(ant, "-p db", "a", "queued"), *b = berth_at_gate(ant, "-p db", "b", "queued"),
                  *large = berth_at_gate(ant, "-p db:2", "large", "queued");
 
-    refused(64, "berth: this stops bee:holder: say --yes\n", "steal holder --for b");
-    refused(75, "berth: that alone does not start ant:large: db needs 1 more (--yes does it anyway)\n", "steal holder --for large");
+    refused(64, "berth: this stops bee:holder; --yes confirms it\n", "steal holder --for b");
+    refused(75, "berth: that alone does not start ant:large: db needs 1 more (--yes stops it anyway)\n", "steal holder --for large");
     refused(65, "berth: no run a holds permits; `berth pools POOL` lists those that do\n", "steal a --for b");
     TEST_INT(berth(ant, "steal holder --for b --reason urgent --yes"), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, " (bee:holder) is being stopped\n"));

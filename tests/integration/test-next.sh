@@ -76,7 +76,7 @@ ends 0
 check "no column ON" grep -qE '^WHEN +IN +JOB +ON +NOTE' "$folder/out"
 check "a job is missing" grep -qE ' early +each ' "$folder/out"
 ends 0 never
-check "a job without a schedule has a time" grep -q 'nothing is to come' "$folder/err"
+check "a job without a schedule has a time" grep -q 'nothing is due' "$folder/err"
 ends 0 late --from 2026-12-30T00:00:00Z --count 40 --json
 of_job=$(due)
 ends 0 -e "30 2 1 * *" -e "@daily" --except 2027-01-01 -z UTC --from 2026-12-30T00:00:00Z --count 40 --json
