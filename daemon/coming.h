@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What begins next, for `berth next`. Made by daemon/jobs/coming.c. */
+/* The next begins of jobs, for `berth next`. daemon/jobs/coming.c lists them. */
 
 #include "base/clock.h"
 #include "base/schedule/schedule.h"
@@ -20,12 +20,12 @@ struct coming {               /* points into the scheduler and its settings */
     enum run_trigger trigger; /* SCHEDULE, EVERY; RETRY, RESTART or HOOK: of a run between two attempts */
     uint32_t attempt;         /* of a run between two attempts, or of a turn that no host has now; else 0 */
     int64_t open_due;         /* the due time of a turn that no host has now; 0: none */
-    struct schedule_due due;  /* of a due time; so are the next two */
-    const struct zone *zone;  /* NULL: none */
+    struct schedule_due due;  /* this and the next two: of a due time of a schedule */
+    const struct zone *zone;  /* NULL: not by a schedule */
     usec_t splay_usec;
 };
 
-/* The soonest `count` begins later than `from` (0: from now on), soonest first, of all jobs or of one. *ret:
- * to be freed; *ret_n: how many there are, at most count. 0 or -ENOMEM. */
+/* Lists the first `count` begins after `from` (0: now), soonest first, of all jobs or of one. The caller
+ * frees *ret. Returns 0 or -ENOMEM. */
 int coming_list(const struct scheduler *scheduler, const struct job *job, usec_t from, usec_t now, size_t count,
                 struct coming **ret, size_t *ret_n);

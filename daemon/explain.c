@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Explains why a run waits. */
+/* Why a run waits. */
 
 #include <string.h>
 
@@ -22,7 +22,7 @@ static const struct snapshot_position *find_position(const struct snapshot *s, c
     return NULL;
 }
 
-/* The head of a queue has mostly waited long, so it stands near the front of its other queues, too. */
+/* The head of a queue has usually waited long, so it is near the front of its other queues as well. */
 #define FRONT 100
 
 static const struct snapshot_waiter *find_waiter(const struct snapshot_pool *p, const char *claim) {
@@ -36,7 +36,7 @@ static bool is_blocked(const struct snapshot_pool *p, uint32_t permits, uint32_t
     return position > 1 || p->used + permits > p->limit;
 }
 
-/* Another pool for which the claim at the head of this one waits; NULL: none is known. */
+/* Returns another pool for which the claim at the head of this queue waits, or NULL. */
 static const struct snapshot_pool *find_other_queue(const struct snapshot *s, const struct snapshot_pool *p,
                                                     const char *head) {
     for (size_t i = 0; i < s->n_pools; i++) {
@@ -48,7 +48,7 @@ static const struct snapshot_pool *find_other_queue(const struct snapshot *s, co
     return NULL;
 }
 
-/* Permits are free, and the claim at the head takes them: no claim passes another in a queue (R2). */
+/* Permits are free, but the claim at the head of the queue gets them first (R2). */
 static void format_behind(const struct snapshot *s, const struct snapshot_pool *p, char *buffer,
                           size_t size) {
     const struct snapshot_waiter *head = p->n_queue > 0 && p->queue[0].position == 1 ? &p->queue[0] : NULL;
@@ -70,11 +70,11 @@ static void format_behind(const struct snapshot *s, const struct snapshot_pool *
 enum wait_kind {
     WAIT_NONE,
     WAIT_PAUSED, /* the limit of the pool is 0 */
-    WAIT_LIMIT,  /* the limit is below the demand: no release ends this wait, a change of the limit does */
+    WAIT_LIMIT,  /* the limit is below the demand: only a change of the limit ends this wait */
     WAIT_POOL_FULL,
     WAIT_HOST_LIMIT, /* the pool is full on this host */
-    WAIT_BEHIND,     /* permits are free, and a claim before this one gets them */
-    WAIT_PERMITS,    /* some are free, and too few */
+    WAIT_BEHIND,     /* permits are free, but a claim before this one gets them */
+    WAIT_PERMITS,    /* some are free, but too few */
 };
 
 struct wait_reason {
@@ -90,8 +90,8 @@ static enum wait_kind wait_of(const struct snapshot_pool *p, uint32_t permits, u
     return p->used >= p->limit ? WAIT_POOL_FULL : position > 1 ? WAIT_BEHIND : WAIT_PERMITS;
 }
 
-/* The first pool of the claim that alone would keep it waiting. One that parks the claim comes before those
- * that are full. */
+/* Returns the first pool that keeps the claim waiting. A pool that parks it comes before those that are
+ * full. */
 static struct wait_reason find_reason(const struct snapshot *s, const struct claim *c) {
     struct wait_reason reason = {.snapshot = s};
 
@@ -165,9 +165,8 @@ const char *manager_full_text(const struct manager *m, char *buffer, size_t size
     else if (redis && redis->host)
         (void) snprintf(buffer, size, "no-memory: the memory of Redis at %s:%u is full", redis->host,
                         redis->port);
-    else
-        (void) snprintf(buffer, size,
-                        "no-memory: the memory of Redis is full"); /* sentinels name it, or a reload has taken it away */
+    else /* sentinels name its address, or a reload removed it */
+        (void) snprintf(buffer, size, "no-memory: the memory of Redis is full");
     return buffer;
 }
 
@@ -188,7 +187,7 @@ const char *manager_blocked_by(struct manager *m, const struct run *r, const str
         return r->state == RUN_STATE_PENDING && r->job.queued_by_overlap ? "overlap" : NULL;
     if (r->host_claim.n_demands > 0 && r->host_claim.state != CLAIM_STATE_HELD) {
         reason = find_reason(host, &r->host_claim);
-        /* A cluster pool stands in the host's store for its host-limit alone. */
+        /* A cluster pool is in the host's store only for its host-limit. */
         if (reason.kind == WAIT_POOL_FULL && is_cluster_pool(m, reason.pool->name))
             reason.kind = WAIT_HOST_LIMIT;
         return format_reason(&reason, buffer, size);

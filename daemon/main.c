@@ -29,7 +29,7 @@ static const char *const descriptor_names[] = {"control", "look"}; /* of berthd.
 static const char *const socket_files[] = {PROTOCOL_CONTROL_SOCKET, PROTOCOL_LOOK_SOCKET};
 static const char *const socket_units[] = {"berthd.socket", "berthd-look.socket"};
 
-#define DRAIN_TIME (250 * USEC_PER_MSEC) /* for clients that are in the middle of a call, before a restart */
+#define DRAIN_TIME (250 * USEC_PER_MSEC) /* to finish the calls of clients before a restart */
 
 static void help(void) {
     puts("berthd [OPTIONS]\n"
@@ -38,8 +38,8 @@ static void help(void) {
          "\n"
          "  -c, --config FILE        read FILE and FILE.d/*.conf instead of\n"
          "                           " SETTINGS_PATH_DEFAULT "\n"
-         "      --check              print all that is wrong with the config, or that it\n"
-         "                           is ok, and stop\n"
+         "      --check              print all errors of the config, or that it is ok,\n"
+         "                           and exit\n"
          "      --with-runner[=PATH] start a berth-runner of its own (no service manager:\n"
          "                           demo, containers, tests)\n"
          "      --version            print the version\n"
@@ -92,13 +92,13 @@ static int parse_arguments(int argc, char **argv, int *ret_status) {
     return 0;
 }
 
-/* All errors to standard error, or to the journal where that is it. */
+/* Loads the config. Errors go to standard error with --check, else to the journal. */
 static int load(struct journal *journal, struct settings **ret) {
     struct settings_errors errors = {};
     char why[512];
     int r = settings_load(arg_config, ret, &errors);
 
-    if (r == 0 && arg_check) /* a service does without what the machine lacks */
+    if (r == 0 && arg_check) /* the service starts even if the machine lacks something */
         r = settings_check_machine(*ret, &errors);
     if (r == 0 && arg_check && (*ret)->redis && store_redis_check((*ret)->redis, why, sizeof(why)) == 1) {
         fprintf(stderr, "%s:%d: redis: %s\n", (*ret)->redis->place.file, (*ret)->redis->place.line, why);
@@ -117,7 +117,7 @@ static int load(struct journal *journal, struct settings **ret) {
     return r;
 }
 
-/* Where errors would go. The config itself is right. */
+/* Writes a warning about a valid config to where its errors go. */
 static void warn(struct journal *journal, const struct settings *s) {
     _cleanup_free_ char *text = settings_warn_of_cleartext(s);
 
@@ -127,7 +127,7 @@ static void warn(struct journal *journal, const struct settings *s) {
         journal_log(journal, LOG_WARNING, "%s", text);
 }
 
-/* The exit status. */
+/* Returns the exit status. */
 static int print_checked(const struct settings *s) {
     size_t n_pools = settings_count_pools(s);
 
@@ -139,7 +139,7 @@ static int print_checked(const struct settings *s) {
     return EX_SOFTWARE;
 }
 
-/* Beside berthd, else where it is installed. */
+/* Finds berth-runner beside berthd, else where it is installed. */
 static int find_runner(char path[static PATH_MAX]) {
     ssize_t n;
     char *slash;
@@ -160,7 +160,7 @@ static int find_runner(char path[static PATH_MAX]) {
     return access(path, X_OK) < 0 ? -errno : 0;
 }
 
-/* --- the sockets, if berthd.socket and berthd-look.socket have made them --- */
+/* --- the sockets, if berthd.socket and berthd-look.socket made them --- */
 
 /* Answers each waiting client with an error of io.berth. */
 static void turn_away(const int fds[static N_SOCKETS]) {
@@ -172,7 +172,7 @@ static void turn_away(const int fds[static N_SOCKETS]) {
         activation_turn_away(fds[i], text, sizeof(text));
 }
 
-/* 0 or an exit status, of which the reason is logged. */
+/* Returns 0, or an exit status after logging the reason. */
 static int receive_sockets(struct journal *journal, int fds[static N_SOCKETS]) {
     int r = activation_receive(descriptor_names, N_SOCKETS, SOCK_STREAM, fds);
 
@@ -195,8 +195,10 @@ static int check_sockets(struct journal *journal, const int fds[static N_SOCKETS
         socket_path(s, i, path);
         if (fds[i] < 0 || activation_is_at(fds[i], path))
             continue;
-        journal_log(journal, LOG_ERR, "the socket that the service manager passed is not %s, where `runtime-directory` has it: change "
-                                      "ListenStream= of %s, too", path, socket_units[i]);
+        journal_log(journal, LOG_ERR,
+                    "%s: the service manager passed another socket; ListenStream= of %s must match "
+                    "`runtime-directory`",
+                    path, socket_units[i]);
         turn_away(fds);
         return EX_CONFIG;
     }
@@ -238,7 +240,8 @@ static void main_on_drained(void *userdata) {
     manager_stop(userdata, false);
 }
 
-/* If the runs go on, so does the socket, as a rule: a client in the middle of a call is answered before. */
+/* If the runs go on, the socket usually does, too. Then clients in the middle of a call are answered
+ * first. */
 static int main_on_terminate(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info, void *userdata) {
     struct daemon *d = userdata;
 
@@ -249,7 +252,8 @@ static int main_on_terminate(_unused_ sd_event_source *source, _unused_ const st
     return 0;
 }
 
-/* Under systemd a restart must leave the jobs alone, and SIGTERM is the same for both: units/berthd-stop announces a stop. */
+/* Under systemd a restart must leave the jobs alone, but stop and restart both send SIGTERM. So
+ * units/berthd-stop.sh announces a stop. */
 static int main_on_stop_announced(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info, void *userdata) {
     struct daemon *d = userdata;
 
@@ -261,7 +265,7 @@ static int main_on_hangup(_unused_ sd_event_source *source, _unused_ const struc
     struct settings_errors errors = {};
     struct daemon *d = userdata;
 
-    (void) manager_reload(d->manager, &errors); /* it has written what became of it */
+    (void) manager_reload(d->manager, &errors); /* which logs the result */
     settings_errors_done(&errors);
     return 0;
 }
@@ -278,7 +282,7 @@ static int add_signals(sd_event *event, struct daemon *d) {
     return r;
 }
 
-/* Takes the settings in any case. */
+/* Takes ownership of the settings, also on failure. */
 static int run(struct journal *journal, struct settings *passed, int fds[static N_SOCKETS]) {
     _cleanup_(settings_freep) struct settings *settings = passed;
     _cleanup_(sd_event_unrefp) sd_event *event = NULL;

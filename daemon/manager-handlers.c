@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What executor and adhoc report of runs, and what berthd makes of it. */
+/* Handles what executor and adhoc report about runs. */
 
 #include "base/failpoint.h"
 #include "daemon/manager-internal.h"

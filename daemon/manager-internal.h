@@ -3,17 +3,17 @@
 
 /* The manager: wires the run table, state, stores, scheduler, executor and adhoc together. No other module
  * includes this header.
- *     manager.c           made and freed; what clients see and do
+ *     manager.c           new and free; what clients see and do
  *     reload.c            the settings in force
  *     manager-stores.c    the stores of this host
  *     manager-run.c       the life of a run: begin, grant, end, release
  *     manager-turn.c      turns of jobs that hosts share: asked, committed, given back
  *     manager-move.c      moves of claims, of any host
- *     manager-handlers.c  what executor and adhoc report of runs
- *     recovery.c          what runs already, at start
+ *     manager-handlers.c  what executor and adhoc report about runs
+ *     recovery.c          runs of an earlier berthd
  *     requeue.c           granted runs that could not begin
  *     service.c           the service manager; draining; the end
- *     manager-times.c     how long runs hold their permits: kept, and told to other hosts
+ *     manager-times.c     how long runs hold their permits: stored, and sent to other hosts
  *     explain.c           why a run waits */
 
 #include <syslog.h>
@@ -35,16 +35,16 @@ enum manager_phase {
     MANAGER_PHASE_NEW,
     MANAGER_PHASE_RECOVERING, /* waits for the runner and guards; begins nothing */
     MANAGER_PHASE_READY,
-    MANAGER_PHASE_STOPPING, /* begins nothing more, and stops what runs */
+    MANAGER_PHASE_STOPPING, /* begins nothing more, and stops all runs */
     MANAGER_PHASE_EXITING,  /* the stores end their sessions; then the loop ends */
 };
 
 struct manager_times {
     struct times known;
-    struct timer timer; /* when they are kept and told */
-    usec_t told;        /* boottime: last; 0: not by this berthd */
-    bool is_changed;    /* since they were kept */
-    bool is_urgent;     /* other hosts can estimate with what is new */
+    struct timer timer; /* when they are stored and sent */
+    usec_t sent;        /* boottime of the last sending; 0: not by this berthd */
+    bool is_changed;    /* since they were stored */
+    bool is_urgent;     /* a name has enough runs for an estimate since then */
 };
 
 struct manager {
@@ -63,11 +63,10 @@ struct manager {
     struct run_table runs;
     struct tally tally;
     struct manager_times times;
-    int recover_error; /* a run could not be recovered: berthd is about to exit, and never gets ready */
+    int recover_error; /* a run could not be recovered: berthd exits and never gets ready */
     bool drained;      /* `berth drain`; also in state */
     bool has_service_manager; /* NOTIFY_SOCKET */
-    bool stop_jobs_wanted;    /* the service manager stops berthd rather than restarting it
-                                 (manager_expect_stop) */
+    bool stop_jobs_wanted;    /* manager_expect_stop() was called */
     sd_event_source *status_timer;
     sd_event_source *exit_timer; /* while stopping */
     struct list idle_watches;    /* struct manager_idle_watch */
@@ -88,31 +87,30 @@ static inline struct run_time manager_now(void) {
 }
 
 /* --- reload.c --- */
-/* Looks up the accounts that the settings name, and logs those that are missing. 0 or -ENOMEM. */
+/* Looks up the accounts that the settings name, and logs those that are missing. Returns 0 or -ENOMEM. */
 int manager_find_accounts(struct journal *j, struct settings *settings);
-void manager_config_differs(struct manager *m); /* the runner has read another config: reloads */
+void manager_config_differs(struct manager *m); /* the runner read another config: reloads */
 
 /* --- manager-stores.c --- */
 int manager_make_stores(struct manager *m);
-/* Declares the pools of this host's config to a store, and whether the host is drained. 0 or -ENOMEM. */
+/* Declares the pools of this host's config to a store, and whether the host is drained. Returns 0 or
+ * -ENOMEM. */
 int manager_declare(struct manager *m, struct store *s);
 
 /* --- manager-run.c --- */
 extern const struct store_listener manager_listener; /* .userdata: NULL, to be set */
 void manager_run_begin(struct run *r);               /* pending → waiting: claims its permits */
-void manager_run_resume(struct run *r); /* waits on after a restart, with the claims of its record */
-void manager_claim_cluster(
-    struct run *r); /* claims the cluster permits of a run that holds its host permits */
-void manager_arm_queue_timeout(
-    struct run *r); /* pending or waiting; -n is bounded by the timeout of Redis */
+void manager_run_resume(struct run *r);              /* waits on after a restart, with its recorded claims */
+void manager_claim_cluster(struct run *r);           /* after the run got its host permits */
+void manager_arm_queue_timeout(struct run *r);       /* pending or waiting; the timeout of Redis bounds -n */
 void manager_run_started(struct run *r, pid_t pid, usec_t started /* boottime */);
-/* Ends a run that never had, or no longer has, a process: returns its permits, and it is DONE. */
+/* Ends a run that has no process (any more): returns its permits and makes it DONE. */
 void manager_run_end(struct run *r, enum run_result result);
 void manager_run_withdraw(struct run *r, enum run_result result, const char *reason);
-/* The deadline of the cluster, if the processes of the run must be gone by then; else USEC_INFINITY. */
+/* Returns the cluster's deadline if the processes of the run must be gone by then; else USEC_INFINITY. */
 usec_t manager_run_deadline(const struct run *r);
-
-void manager_run_taken(struct run *r); /* granted, and its turn is this host's if it has one: starts */
+/* Starts a run that is granted and, if it needs one, has its turn. */
+void manager_run_taken(struct run *r);
 
 /* --- manager-turn.c --- */
 enum scheduler_turns manager_may_ask(void *manager);
@@ -122,40 +120,39 @@ void manager_turn_refused(struct claim *c, const struct store_turn_answer *answe
 void manager_turn_committed(struct claim *c, bool is_ours, void *manager);
 void manager_turn_open(struct store *s, const struct store_open_turn *turn, void *manager);
 void manager_turn_superseded(struct claim *c, const struct store_ended_turn *turn, void *manager);
-/* The run waits or is granted: returns false if its turn must be committed first, which is under way then. */
+/* Whether a granted run may start. False: its turn is being committed first, or the run was withdrawn. */
 bool manager_turn_is_ours(struct run *r);
-void manager_turn_give_back(struct run *r); /* a run that did not start ends, and another host may take its turn */
+void manager_turn_give_back(struct run *r); /* ends a run that did not start, for another host */
 
 /* --- manager-handlers.c --- */
 extern const struct adhoc_handler manager_adhoc_handler;       /* .userdata: NULL, to be set */
 extern const struct executor_handler manager_executor_handler; /* likewise */
 
 /* --- requeue.c --- */
-/* Returns the permits of a granted run of which nothing ran, nor will run; it waits again. False: it must
- * not wait (a stop or a drain); then the caller ends it. */
+/* Returns the permits of a granted run whose command did not and will not run; the run waits again. False:
+ * it must not wait (a stop or a drain), so the caller ends it. */
 bool manager_run_requeue(struct run *r);
-void manager_requeue_continue(
-    struct run *r); /* claims again once its permits are free and nothing of the attempt is left */
+/* Claims again, once the permits are free and nothing of the attempt is left. */
+void manager_requeue_continue(struct run *r);
 
 /* --- recovery.c --- */
 int manager_recover(struct manager *m);
 /* Of struct executor_handler and struct adhoc_handler. */
-void manager_recover_progress(void *manager); /* READY once everything that runs is known */
+void manager_recover_progress(void *manager); /* makes berthd READY once all runs are known */
 int manager_recover_job_run(const struct message *state, const char *id, struct run **ret, void *manager);
 int manager_recover_adhoc_run(struct run *run, void *manager);
 bool manager_recover_run_failed(const char *id, int error, void *manager);
 void manager_recover_hold_failed(const char *what, int error, void *manager);
 
 /* --- manager-move.c --- */
-
-/* A claim of this host was moved, by whichever host: of the store's listener. */
+/* Of the store's listener: a claim of this host was moved, by any host. */
 void manager_run_moved(struct claim *c, void *userdata);
 
 /* --- manager-times.c --- */
-int manager_times_init(struct manager *m); /* loads what an earlier berthd kept. Negative errno */
+int manager_times_init(struct manager *m); /* loads what an earlier berthd stored. 0 or a negative errno */
 void manager_times_done(struct manager *m);
 void manager_times_add(struct run *r, usec_t held_usec); /* a run that is over has returned its permits */
-void manager_times_keep(struct manager *m);              /* now, for the next berthd */
+void manager_times_store(struct manager *m);             /* for the next berthd */
 
 /* --- service.c --- */
 void manager_service_ready(struct manager *m);

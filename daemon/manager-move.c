@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Moves of claims: which store is asked, and the event. The host of the run logs a move when it has received it; the host that was asked
- * logs who asked. If it is the same host, one of the two is enough. */
+/* Moves of claims: chooses the store and logs the event. The host of the run logs a move when it receives
+ * it. The host that an operator called logs who called. If both are the same host, only the second is
+ * logged. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +10,12 @@
 #include "base/duration.h"
 #include "daemon/manager-internal.h"
 
-struct move_call { /* one that a store has not answered */
+struct move_call { /* a call that a store has not answered */
     struct list link; /* on manager->moves */
     struct manager *manager;
     struct store *store;
     struct store_move *move;
-    uint64_t moved; /* of a run of this host, before */
+    uint64_t moved; /* claim.moved of a run of this host, before the call */
     struct manager_asker asker;
     char on_behalf[80], reason[256];
     store_reply_fn fn;
@@ -40,8 +41,8 @@ static const char *pools_of(const struct claim *c, char buffer[static DEMANDS_TE
     return demands_format(&demands, buffer);
 }
 
-/* By the host of the run. */
-static void log_heard(struct run *run, const struct claim *c) {
+/* Logs the move as the host of the run. */
+static void log_received(struct run *run, const struct claim *c) {
     char pools[DEMANDS_TEXT_SIZE], text[DURATION_TEXT_SIZE];
     struct event e = run_event(run, EVENT_MOVED, pools);
 
@@ -50,12 +51,13 @@ static void log_heard(struct run *run, const struct claim *c) {
     e.ticket = c->ticket;
     e.clock = c->moved;
     e.head_start_usec = claim_head_start(c);
-    e.caller.has_uid = false; /* that of its `berth run` */
+    e.caller.has_uid = false; /* it is the uid of its `berth run` */
     e.reason = NULL;
     run_log(run, &e, "%s was moved: its head start is %s now", run->name, duration_format(claim_head_start(c), text));
 }
 
-static void log_asked(const struct move_call *call) {
+/* Logs the move as the host that was called. */
+static void log_called(const struct move_call *call) {
     const struct store_move *move = call->move;
     char text[DURATION_TEXT_SIZE];
     struct event e = {.type = EVENT_MOVED, .job = move->name, .run = move->claim, .pools = move->pools, .ticket = move->ticket,
@@ -72,7 +74,7 @@ static void log_asked(const struct move_call *call) {
                move->host, duration_format(move->head_start_usec, text));
 }
 
-static bool is_asked_here(struct manager *m, const struct run *run) {
+static bool is_called_here(struct manager *m, const struct run *run) {
     list_foreach(call, &m->moves, struct move_call, link)
         if (strcmp(call->move->claim, run->id) == 0)
             return true;
@@ -85,8 +87,8 @@ void manager_run_moved(struct claim *c, void *userdata) {
 
     if (run->state == RUN_STATE_WAITING)
         state_save_run(&m->state, run);
-    if (!is_asked_here(m, run))
-        log_heard(run, c);
+    if (!is_called_here(m, run))
+        log_received(run, c);
     run_changed(run);
 }
 
@@ -99,9 +101,9 @@ static void call_on_reply(int r, void *userdata) {
 
     list_unlink(&call->link);
     if (r == 0 && call->move->number > 0)
-        log_asked(call);
-    else if (r != 0 && run && claim_in(run, call->store)->moved > call->moved) /* the reply was lost, and the push was not */
-        log_heard(run, claim_in(run, call->store));
+        log_called(call);
+    else if (r != 0 && run && claim_in(run, call->store)->moved > call->moved) /* only the reply was lost */
+        log_received(run, claim_in(run, call->store));
     if (run && run->state == RUN_STATE_WAITING)
         state_save_run(&m->state, run);
     free(call);

@@ -51,7 +51,7 @@ static const char *find_demanded_pool(const struct run *r, const char *pool) {
     return NULL;
 }
 
-/* pool: NULL, or `why` is static. */
+/* With a pool, `why` must be static. */
 static void refused(struct run *r, const char *why, const char *pool) {
     char pools[DEMANDS_TEXT_SIZE];
     struct event e;
@@ -89,8 +89,7 @@ void manager_claim_cluster(struct run *r) {
     if (r->cluster_claim.n_demands == 0)
         manager_run_taken(r);
     else if (!s)
-        refused(r, "the config does not have this pool any more",
-                r->cluster_claim.demands[0].pool); /* a cluster pool would need a Redis */
+        refused(r, "the config no longer has this pool", r->cluster_claim.demands[0].pool);
     else if (r->terms.nowait && s->state != STORE_STATE_READY)
         refused(r,
                 s->state == STORE_STATE_GRACE ? "grace" : manager_away_text(manager_of(r), why, sizeof(why)),
@@ -109,12 +108,10 @@ static void fill_claim(struct run *r, struct claim *c) {
 void manager_arm_queue_timeout(struct run *r) {
     const struct redis_settings *redis = manager_of(r)->settings->redis;
 
-    /* A Redis that accepts the claim and does not reply must not make `-n` wait: `berth run -n` exits with
-     * 75 whatever the cause. */
-    run_arm(r,
-            usec_add(r->queued.boottime,
-                     r->terms.nowait && redis ? redis->timeout_usec : r->terms.queue_timeout_usec),
-            run_on_queue_timeout);
+    usec_t timeout = r->terms.nowait && redis ? redis->timeout_usec : r->terms.queue_timeout_usec;
+
+    /* `berth run -n` must not wait for a Redis that does not reply. */
+    run_arm(r, usec_add(r->queued.boottime, timeout), run_on_queue_timeout);
 }
 
 static void wait_for_permits(struct run *r) {
@@ -129,10 +126,9 @@ void manager_run_begin(struct run *r) {
 
     assert(r->state == RUN_STATE_PENDING);
     wait_for_permits(r);
-    if (r->kind == RUN_KIND_JOB) {
-        state_save_run(&manager_of(r)->state,
-                       r); /* a berthd that is killed from here on does not lose the run, */
-        scheduler_note_begun(m->scheduler, r); /* nor does the next one begin it twice */
+    if (r->kind == RUN_KIND_JOB) { /* if berthd is killed from here on, the run begins once */
+        state_save_run(&m->state, r);
+        scheduler_note_begun(m->scheduler, r);
     }
     if (r->host_claim.n_demands == 0)
         manager_claim_cluster(r);
@@ -164,8 +160,7 @@ static void run_on_waiting(struct claim *c, _unused_ void *userdata) {
         e.origin.has_late = true;
         e.origin.late_usec = usec_sub(r->queued.realtime, r->job.due_realtime);
     }
-    state_save_run(&manager_of(r)->state,
-                   r); /* before it is logged: a run that clients know of survives a restart */
+    state_save_run(&manager_of(r)->state, r); /* before the event: a run that is known survives a restart */
     if (parked)
         run_log(r, &e, "%s needs more than a limit in force; it is parked until that limit rises", r->name);
     else if (!r->recorded.queued)
@@ -175,8 +170,8 @@ static void run_on_waiting(struct claim *c, _unused_ void *userdata) {
     executor_prepare(manager_of(r)->executor);
 }
 
-/* on-lease-lost = "continue": after a lost lease the permits are held again with a new token, beyond the
- * limit if need be. */
+/* on-lease-lost = "continue": after a lost lease the run holds its permits again with a new token, even
+ * beyond the limit. */
 static void run_renewed(struct run *r) {
     char pools[DEMANDS_TEXT_SIZE];
     struct event e = run_event(r, EVENT_GRANTED, pools);
@@ -202,7 +197,6 @@ static void run_on_granted(struct claim *c, _unused_ void *userdata) {
 static void run_on_refused(struct claim *c, enum store_refusal refusal, const char *pool,
                            _unused_ void *userdata) {
     struct run *r = c->owner;
-
     char why[MANAGER_WHY_SIZE];
 
     if (r->state != RUN_STATE_WAITING)
@@ -234,8 +228,8 @@ static void run_on_lost(struct claim *c, enum store_loss loss, void *userdata) {
         if (r->kind == RUN_KIND_JOB && !r->job.start_sent && manager_run_requeue(r))
             break;
         manager_stop_run(r, "lease-lost");
-        /* Its guard has killed it by now, and its report is on its way. If the guard hangs, the runner kills
-         * the run after half of the margin (R8), before the lease ends. */
+        /* The guard has killed the run by now, and its report is on the way. If the guard hangs, the runner
+         * kills the run after half of the margin (R8), before the lease ends. */
         if (!run_is_over(r) && r->kind == RUN_KIND_JOB)
             executor_kill_after(m->executor, r, settings_margin(m->settings->lease_usec) / 2);
         break;
@@ -299,8 +293,7 @@ void manager_run_started(struct run *r, pid_t pid, usec_t started) {
     else
         run_log(r, &e, "%s has run", r->name);
     FAILPOINT("started-logged");
-    state_remove_run(&manager_of(r)->state,
-                     r); /* last: with the record, the next berthd logs the start again */
+    state_remove_run(&manager_of(r)->state, r); /* last: with it, the next berthd logs the start again */
     if (r->state == RUN_STATE_STARTING)
         run_enter(r, RUN_STATE_RUNNING);
 }
@@ -316,13 +309,13 @@ static void release(struct store *s, struct claim *c) {
         store_release(s, c);
 }
 
-/* On a client's report the permits go on at once, before anything else is done here: others may wait for them. Such an end does not come
- * inside of a call of a store. A job's go on with the next turn of the loop: its memory and the answer to its guard come first, or the next
- * berthd would report them as held. */
+/* After a client's report the permits are sent back at once, because others may wait for them; such an end
+ * never happens inside a call of a store. Those of a job are sent with the next turn of the loop, after its
+ * record and the answer to its guard: else the next berthd would report them as held. */
 static void return_permits(struct run *r) {
     struct manager *m = manager_of(r);
 
-    adhoc_release_hold(r); /* first: with its record the next berthd would report the permits as held */
+    adhoc_release_hold(r); /* first: with its record, the next berthd would report the permits as held */
     release(m->cluster_store, &r->cluster_claim);
     release(m->host_store, &r->host_claim);
     if (!r->adhoc.end_reported)
@@ -347,7 +340,7 @@ void manager_run_end(struct run *r, enum run_result result) {
     if (r->end.boottime == 0)
         r->end.boottime = clock_boottime();
     scheduler_run_ends(m->scheduler, r, manager_now());
-    if (r->job.next_attempt == 0) /* else until the turn is given back */
+    if (r->job.next_attempt == 0) /* else it stays until the turn is given back */
         state_remove_run(&m->state, r);
     return_permits(r);
     FAILPOINT("run-ended");

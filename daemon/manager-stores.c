@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The stores of this host: made from the settings, given its pools, and what their deadline and state mean
- * for runs. */
+/* The stores of this host: makes them, declares pools to them, and passes their deadline and state to
+ * runs. */
 
 #include <string.h>
 

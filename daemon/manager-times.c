@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
-/* How long runs hold their permits: remembered over a restart of berthd, and told to other hosts. Both are
- * done together, seldom: each 5 minutes if there is something new. Once a name has enough runs for an
- * estimate, a lease after the last time. */
+/* How long runs hold their permits: stored for the next berthd, and sent to other hosts. Both happen every 5
+ * minutes if there is something new. When a name gets enough runs for an estimate, they happen a lease after
+ * the last time. */
 
 #include <string.h>
 
 #include "daemon/manager-internal.h"
 
 #define PERIOD (300 * USEC_PER_SEC)
-#define ENOUGH 10 /* runs of a name: `berth explain` estimates from then on */
+#define ENOUGH 10 /* runs of a name for an estimate of `berth explain` */
 
 static usec_t longest_run(const char *name, void *userdata) {
     const struct manager *m = userdata;
@@ -23,7 +23,7 @@ char *manager_tell_times(struct manager *m) {
     return times_tell(&m->times.known, TIMES_TEXT_MAX, longest_run, m);
 }
 
-void manager_times_keep(struct manager *m) {
+void manager_times_store(struct manager *m) {
     _cleanup_free_ char *text = m->times.is_changed ? times_save(&m->times.known) : NULL;
 
     if (text)
@@ -35,17 +35,17 @@ static void times_on_due(void *userdata) {
     struct manager *m = userdata;
     char *text = m->cluster_store ? times_tell(&m->times.known, STORE_TOLD_MAX, longest_run, m) : NULL;
 
-    manager_times_keep(m);
-    m->times.told = clock_boottime();
+    manager_times_store(m);
+    m->times.sent = clock_boottime();
     m->times.is_urgent = false;
     if (text)
         store_tell(m->cluster_store, text);
 }
 
 static void arm(struct manager *m) {
-    usec_t pause = m->times.told == 0 ? 0 : m->times.is_urgent ? m->settings->lease_usec : PERIOD;
+    usec_t pause = m->times.sent == 0 ? 0 : m->times.is_urgent ? m->settings->lease_usec : PERIOD;
 
-    timer_set(&m->times.timer, usec_add(m->times.told, pause));
+    timer_set(&m->times.timer, usec_add(m->times.sent, pause));
 }
 
 void manager_times_add(struct run *r, usec_t held_usec) {
@@ -77,7 +77,7 @@ int manager_times_init(struct manager *m) {
     if (k < 0)
         return k;
     if (text && times_load(&m->times.known, text) == -EBADMSG)
-        manager_log(m, LOG_WARNING, "state/times: not a valid state file; some run times are forgotten");
+        manager_log(m, LOG_WARNING, "state/times: not a valid state file; some run times are lost");
     if (m->times.known.n > 0)
         arm(m);
     return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Turns of jobs that hosts share (R18), between the scheduler, which decides when to ask for one, and the
- * store of the cluster. A run asks for its turn with its claim. When it is granted, the turn is committed
- * before anything starts. */
+ * cluster's store. The claim of a run asks for its turn. After the grant, the turn is committed before the
+ * command starts. */
 
 #include <errno.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void on_passed(int r, void *userdata) {
     struct passing *passing = userdata;
     struct manager *m = passing->manager;
 
-    /* Without an answer it is asked again when the store is READY again. */
+    /* Without an answer the scheduler asks again when the store is READY. */
     if ((r >= 0 || r == -EAGAIN) && m->phase < MANAGER_PHASE_EXITING)
         scheduler_turns_passed(m->scheduler, passing->pool, passing->id,
                                r == 0               ? SCHEDULER_PASSED_HERE
@@ -45,7 +45,7 @@ void manager_pass(const char *pool, int64_t due, const char *id, void *manager) 
     struct passing *passing = calloc(1, sizeof(*passing));
     struct store_pass pass = {.due = due};
 
-    if (!passing) /* it is asked again when the store is READY again */
+    if (!passing) /* the scheduler asks again when the store is READY */
         return;
     passing->manager = m;
     (void) snprintf(passing->pool, sizeof(passing->pool), "%s", pool);
@@ -100,7 +100,7 @@ int manager_stop_turns(struct manager *m, const char *job, manager_stopped_fn fn
 
 /* --- turns --- */
 
-/* Nothing of the run is shown: it was only a question. */
+/* Removes a run that was only a question, so that nobody sees it. */
 static void drop(struct run *r) {
     struct manager *m = manager_of(r);
 
@@ -131,7 +131,7 @@ bool manager_turn_is_ours(struct run *r) {
         manager_run_withdraw(r, RUN_RESULT_NOT_STARTED, "within");
         return false;
     }
-    state_save_run(&m->state, r); /* with its ticket: the next berthd finds the grant and the turn */
+    state_save_run(&m->state, r); /* with its ticket, so that the next berthd finds the grant and the turn */
     FAILPOINT("turn-granted");
     store_commit(m->cluster_store, &r->cluster_claim);
     return false;

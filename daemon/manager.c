@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berthd's root: made from settings, started, freed; what clients see and do. */
+/* berthd's root: new, start, free; what clients see and do. */
 
 #include "daemon/manager.h"
 
@@ -11,7 +11,7 @@
 #include "daemon/coming.h"
 #include "daemon/manager-internal.h"
 
-/* --- made and freed --- */
+/* --- new and free --- */
 
 static void job_begin(struct run *run, _unused_ void *userdata) {
     manager_run_begin(run);
@@ -167,7 +167,7 @@ struct manager *manager_free(struct manager *m) {
     run_table_done(&m->runs);
     m->scheduler = scheduler_free(m->scheduler);
     removals_free(m->removals);
-    manager_times_keep(m);
+    manager_times_store(m);
     manager_times_done(m);
     sd_event_source_disable_unref(m->status_timer);
     sd_event_source_disable_unref(m->exit_timer);
@@ -390,9 +390,9 @@ int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {
         return id_is_valid(target) && manager_is_recovering(m) ? MANAGER_E_RECOVERING : MANAGER_E_UNKNOWN;
     run_table_foreach(r, &m->runs, RUN_STATE_RETRYING, RUN_STATE_STOPPING)
         if (r->kind == RUN_KIND_JOB && (strcmp(r->name, target) == 0 || job_name_matches(target, r->name))) {
-                if (r->state != RUN_STATE_STOPPING)
-                    ++*ret_n;
-                manager_stop_run(r, "stopped");
-            }
+            if (r->state != RUN_STATE_STOPPING)
+                ++*ret_n;
+            manager_stop_run(r, "stopped");
+        }
     return manager_is_recovering(m) ? MANAGER_E_RECOVERING : 0;
 }

@@ -24,20 +24,20 @@ struct manager_options {
     const char *with_runner; /* path, or NULL */
 };
 
-/* settings: taken over. Negative errno: logged, unless memory alone is missing. */
+/* Takes ownership of the settings. Returns 0, or a negative errno, logged unless it is -ENOMEM. */
 int manager_new(struct manager **ret, sd_event *event, struct journal *journal, struct settings *settings,
                 const struct manager_options *options);
 struct manager *manager_free(struct manager *m);
 DEFINE_CLEANUP(struct manager, manager_free)
-/* Recovers what runs, connects to the runner, then takes work. */
+/* Recovers the runs of an earlier berthd, connects to the runner, then takes work. */
 int manager_start(struct manager *m);
-/* Begins to stop: stop_jobs says whether commands are stopped, too (else they are left to the next berthd). The event loop is ended
- * when it is done. */
+/* Begins to stop, and ends the event loop when that is done. stop_jobs: stops the commands as well; else
+ * they are left to the next berthd. */
 void manager_stop(struct manager *m, bool stop_jobs);
 
-/* The next manager_stop() stops the jobs, too, whatever its argument. units/berthd-stop requests this when berthd is stopped, not restarted. */
+/* Announces that SIGTERM will mean a stop and not a restart (units/berthd-stop.sh). */
 void manager_expect_stop(struct manager *m);
-bool manager_stops_jobs(const struct manager *m); /* whether that was requested, or no service manager restarts us */
+bool manager_stops_jobs(const struct manager *m); /* a stop was announced, or there is no service manager */
 
 /* --- what clients see --- */
 
@@ -47,33 +47,34 @@ struct store *manager_host_store(struct manager *m);
 struct store *manager_cluster_store(struct manager *m); /* NULL: no redis section */
 struct events *manager_events(struct manager *m);
 const struct tally *manager_tally(const struct manager *m);
-/* How long this host's last runs held their permits, as times_tell(), to be freed; NULL: no memory. */
+/* Returns how long this host's last runs held their permits, as times_tell(), to be freed; NULL: no
+ * memory. */
 char *manager_tell_times(struct manager *m);
 struct list *manager_runs(struct manager *m, enum run_state state); /* struct run; DONE: the finished ones, newest last, bounded */
 struct run *manager_find_run(struct manager *m, const char *id);
-bool manager_is_recovering(const struct manager *m); /* runs of an earlier berthd may be unknown yet */
+bool manager_is_recovering(const struct manager *m); /* runs of an earlier berthd may still be unknown */
 
 struct manager_job { /* for `berth jobs` */
     const struct job_settings *settings;
     struct run *run;               /* its oldest run that is not over, or NULL */
-    size_t n_runs;                 /* not over; one that is queued behind another is among them */
+    size_t n_runs;                 /* not over, also queued */
     usec_t last_started_realtime, last_ended_realtime; /* 0: never */
     enum run_result last_result;
     int last_exit_code, last_signal; /* -1: none */
     char last_run[ID_TEXT_SIZE];   /* "": none */
     uint64_t last_token;           /* 0: none */
     usec_t next_realtime;          /* of `every` or the schedule; 0: none, or drained */
-    size_t n_queued;               /* of n_runs: wait for their turn */
+    size_t n_queued;               /* those of n_runs that wait for the others */
     const struct zone *zone;       /* of the schedule, and of last_missed; NULL: none */
     const char *zone_error;        /* why the schedule's zone cannot be read; NULL: it can, or no memory */
     int64_t next_due;              /* of the schedule, without splay; 0: none */
     uint64_t n_missed;             /* since berthd started */
     int64_t last_missed;
-    bool is_broken, is_stopped;    /* is_stopped: `restart`, and `berth stop` was called */
+    bool is_broken, is_stopped;    /* is_stopped: `berth stop` ended its restarts */
     uint32_t n_bad;                /* in a row */
     usec_t last_success_realtime;  /* 0: not known */
 };
-/* Why nothing can be remembered over a reboot; "": it can, or nothing needs it. */
+/* Returns why the state directory cannot be written; "" if it can, or if no job needs it. */
 const char *manager_state_error(const struct manager *m);
 void manager_get_job(struct manager *m, const struct job_settings *settings, struct manager_job *ret);
 
@@ -82,39 +83,43 @@ struct coming; /* daemon/coming.h */
 int manager_list_coming(struct manager *m, const char *job, usec_t from, size_t count, struct coming **ret, size_t *ret_n);
 
 #define MANAGER_WHY_SIZE 384 /* of these texts */
-/* "redis away: Connection refused": also why, once that is known. */
+/* "redis away: Connection refused", or "connecting to Redis" while the cause is unknown */
 const char *manager_away_text(const struct manager *m, char *buffer, size_t size);
 /* "no-memory: the memory of Redis at 10.0.0.5:6379 is full" */
 const char *manager_full_text(const struct manager *m, char *buffer, size_t size);
-/* What a waiting run waits for, as in `berth runs --json`: "pool full: db", "behind both on ant, which waits for db: net", "grace",
- * "overlap" ...; NULL if it does not wait. From a snapshot of both stores, either of which may be NULL. */
+/* Returns what a run waits for, as in `berth runs --json`: "pool full: db", "behind both on ant, which waits
+ * for db: net", "grace", "overlap" ...; NULL if it does not wait. Takes snapshots of both stores; each may
+ * be NULL. */
 const char *manager_blocked_by(struct manager *m, const struct run *r, const struct snapshot *host, const struct snapshot *cluster,
                                char *buffer, size_t size);
 
 /* --- what clients do --- */
 
-enum {                        /* named answers */
-       MANAGER_E_UNKNOWN = 1, /* no such job, run or pool: *ret_text names it */
-       MANAGER_E_SKIPPED,     /* overlap = "skip" (or "queue" with one queued) and a run is not over */
-       MANAGER_E_INVALID,     /* *ret_text names the error in the request */
-       MANAGER_E_STOPPING,    /* berthd is about to stop */
-       MANAGER_E_DRAINED,     /* this host begins no new run */
-       MANAGER_E_RECOVERING,  /* berthd has just started: there may be unknown runs */
-       MANAGER_E_QUOTA,       /* the user has as many as allowed; *ret_text names the quota */
+/* Named answers. */
+enum {
+    MANAGER_E_UNKNOWN = 1, /* no such job, run or pool: *ret_text names it */
+    MANAGER_E_SKIPPED,     /* overlap = "skip" (or "queue" with one queued) and a run is not over */
+    MANAGER_E_INVALID,     /* *ret_text names the error in the request */
+    MANAGER_E_STOPPING,    /* berthd is about to stop */
+    MANAGER_E_DRAINED,     /* this host begins no new run */
+    MANAGER_E_RECOVERING,  /* berthd has just started: there may be unknown runs */
+    MANAGER_E_QUOTA,       /* the user has as many as allowed; *ret_text names the quota */
 };
 
-/* A manual trigger. *ret: the run that it began or queued (overlap = "queue"); SKIPPED: the one that is not over. */
+/* Triggers a job. *ret: the run that was begun or queued (overlap = "queue"); SKIPPED: the one that is not
+ * over. */
 int manager_start_job(struct manager *m, const char *job, char *const *set, struct run **ret);
 
-/* ret_nested: the client may go ahead at once under the permits of *ret, the run around it; nothing new was begun.
- * ret_text: static or in the manager, until the next call. */
+/* Begins a run for a `berth run`. ret_nested: no run was begun; the client may start at once under the
+ * permits of *ret, the run around it. ret_text: static, or in the manager until the next call. */
 int manager_hold(struct manager *m, const struct adhoc_request *request, struct run **ret, bool *ret_nested, const char **ret_text);
-/* The client of a restored or orphaned ad hoc run came back. MANAGER_E_UNKNOWN if there is none (any more), _RECOVERING if that is not
- * known yet. */
+/* The client of a recovered or orphaned ad hoc run is back. Returns 0, MANAGER_E_UNKNOWN if there is no such
+ * run, or _RECOVERING if that is not known yet. */
 int manager_attach(struct manager *m, const char *run, uid_t uid, pid_t pid, struct run **ret);
-/* The client has gone: a waiting run is withdrawn; a granted one lasts as long as its hold. */
+/* The client has gone: a waiting run is withdrawn, a granted one lasts as long as its hold. */
 void manager_client_gone(struct run *r);
-/* The write end of a granted ad hoc run's FIFO, once: the caller sends and closes it. -1 if it was taken already. */
+/* Returns the write end of a granted ad hoc run's FIFO, which the caller sends and closes; -1 if it was
+ * taken. */
 int manager_take_hold_fd(struct run *r);
 /* As adhoc_client_started() and _ended(). */
 void manager_client_stuck(struct run *r, const char *what);
@@ -126,28 +131,30 @@ struct manager_asker {
     uid_t uid;
     const char *on_behalf, *reason;
 };
-/* Moves a claim, of this host or another, and logs that. move: filled as for store_move(), the caller's until fn is called. 0: fn
- * follows, with an answer of store_move(); MANAGER_E_UNKNOWN: no store has the claim; MANAGER_E_RECOVERING; -ENOMEM. */
+/* Moves a claim, of this host or another, and logs that. move: filled as for store_move(); the caller keeps
+ * it until fn is called. Returns 0 (fn follows, with an answer of store_move()), MANAGER_E_UNKNOWN (no store
+ * has the claim), MANAGER_E_RECOVERING or -ENOMEM. */
 int manager_move(struct manager *m, struct store_move *move, const struct manager_asker *asker, store_reply_fn fn, void *userdata);
 
 /* Stops a run, waiting or running; idempotent. */
 void manager_stop_run(struct run *r, const char *reason);
-/* Stops by job name (all its runs) or run id. 0, MANAGER_E_UNKNOWN, or _RECOVERING: what is known already was stopped, and there may be
- * more. ret_n: how many there were. */
+/* Stops all runs of a job, or a run by its id. Returns 0, MANAGER_E_UNKNOWN, or _RECOVERING: the known runs
+ * were stopped, and there may be more. ret_n: how many were stopped. */
 int manager_stop_target(struct manager *m, const char *target, size_t *ret_n);
-/* Ends the open turns of a job that hosts share. fn follows, unless 0 is not returned: -ENOMEM, -ENOTCONN. r, ended: as of
- * store_ended_turns_fn; job: valid during the call. */
+/* Ends the open turns of a job that hosts share. Returns 0 (fn follows), -ENOMEM or -ENOTCONN. r, ended: as
+ * in store_ended_turns_fn; job: valid during the call. */
 typedef void (*manager_stopped_fn)(int r, const char *job, const struct store_ended_turns *ended, void *userdata);
 int manager_stop_turns(struct manager *m, const char *job, manager_stopped_fn fn, void *userdata);
-/* Takes nothing new on this host until undrained, also after a restart of berthd; what waits is withdrawn, what runs goes on. */
+/* Takes no new work until the undrain, also after a restart of berthd. Waiting runs are withdrawn, others go
+ * on. */
 int manager_drain(struct manager *m, uid_t uid /* the caller's */, const char *on_behalf /* or NULL */);
 int manager_undrain(struct manager *m, uid_t uid, const char *on_behalf);
 bool manager_is_drained(const struct manager *m);
-bool manager_is_idle(const struct manager *m); /* no run waits or has a process; that is not known while recovering */
+bool manager_is_idle(const struct manager *m); /* no run waits or has a process; false while recovering */
 struct manager_idle_watch {
     struct list link;
-    void (*on_idle)(struct manager_idle_watch *watch); /* once; it is on no list any more */
+    void (*on_idle)(struct manager_idle_watch *watch); /* once; then it is on no list */
 };
-void manager_watch_idle(struct manager *m, struct manager_idle_watch *watch); /* ends by list_unlink(&watch->link) */
-/* Reads the config again. 0, or SETTINGS_E_INVALID with errors; nothing has changed then. */
+void manager_watch_idle(struct manager *m, struct manager_idle_watch *watch); /* ends by list_unlink() */
+/* Reads the config again. Returns 0, or SETTINGS_E_INVALID with errors: then nothing has changed. */
 int manager_reload(struct manager *m, struct settings_errors *errors);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 
-/* At start: recovers what an earlier berthd left running or waiting, before anything new is granted or
+/* Recovers at start what an earlier berthd left running or waiting, before anything new is granted or
  * started. Holds come first (berthd's own files), then guards and reports as the runner sends them, then
- * waiting runs. The stores start when all of these are known, so their first sync is complete (R11) and no
- * run is started twice. */
+ * waiting runs. The stores start when all of these are known. So their first sync is complete (R11), and no
+ * run starts twice. */
 
 #include <errno.h>
 #include <string.h>
 
 #include "daemon/manager-internal.h"
 
-/* The clients of recovered runs have a lease to come back (R4), within these bounds: a client tries again
- * every 2 s at least. */
+/* The clients of recovered runs have one lease to reconnect (R4), within these bounds. They try every 2 s or
+ * more often. */
 #define CLIENT_TIME_MAX (30 * USEC_PER_SEC)
 #define CLIENT_TIME_MIN (3 * USEC_PER_SEC)
 
@@ -28,7 +28,7 @@ static int adopt_claims(struct run *r) {
     struct manager *m = manager_of(r);
     int k;
 
-    /* A guard has the one token of its run. A run with a guard holds its host permits, too. */
+    /* A guard knows one token of its run. A run with a guard holds its host permits as well. */
     if (r->granted && r->host_claim.n_demands > 0 && r->host_claim.token == 0)
         r->host_claim.token = r->cluster_claim.token > 0 ? r->cluster_claim.token : clock_realtime();
     k = r->host_claim.token > 0 || r->host_claim.ticket > 0 ? adopt(m->host_store, &r->host_claim, r) : 0;
@@ -37,8 +37,8 @@ static int adopt_claims(struct run *r) {
     return k;
 }
 
-/* Adds a recovered run to the table, and its held or waiting claims to the stores. Takes the run over, also
- * on failure. */
+/* Adds a recovered run to the table, and its held or waiting claims to the stores. Takes ownership of the
+ * run, also on failure. */
 static int adopt_run(struct manager *m, struct run *r, enum run_state state) {
     int k = run_table_add(&m->runs, r, state);
 
@@ -48,7 +48,7 @@ static int adopt_run(struct manager *m, struct run *r, enum run_state state) {
         return k;
     }
     k = scheduler_adopt(m->scheduler, r);
-    /* Last, because the store keeps pointers into the run: the run table must own it by then. */
+    /* Last: the store keeps pointers into the run, so the run table must own it. */
     return k < 0 ? k : adopt_claims(r);
 }
 
@@ -58,8 +58,8 @@ static bool is_transient(int error) {
            error != -EISDIR && error != -EINVAL;
 }
 
-/* A run that cannot be recovered for lack of memory or descriptors: exits (70) to be started again, rather
- * than grant permits that may be held. False: not at start, or the error is lasting. Logged. */
+/* Logs that a run cannot be recovered. If memory or descriptors lack at start, berthd exits with 70 and is
+ * restarted, because it must not grant permits that may be held. Returns false if it goes on. */
 static bool recover_failed(struct manager *m, const char *what, int error) {
     if (m->phase != MANAGER_PHASE_RECOVERING || !is_transient(error)) {
         manager_log(m, LOG_ERR, "%s: cannot recover: %s", what, strerror(-error));
@@ -74,7 +74,7 @@ static bool recover_failed(struct manager *m, const char *what, int error) {
     return true;
 }
 
-/* A run that is over, and whose turn goes to another host: an earlier berthd was killed before Redis had it. */
+/* Gives back the turn of a run that is over: an earlier berthd was killed before Redis had it. */
 static int give_back(struct manager *m, struct run *r) {
     const struct job *job = scheduler_find_job(m->scheduler, r->name);
     int k;
@@ -95,9 +95,9 @@ static void waiting_on_record(const struct message *record, void *userdata) {
 
     if (message_get_id(record, "run", id) == 0 && (r = manager_find_run(m, id))) {
         r->recorded.waiting = true;
-        if (r->state > RUN_STATE_PENDING && r->job.next_attempt == 0) /* granted after this record was written: a guard, a report or a
-                                              hold has it */
-            state_remove_run(&manager_of(r)->state, r);
+        /* The run was granted after this record was written, and was found by its guard, report or hold. */
+        if (r->state > RUN_STATE_PENDING && r->job.next_attempt == 0)
+            state_remove_run(&m->state, r);
         return;
     }
     k = state_parse_run(record, kind && strcmp(kind, "adhoc") == 0 ? RUN_KIND_ADHOC : RUN_KIND_JOB,
@@ -110,7 +110,8 @@ static void waiting_on_record(const struct message *record, void *userdata) {
                 (void) recover_failed(m, id, k);
             return;
         }
-        if (r->kind == RUN_KIND_JOB && scheduler_is_end_logged(m->scheduler, r)) { /* killed before it removed the record */
+        /* An earlier berthd logged the end and was killed before it removed the record. */
+        if (r->kind == RUN_KIND_JOB && scheduler_is_end_logged(m->scheduler, r)) {
             state_remove_run(&m->state, r);
             run_free(r);
             return;
@@ -135,7 +136,7 @@ static struct run *first_pending(struct manager *m) {
 }
 
 static void begin_one(struct manager *m, struct run *r) {
-    if (m->drained) { /* while recovering */
+    if (m->drained) { /* since recovery began */
         manager_run_withdraw(r, RUN_RESULT_STOPPED, "drained");
         return;
     }
@@ -151,8 +152,8 @@ static void begin_one(struct manager *m, struct run *r) {
         adhoc_await_client(m->adhoc, r);
 }
 
-/* Begins the runs that were requested during recovery, and those found waiting, in the order of their
- * queueing. Only a run that overlap queues behind another stays pending. A run may end at once, and its end
+/* Begins the runs that were requested during recovery and those found waiting, in the order of their
+ * queueing. Only runs that overlap queues behind another stay pending. A run may end at once, and its end
  * may begin another. */
 static void begin_pending(struct manager *m) {
     struct run *r;
@@ -161,8 +162,8 @@ static void begin_pending(struct manager *m) {
         begin_one(m, r);
 }
 
-/* The place and permits of a dead client are free again within about a lease (R4), also if berthd died with
- * it. */
+/* Returns how long a client may take to reconnect. About a lease (R4): then the place and permits of a
+ * client that died together with berthd are free again. */
 static usec_t client_time(const struct manager *m) {
     usec_t lease = m->settings->lease_usec;
 
@@ -235,13 +236,12 @@ int manager_recover_job_run(const struct message *state, const char *id, struct 
         return -EBADMSG;
     }
     r->granted = true;
-    /* At start its permits are adopted first, so that `released` is logged when Redis has them back, not
-     * before. */
+    /* At start its permits are adopted first, so that `released` is logged when Redis has them back. */
     k = m->phase == MANAGER_PHASE_RECOVERING ? adopt_run(m, r, RUN_STATE_STARTING) : add_ended(m, r);
     if (k < 0)
         return k;
     if (state_has_run(&m->state, r) && r->job.next_attempt == 0)
-        r->started.realtime = 0; /* its start may not be logged */
+        r->started.realtime = 0; /* its start may not have been logged */
     *ret = r;
     return 0;
 }

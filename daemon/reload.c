@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The settings in force: a reload reads the config again, and replaces them if all of it can be used. */
+/* The settings in force. A reload reads the config again and replaces the settings if it has no errors. */
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "daemon/manager-internal.h"
 
-/* A missing account matches no user: that takes rights away and gives none, so berthd goes on. */
+/* A missing account matches no user. That only takes rights away, so berthd goes on. */
 int manager_find_accounts(struct journal *j, struct settings *settings) {
     struct settings_errors missing = {};
     int k = settings_find_accounts(settings, &missing);
@@ -25,7 +25,7 @@ static int add_error(struct settings_errors *errors, const char *config, const c
     if (!lines)
         return -ENOMEM;
     errors->lines = lines;
-    if (asprintf(&line, "%s: %s has changed, which a reload cannot do: restart berthd", config, option) < 0)
+    if (asprintf(&line, "%s: %s has changed: restart berthd, a reload cannot change it", config, option) < 0)
         return -ENOMEM;
     errors->lines[errors->n++] = line;
     return 0;
@@ -35,7 +35,7 @@ static void log_refused(struct manager *m, const struct settings_errors *errors)
     struct event e = {.type = EVENT_CONFIG_REFUSED, .reason = errors->n > 0 ? errors->lines[0] : "cannot be read"};
 
     tally_reload(&m->tally, true, clock_realtime());
-    event_emit(m->events, &e, "%s is refused, the running config stays", m->config);
+    event_emit(m->events, &e, "%s: refused, the config in force stays", m->config);
     for (size_t i = 1; i < errors->n; i++)
         manager_log(m, LOG_ERR, "%s", errors->lines[i]);
 }
@@ -46,14 +46,14 @@ static void use_settings(struct manager *m, struct settings *settings) {
 
     m->settings = settings;
     executor_withdraw_prepared(m->executor);
-    (void) scheduler_update(m->scheduler, settings, manager_now()); /* the new limits apply even if a job is not known */
+    (void) scheduler_update(m->scheduler, settings, manager_now()); /* limits apply even if a job is lost */
     is_declared = manager_declare(m, m->host_store) == 0;
     if (m->cluster_store && manager_declare(m, m->cluster_store) < 0)
         is_declared = false;
     if (m->cluster_store && settings->redis && store_redis_use(m->cluster_store, settings->redis) < 0)
-        manager_log(m, LOG_CRIT, "out of memory at reload, the connection to Redis is still the old one");
+        manager_log(m, LOG_CRIT, "reload: out of memory; the connection to Redis stays as it was");
     if (!is_declared)
-        manager_log(m, LOG_CRIT, "out of memory at reload, some limits are still the old ones");
+        manager_log(m, LOG_CRIT, "reload: out of memory; some limits stay as they were");
     settings_free(old);
 }
 
@@ -87,7 +87,7 @@ static int load_again(struct manager *m, struct settings_errors *errors) {
 int manager_reload(struct manager *m, struct settings_errors *errors) {
     int k;
 
-    if (m->phase != MANAGER_PHASE_READY) /* the end of a reload is READY=1 for the service manager */
+    if (m->phase != MANAGER_PHASE_READY) /* must not send READY=1, the end of a reload */
         return load_again(m, errors);
     manager_service_reloading();
     k = load_again(m, errors);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Runs that were granted their permits and could not begin: the session was lost before, or the runner did
- * not start them within the lease. Nothing of them ran. They return their permits and wait again in their
+/* Runs that were granted permits and could not begin: the session was lost before, or the runner did not
+ * start them within the lease. Their commands did not run. They return their permits and wait again in their
  * old place.
  *
- * A run of a job claims again only when the runner has confirmed that nothing is left of the attempt: a run
- * has one guard at a time. The permits return before that, so a runner that hangs keeps no other run
+ * A run has one guard at a time, so the run of a job claims again only after the runner confirmed that
+ * nothing is left of the attempt. Its permits return before that, so a hung runner keeps no other run
  * waiting. */
 
 #include "daemon/manager-internal.h"
@@ -26,7 +26,8 @@ void manager_requeue_continue(struct run *r) {
         (r->kind == RUN_KIND_JOB && !executor_is_connected(manager_of(r)->executor)))
         return;
     r->requeue = RUN_REQUEUE_NONE;
-    /* Not earlier: a guard that a hanging runner forked may still report a command that ran under this token. */
+    /* Not earlier: a guard that a hung runner forked could still report a command that ran under this
+     * token. */
     r->cluster_claim.token = 0;
     manager_claim_cluster(r);
 }
@@ -47,8 +48,7 @@ bool manager_run_requeue(struct run *r) {
     r->job.start_due = 0;
     r->adhoc.hold_state = HOLD_STATE_NONE;
     run_clear_reason(r);
-    state_save_run(&manager_of(r)->state,
-                   r); /* before the hold's record goes: a killed berthd keeps the place */
+    state_save_run(&m->state, r); /* before the record of the hold goes, so that the place is never lost */
     adhoc_release_hold(r);
     manager_arm_queue_timeout(r);
     run_enter(r, RUN_STATE_WAITING);

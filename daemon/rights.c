@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#define NAMED_MAX 8 /* accounts of an option that a refusal names; the others are counted */
+#define NAMED_MAX 8 /* accounts that a refusal names; it counts the others */
 
 const char *right_name(enum right right) {
     static const char *const names[] = {[RIGHT_LOOK] = "look", [RIGHT_RUN] = "run", [RIGHT_OPERATE] = "operate"};
@@ -53,7 +53,7 @@ bool rights_cover_run(const struct settings *s, const struct caller *c, const st
 
 /* --- words --- */
 
-struct list_text { /* "a, b and c", one item behind: the last one follows an "and" */
+struct list_text { /* "a, b and c": an item is written when the next one shows what precedes it */
     char *buffer;
     size_t n, n_items;
     char item[NAME_MAX_LENGTH + 64];

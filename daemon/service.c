@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berthd as a service: notifications of the service manager (sd_notify(3); none without one), draining, and
- * the end. */
+/* berthd as a service: notifications to the service manager (sd_notify(3)), draining, and the end. */
 
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
 #include "daemon/manager-internal.h"
 
-#define STATUS_DELAY USEC_PER_SEC /* of the status line, so that a burst of runs is one notification */
-/* After the longest stop timeout: berthd exits, whatever is left. */
-#define EXIT_SLACK (4 * USEC_PER_SEC)
-#define STOP_EXTRA_USEC                                                                                     \
-    (15 * USEC_PER_SEC) /* beyond the longest stop timeout, for reports and the end of the session */
+#define STATUS_DELAY USEC_PER_SEC           /* of the status line: a burst of runs is one notification */
+#define EXIT_SLACK (4 * USEC_PER_SEC)       /* so long after the longest stop timeout berthd exits */
+#define STOP_EXTRA_USEC (15 * USEC_PER_SEC) /* after it, for reports and the end of the session */
 
 /* --- the service manager --- */
 
@@ -62,16 +59,21 @@ static void notify_stopping(usec_t longest) {
 
 /* --- draining --- */
 
-/* Sent to Redis with the declaration of this host. */
+/* Changes it on disk and in the declaration of this host to Redis, or, on a negative errno, in neither. */
 static int set_drained(struct manager *m, bool drained) {
-    int k;
+    int k = state_set_drained(&m->state, drained);
 
+    if (k < 0)
+        return k;
     m->drained = drained;
     k = m->cluster_store ? manager_declare(m, m->cluster_store) : 0;
-    if (k < 0)
+    if (k < 0) {
         m->drained = !drained;
-    scheduler_set_drained(m->scheduler, m->drained);
-    return k;
+        (void) state_set_drained(&m->state, !drained);
+        return k;
+    }
+    scheduler_set_drained(m->scheduler, drained);
+    return 0;
 }
 
 int manager_drain(struct manager *m, uid_t uid, const char *on_behalf) {
@@ -79,14 +81,9 @@ int manager_drain(struct manager *m, uid_t uid, const char *on_behalf) {
 
     if (m->drained)
         return 0;
-    k = state_set_drained(&m->state, true);
+    k = set_drained(m, true);
     if (k < 0)
         return k;
-    k = set_drained(m, true);
-    if (k < 0) {
-        (void) state_set_drained(&m->state, false);
-        return k;
-    }
     event_emit(m->events, &(struct event){.type = EVENT_DRAINED, .caller = {.has_uid = true, .uid = uid, .on_behalf = on_behalf}},
                "this host is drained: it takes nothing new until `berth undrain`");
     run_table_foreach (r, &m->runs, RUN_STATE_PENDING, RUN_STATE_WAITING)
@@ -100,9 +97,7 @@ int manager_undrain(struct manager *m, uid_t uid, const char *on_behalf) {
 
     if (!m->drained)
         return 0;
-    k = state_set_drained(&m->state, false);
-    if (k == 0)
-        k = set_drained(m, false);
+    k = set_drained(m, false);
     if (k < 0)
         return k;
     event_emit(m->events, &(struct event){.type = EVENT_UNDRAINED, .caller = {.has_uid = true, .uid = uid, .on_behalf = on_behalf}},
@@ -118,9 +113,7 @@ bool manager_is_drained(const struct manager *m) {
 }
 
 bool manager_is_idle(const struct manager *m) {
-    if (manager_is_recovering(m)) /* not known yet */
-        return false;
-    return run_table_is_empty(&m->runs, RUN_STATE_PENDING, RUN_STATE_STOPPING);
+    return !manager_is_recovering(m) && run_table_is_empty(&m->runs, RUN_STATE_PENDING, RUN_STATE_STOPPING);
 }
 
 /* --- stopping --- */
@@ -133,7 +126,7 @@ static void exit_loop(struct manager *m) {
 static void store_on_stopped(int r, void *userdata) {
     struct manager *m = userdata;
 
-    if (r == 0) /* the session is over: no turn of it is to be given back */
+    if (r == 0) /* the session is over, so the next berthd need not give back its turns */
         run_table_foreach (run, &m->runs, RUN_STATE_DONE, RUN_STATE_DONE)
             state_remove_run(&m->state, run);
     if (--m->n_stores_stopping == 0)
@@ -151,8 +144,8 @@ static void stop_check(struct manager *m) {
     store_stop(m->host_store, store_on_stopped, m);
 }
 
-/* berthd cannot stop the runs that are left: processes that outlived a killed `berth run`, a client or a
- * runner that hangs. The session is not ended, so their permits stay held, and the next berthd recovers
+/* berthd cannot stop the runs that are left: a `berth run` was killed and its processes live on, or a client
+ * or the runner hangs. The session does not end, so their permits stay held, and the next berthd recovers
  * them. */
 static int manager_on_exit_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
     struct manager *m = userdata;
@@ -184,8 +177,7 @@ bool manager_stops_jobs(const struct manager *m) {
 }
 
 static void stop_all(struct manager *m, enum run_state last) {
-    /* First, because berthd may be killed if the stop takes too long: the next start is one of the service
-     * anyway. */
+    /* First: if the stop takes too long and berthd is killed, the next start is still one of the service. */
     scheduler_forget_service(m->scheduler);
     run_table_foreach (r, &m->runs, RUN_STATE_PENDING, last)
         manager_stop_run(r, "shutdown");
@@ -200,14 +192,14 @@ static void begin_stop(struct manager *m) {
     if (sd_event_add_time(m->event, &m->exit_timer, CLOCK_BOOTTIME,
                           usec_add(clock_boottime(), usec_add(longest, EXIT_SLACK)), USEC_PER_MSEC,
                           manager_on_exit_due, m) < 0)
-        manager_log(m, LOG_ERR, "out of memory, this stop has no time limit");
+        manager_log(m, LOG_ERR, "stop: out of memory; it has no time limit");
     stop_all(m, RUN_STATE_STOPPING);
     stop_check(m);
 }
 
 void manager_stop(struct manager *m, bool stop_jobs) {
     if (m->phase >= MANAGER_PHASE_STOPPING) {
-        (void) sd_event_exit(m->event, 0); /* second request: exits at once, guards stop what runs */
+        (void) sd_event_exit(m->event, 0); /* a second request: exits at once, and guards stop the runs */
         return;
     }
     event_emit(m->events, &(struct event){.type = EVENT_STOPPING_DAEMON}, "berthd stops%s",
@@ -216,7 +208,7 @@ void manager_stop(struct manager *m, bool stop_jobs) {
         begin_stop(m);
         return;
     }
-    if (stop_jobs) /* while recovering: unknown runs end at their deadline */
+    if (stop_jobs) /* during recovery; runs that are still unknown end at their deadline */
         stop_all(m, RUN_STATE_PENDING);
     m->phase = MANAGER_PHASE_EXITING;
     scheduler_stop(m->scheduler);

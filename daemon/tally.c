@@ -51,7 +51,7 @@ void tally_finish(struct tally *t, const struct run *run) {
 
 /* --- pools --- */
 
-/* Returns NULL for the pool of a job, and for one without a place. */
+/* Returns NULL for the pool of a job, and for pools beyond TALLY_POOLS_MAX. */
 static struct tally_pool *find_pool(struct tally *t, const char *pool) {
     char pattern[POOL_NAME_SIZE];
     const char *name = pool_name_pattern(pool, pattern);

@@ -31,9 +31,9 @@ struct tally_pool {
 
 struct tally {
     usec_t started_realtime, loaded_realtime; /* loaded: when the config in force was read */
-    bool is_refused;                          /* the config that was read last was refused */
+    bool is_refused;                          /* the latest reload was refused */
     uint64_t refused[TALLY_REFUSALS];
-    struct tally_job adhoc, others; /* of `berth run`, named ""; of jobs without a place, named "_other" */
+    struct tally_job adhoc, others; /* of `berth run`, named ""; of jobs beyond the bound, "_other" */
     struct tally_job jobs[TALLY_JOBS_MAX];
     size_t n_jobs;
     struct tally_pool pools[TALLY_POOLS_MAX];
@@ -43,11 +43,11 @@ struct tally {
 extern const struct histogram_bounds tally_bounds;
 
 void tally_start(struct tally *t, usec_t realtime);
-/* The config was read again: is_refused: it has errors. */
+/* The config was read again. is_refused: it has errors. */
 void tally_reload(struct tally *t, bool is_refused, usec_t realtime);
 /* The run is over, with run->end.result. */
 void tally_finish(struct tally *t, const struct run *run);
-/* The run was granted its permits, or has returned them, after that time. */
+/* The run was granted its permits, or returned them, after that time. */
 void tally_wait(struct tally *t, const struct run *run, usec_t usec);
 void tally_hold(struct tally *t, const struct run *run, usec_t usec);
 /* A run got no permits and was not queued. The names are those of the reasons in the journal. */

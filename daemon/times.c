@@ -12,7 +12,8 @@
 #include "base/job-name.h"
 #include "base/number.h"
 
-/* Squares of deviations from no trend: below the first nothing is done about it, above the second all. */
+/* Squared deviations from no trend: below the first the trend counts for nothing, above the second in
+ * full. */
 #define TREND_LEAST 1.5
 #define TREND_SURE 4.0
 
@@ -20,8 +21,8 @@ const unsigned char times_percents[TIMES_QUANTILES] = {0, 5, 25, 50, 75, 90, 95,
 
 /* --- known --- */
 
-/* Returns the name's entry, which is new if the name was not known: then the place of the one that is
- * longest without a run. */
+/* Returns the name's entry. A new name takes a free one, or that of the name that is longest without a
+ * run. */
 static struct times_name *find_or_add(struct times *t, const char *name) {
     struct times_name *oldest = &t->names[0];
 
@@ -89,8 +90,8 @@ static double median(const uint32_t *msec, size_t n) {
     return quantile(sorted, n, 50);
 }
 
-/* Returns how sure it is that the runs became longer or shorter, from 0 to 1 (the test of Mann and Kendall:
- * pairs that grow less pairs that shrink, beside their deviation if there is no trend). */
+/* Returns how certain it is that the runs became longer or shorter, from 0 to 1 (the Mann-Kendall test:
+ * pairs that grow minus pairs that shrink, against their deviation without a trend). */
 static double trend_of(const uint32_t *msec, size_t n) {
     double variance = (double) (n * (n - 1) * (2 * n + 5)) / 18, pairs = 0, z2;
 
@@ -101,8 +102,8 @@ static double trend_of(const uint32_t *msec, size_t n) {
     return z2 <= TREND_LEAST ? 0 : z2 >= TREND_SURE ? 1 : (z2 - TREND_LEAST) / (TREND_SURE - TREND_LEAST);
 }
 
-/* Brings older runs to the length of those of now, where runs became longer or shorter: along the line
- * through the medians of both halves. */
+/* If runs became longer or shorter, scales older ones to the present length, along the line through the
+ * medians of both halves. */
 static void follow_trend(uint32_t *msec, size_t n) {
     double trend = n >= 10 ? trend_of(msec, n) : 0, older, newer, per_run, now;
     size_t half = n / 2;
@@ -135,8 +136,7 @@ void times_summarize(const struct times_name *name, struct times_summary *ret) {
         ret->q_msec[i] = quantile(sorted, name->n, times_percents[i]);
 }
 
-/* --- for the next berthd: a line "NAME MSEC MSEC ...", oldest first; names in the order of their last runs
- * --- */
+/* --- for the next berthd: "NAME MSEC MSEC ...", oldest first; names in the order of their last runs --- */
 
 static int compare_last(const void *a, const void *b) {
     const struct times_name *x = *(const struct times_name *const *) a,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* How long the last runs of each name held their permits: what `berth explain` estimates a start from. Only
+/* How long the last runs of each name held their permits, from which `berth explain` estimates a start. Only
  * runs that ended by themselves count (success, failure, timeout). Plain data that the manager feeds; it
- * reads no clock. Two texts: all durations, for the next berthd; and a summary, for other hosts
+ * reads no clock. There are two texts: all durations, for the next berthd, and a summary, for other hosts
  * (store_tell()). */
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/name.h"
 
-#define TIMES_NAMES_MAX 128 /* of more, those whose last run ended last */
+#define TIMES_NAMES_MAX 128 /* the names with the latest runs */
 #define TIMES_RUNS 64       /* of a name */
 #define TIMES_QUANTILES 8
 #define TIMES_TEXT_MAX ((size_t) 128 * 1024)
@@ -21,9 +21,9 @@ extern const unsigned char times_percents[TIMES_QUANTILES];
 
 struct times_name {
     char name[NAME_MAX_LENGTH + 1];
-    uint32_t n, next;          /* durations, of which next is the oldest if all have a place */
-    uint32_t msec[TIMES_RUNS]; /* above 49 days: that */
-    uint64_t last;             /* place of its last run among all runs */
+    uint32_t n, next;          /* durations; next: the place of the next one, the oldest if all are used */
+    uint32_t msec[TIMES_RUNS]; /* at most 49 days */
+    uint64_t last;             /* number of its last run among all runs */
 };
 
 struct times { /* all zero: nothing is known */
@@ -39,21 +39,20 @@ struct times_summary { /* of one name */
     uint64_t cap_msec; /* a run cannot take longer; 0: no such bound */
 };
 
-/* A run of that name has ended. Returns how many of it are known now. */
+/* A run of that name ended. Returns how many of them are known now. */
 uint32_t times_add(struct times *t, const char *name, usec_t held_usec);
-/* Percentile p of n durations, sorted upwards: between the two next to p * (n + 1), within the first and the
- * last. */
+/* Percentile p of n sorted durations: interpolated at p * (n + 1), within the first and the last. */
 void times_summarize(const struct times_name *name, struct times_summary *ret);
 
-/* All durations as a text (to be freed); NULL: no memory. times_load(): 0 or -EBADMSG; what is known stays.
- */
+/* times_save() returns all durations as a text, to be freed; NULL: no memory. times_load() adds those of a
+ * text and returns 0, -EBADMSG or -ENOMEM. */
 char *times_save(const struct times *t);
 int times_load(struct times *t, const char *text);
 
-/* The summaries as lines, of those whose last run ended last, at most max bytes with the NUL (to be freed);
- * NULL: no memory. cap_usec: the longest time of a run of that name, USEC_INFINITY: no such bound. */
+/* Returns the summaries as lines, the latest names first, in at most max bytes with the NUL, to be freed;
+ * NULL: no memory. cap_usec: the longest time of a run of that name; USEC_INFINITY: no such bound. */
 char *times_tell(const struct times *t, size_t max, usec_t (*cap_usec)(const char *name, void *userdata),
                  void *userdata);
-/* Reads the first line of such a text, which anybody may have written. Returns the rest; NULL: there is no
- * line that can be read. */
+/* Reads the first line of such a text, which is not trusted. Returns the rest, or NULL if the line is
+ * malformed. */
 const char *times_read(const char *text, struct times_summary *ret);

@@ -245,7 +245,7 @@ int adhoc_recover(struct adhoc *adhoc, const struct settings *settings) {
     return r;
 }
 
-/* --- made and freed --- */
+/* --- new and free --- */
 
 int adhoc_new(struct adhoc **ret, sd_event *event, struct journal *journal, struct run_table *runs,
               const struct state *state, const struct adhoc_options *options,

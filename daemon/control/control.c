@@ -226,7 +226,7 @@ static void control_on_woken(void *userdata) {
     control_drain_check(c);
 }
 
-/* --- made and freed --- */
+/* --- new and free --- */
 
 static int control_add_epoll(struct control *c, int64_t priority, int *ret_fd, sd_event_source **ret_source) {
     int r;

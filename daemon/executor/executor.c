@@ -303,7 +303,7 @@ static void runner_on_lost(void *userdata) {
                 "berth-runner is not reachable; running jobs go on, new ones wait for it");
 }
 
-/* --- made and freed --- */
+/* --- new and free --- */
 
 int executor_new(struct executor **ret, sd_event *event, struct journal *journal, struct run_table *runs,
                  const struct executor_options *options, const struct executor_handler *handler) {

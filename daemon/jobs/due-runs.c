@@ -300,7 +300,7 @@ void due_runs_drop_job(struct scheduler *scheduler, struct job *job) {
     due_marks_forget_schedule(scheduler, job);
 }
 
-/* --- made and freed --- */
+/* --- new and free --- */
 
 int due_runs_init(struct scheduler *scheduler) {
     struct due_runs *due_runs = &scheduler->due_runs;

@@ -268,7 +268,7 @@ int scheduler_update(struct scheduler *scheduler, const struct settings *setting
     return r;
 }
 
-/* --- made and freed --- */
+/* --- new and free --- */
 
 int scheduler_new(struct scheduler **ret, sd_event *event, struct run_table *runs, const struct state *state,
                   struct journal *journal, const struct scheduler_handler *handler) {

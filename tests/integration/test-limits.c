@@ -191,7 +191,7 @@ static void pool_that_is_gone(void) {
     host_set_config(ant, "pool \"tape\" { limit = 1 scope = \"host\" }\n");
     host_start(ant);
     host_await(ant, "refused", "job=a");
-    CU_ASSERT(strstr(host_log(ant), "the config does not have this pool any more: disk") != NULL);
+    CU_ASSERT(strstr(host_log(ant), "the config no longer has this pool: disk") != NULL);
     TEST_INT(berth_end(waiter), 65); /* it claims again */
 }
 

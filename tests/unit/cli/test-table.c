@@ -107,7 +107,7 @@ static void test_empty(void) {
 }
 
 static void test_cut(void) {
-    const char *text = print_on(40, "2/4", "the config does not have this pool any more: a-long-name-of-a-pool");
+    const char *text = print_on(40, "2/4", "the config no longer has this pool: a-long-name-of-a-pool");
 
     TEST_INT(widest(text) <= 40, 1);
     CU_ASSERT(strstr(text, "01234567") && strstr(text, "the config"));
