@@ -104,11 +104,11 @@ static void test_journal_age(void) {
     finds_nothing(doctor_journal_age);
 }
 
-static void dropped(struct journal_file *file, const char *transport, const char *message) {
+static void dropped(struct journal_file *file, long at_msec, const char *transport, const char *message) {
     char fields[128];
 
     (void) snprintf(fields, sizeof(fields), "MESSAGE_ID=a596d6fe7bfa4994828e72309e95d61e _TRANSPORT=%s", transport);
-    journal_file_entry(file, 5000, fields, message);
+    journal_file_entry(file, at_msec, fields, message);
 }
 
 static void test_journal_rate(void) {
@@ -120,13 +120,14 @@ static void test_journal_rate(void) {
     journal_file_begin(&file, "ant", 1);
     journal_file_event(&file, 0, "ready", "");
     file.seq += 2; /* long ago */
+    dropped(&file, 1000, "driver", "Suppressed 9 messages from berthd.service");
     facts.now += 24 * HOUR;
     for (int i = 0; i < 3; i++)
         journal_file_event(&file, HOUR / USEC_PER_MSEC + i, "granted", "");
     journal_file_restart(&file, false);
     journal_file_event(&file, 2 * HOUR / USEC_PER_MSEC, "ready", "");
-    dropped(&file, "driver", "Suppressed 9 messages from cron.service");
-    dropped(&file, "journal", "Suppressed 9 messages from berthd.service"); /* anybody can send that */
+    dropped(&file, 2 * HOUR / USEC_PER_MSEC, "driver", "Suppressed 9 messages from cron.service");
+    dropped(&file, 2 * HOUR / USEC_PER_MSEC, "journal", "Suppressed 9 messages from berthd.service"); /* anybody can send that */
     CU_ASSERT_FATAL(journal_file_write(&file, at("/var/log/journal")));
     finds_nothing(doctor_journal_rate);
 }
@@ -137,8 +138,8 @@ static void test_journal_drops(void) {
     if (!journal_file_possible())
         return;
     journal_file_begin(&file, "ant", 1);
-    dropped(&file, "driver", "Suppressed 9 messages from berth-runner.service");
-    dropped(&file, "driver", "Suppressed 3 messages from berth-runner.service");
+    dropped(&file, 5000, "driver", "Suppressed 9 messages from berth-runner.service");
+    dropped(&file, 5000, "driver", "Suppressed 3 messages from berth-runner.service");
     CU_ASSERT_FATAL(journal_file_write(&file, at("/var/log/journal")));
     finds(doctor_journal_rate, SEVERITY_WARN, "journald dropped 12 messages of berth-runner.service within a day");
 }
