@@ -23,6 +23,7 @@
 #define TOKEN "0123456789abcdef0123456789abcdef"
 #define PAGE "Host: localhost\r\nOrigin: http://localhost\r\nSec-Fetch-Site: same-origin\r\n"
 #define JSON "Content-Type: application/json\r\nX-Berth: 1\r\n"
+#define SITE "berth.example.net"
 #define PAUSE "{\"method\":\"io.berth.Pause\",\"parameters\":{\"pool\":\"db\"}}"
 #if defined(__SANITIZE_ADDRESS__)
 #define RSS_MAX_KB (1024 * 1024) /* nothing is measured there */
@@ -42,7 +43,8 @@ static char unix_path[96];
 static void web_up(void) {
     char program[256], listen[32], token[96], credentials[96];
     char *argv[] = {program,         (char *) "--listen",  listen,       (char *) "--unix",        unix_path,
-                    (char *) "--berth", ant->socket, (char *) "--actions", (char *) "--user-header", (char *) "X-Remote-User", NULL};
+                    (char *) "--berth", ant->socket, (char *) "--actions", (char *) "--user-header", (char *) "X-Remote-User",
+                    (char *) "--host", (char *) SITE, NULL};
     char *environment[] = {credentials, NULL};
     FILE *f;
 
@@ -200,6 +202,37 @@ static void test_users(void) {
     TEST_INT(host_pool(ant, "db", "limit"), 4);
 }
 
+/* As nginx passes requests on with web/proxy/nginx.conf: TLS ends there, the browser's Host arrives, the user is always set. */
+static void test_proxy(void) {
+    static const struct {
+        const char *what, *headers;
+        unsigned status;
+    } passed[] = {
+        {"a user by https", "Host: " SITE "\r\nOrigin: https://" SITE "\r\nSec-Fetch-Site: same-origin\r\nX-Remote-User: bob\r\n", 200},
+        {"another port", "Host: " SITE ":8443\r\nOrigin: https://" SITE ":8443\r\nX-Remote-User: bob\r\n", 200},
+        {"nobody", "Host: " SITE "\r\nOrigin: https://" SITE "\r\nX-Remote-User: \r\n", 401},
+        {"another page", "Host: " SITE "\r\nOrigin: https://evil.example\r\nX-Remote-User: bob\r\n", 403},
+        {"a proxy that names itself as Host", "Host: localhost\r\nX-Forwarded-Host: " SITE "\r\nOrigin: https://" SITE "\r\nX-Remote-User: bob\r\n", 403},
+        {"a site that it was not told", "Host: other.example.net\r\nOrigin: https://other.example.net\r\nX-Remote-User: bob\r\n", 421},
+    };
+    char headers[512];
+    const char *answer;
+
+    for (size_t i = 0; i < ELEMENTSOF(passed); i++) {
+        unsigned status;
+
+        snprintf(headers, sizeof(headers), "%s" JSON, passed[i].headers);
+        status = ask(true, "POST", "/api/1/do", headers, PAUSE, &answer);
+        if (status != passed[i].status)
+            fprintf(stderr, "%s: %u, not %u: %.300s\n", passed[i].what, status, passed[i].status, answer);
+        CU_ASSERT(status == passed[i].status);
+        if (status == 200)
+            TEST_INT(berth(ant, "resume db"), 0);
+        TEST_INT(host_pool(ant, "db", "limit"), 4);
+    }
+    host_await(ant, "operated", "on_behalf=bob");
+}
+
 static void test_answers(void) {
     static char large[12000];
     const char *answer;
@@ -330,6 +363,7 @@ static void test_slow(void) {
 
 int main(int argc, char **argv) {
     static CU_TestInfo tests[] = {{"forged", test_forged},   {"users", test_users}, {"answers", test_answers},
+        {"behind a proxy", test_proxy},
                                   {"streams", test_streams}, {"slow", test_slow},   CU_TEST_INFO_NULL};
     static CU_SuiteInfo suites[] = {{.pName = "web", .pSetUpFunc = set_up, .pTearDownFunc = tear_down, .pTests = tests}, CU_SUITE_INFO_NULL};
 
