@@ -14,8 +14,7 @@ struct estimator {
     const struct estimate_view *view;
     size_t n;            /* claims */
     struct basis *bases; /* of each claim that matters */
-    double *ages, *msec; /* of each claim: how long it has held (0: it waits); how long it still holds, in
-                            this sample */
+    double *ages, *msec; /* of each claim: how long it has held (0: waits), and will hold in this sample */
     bool *needs;
     struct queue_later *later;
     size_t n_later;
@@ -42,7 +41,7 @@ void estimate_done(struct estimate *e) {
     json_decref(e->basis);
 }
 
-/* --- limits that will be other ones --- */
+/* --- limits that will change --- */
 
 static int compare_later(const void *a, const void *b) {
     const struct queue_later *x = a, *y = b;
@@ -50,7 +49,7 @@ static int compare_later(const void *a, const void *b) {
     return (x->msec > y->msec) - (x->msec < y->msec);
 }
 
-/* Notes what is in force when an override ends: the lowest limit that a host declares. */
+/* Collects the limits in force after overrides end: the lowest that a host declares. */
 static int find_later(struct estimator *s) {
     const json_t *pools = s->view->pools;
     json_t *pool;
@@ -76,7 +75,7 @@ static int find_later(struct estimator *s) {
     return 0;
 }
 
-/* --- what counts --- */
+/* --- claims that matter --- */
 
 static int begin(struct estimator *s, const struct queue_change *change, const char *claim) {
     s->n = queue_count(s->view->q);
@@ -103,7 +102,7 @@ static int add_basis(json_t *list, const json_t *claim, const struct basis *b) {
                                                  b->runs, "basis", b->is_pool ? "pool" : "own"));
 }
 
-static void say_too_few(struct estimate *e, const struct usuals *usuals, const json_t *claim) {
+static void explain_too_few(struct estimate *e, const struct usuals *usuals, const json_t *claim) {
     const char *host = format_get_text(claim, "host"), *name = format_get_text(claim, "name");
     const struct usual *u = usuals_find(usuals, host, name);
     json_int_t runs = u ? u->runs : 0;
@@ -115,7 +114,8 @@ static void say_too_few(struct estimate *e, const struct usuals *usuals, const j
                  runs == 1 ? "" : "s");
 }
 
-/* Returns the shortest history of the claims that matter; 0: one is too short, and e says which. -ENOMEM. */
+/* Returns the shortest history of the claims that matter; 0: one is too short, and e->why names it.
+ * -ENOMEM. */
 static json_int_t find_bases(struct estimator *s, struct estimate *e) {
     json_int_t shortest = USUAL_ALL;
     bool is_held;
@@ -130,7 +130,7 @@ static json_int_t find_bases(struct estimator *s, struct estimate *e) {
                        json_array_get(s->view->pools, queue_pool_of(s->view->q, i))) < 0)
             return -ENOMEM;
         if (b->n == 0) {
-            say_too_few(e, s->view->usuals, claim);
+            explain_too_few(e, s->view->usuals, claim);
             return 0;
         }
         s->ages[i] = is_held ? estimate_age(claim, s->view->now) : 0;
@@ -158,11 +158,11 @@ static int compare_starts(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Large odd numbers: claims and samples draw apart from each other. */
+/* Large odd numbers, so that claims and samples draw independently. */
 static const uint64_t apart[] = {0xd1342543de82ef95, 0xaf251af3b0f025b5};
 
-/* A claim draws the same in the same sample whatever else is changed, so two estimates differ by the change
- * alone. Returns false if the claim does not start in some sample. */
+/* Plays all samples. A claim draws the same time in the same sample whatever else changes, so two estimates
+ * differ by the change alone. Returns false if the claim does not start in some sample. */
 static bool play_samples(struct estimator *s, const struct queue_change *change, const char *claim) {
     const struct queue_times times = {.msec = s->msec, .later = s->later, .n_later = s->n_later};
     uint64_t seed = seed_of(claim);
@@ -181,7 +181,8 @@ static bool play_samples(struct estimator *s, const struct queue_change *change,
     return true;
 }
 
-/* A short history makes what is drawn too narrow: more of it counts then. */
+/* Returns how many samples are cut off at each end. Draws from a short history vary too little, so fewer are
+ * cut. */
 static size_t cut_of(json_int_t shortest) {
     return shortest >= USUAL_ALL ? 20 : shortest >= 20 ? 15 : 10;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* When a waiting claim probably starts: the queues are played on 200 times, with times drawn from the last
- * runs of each name. The same question about the same queues has the same answer. */
+/* When a waiting claim probably starts: the queues are played 200 times, with times drawn from the last runs
+ * of each name. The same queues give the same estimate. */
 
 #include "base/clock.h"
 #include "cli/explain/queue.h"
@@ -21,9 +21,9 @@ struct estimate_view { /* what is known of the queues now; borrowed */
 
 struct estimate {
     bool is_known;
-    char why[ESTIMATE_WHY_SIZE];        /* not known: why */
+    char why[ESTIMATE_WHY_SIZE];        /* why it is not known */
     json_int_t low_ms, mid_ms, high_ms; /* from low to high in 8 of 10 cases */
-    bool is_open;                       /* a holder has held for longer than ever: it may take longer */
+    bool is_open;                       /* a holder has held for longer than ever, so the start may be later */
     json_t *basis;                      /* owned: a list of {"host", "name", "runs", "basis"} */
 };
 
@@ -31,5 +31,5 @@ struct estimate {
 int estimate_make(struct estimate *ret, const struct estimate_view *view, const struct queue_change *change,
                   const char *claim);
 void estimate_done(struct estimate *e);
-/* How long a holder has held, in ms. */
+/* Returns for how many ms a holder has held. */
 double estimate_age(const json_t *holder, usec_t now);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-
 /* `berth explain`: why a run waits, behind whom, and what would start it now. */
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,9 +20,9 @@ static bool is_over(const json_t *run) {
     return strcmp(format_get_text(run, "state"), "done") == 0;
 }
 
-/* --- which runs: of this host --- */
+/* --- runs of this host --- */
 
-/* Copies what berthd knows of a run. "wants" is taken out again before anything is shown. */
+/* Copies the members of a run. "wants" is removed before the output. */
 static json_t *explain_run(const json_t *run, const char *host) {
     static const char *const members[] = {"run",     "name",  "state",  "wait_ms",    "since",
                                           "started", "ended", "result", "exit_code",  "signal",
@@ -42,7 +40,7 @@ static json_t *explain_run(const json_t *run, const char *host) {
     return e;
 }
 
-/* Adds the runs that a word means: of a name those that are not over, else the newest of all. */
+/* Adds the runs that a word means: for a name those that are not over, or else the newest one. */
 static int choose_runs(const json_t *answer, const char *host, const char *word, json_t *list,
                        struct candidates *c) {
     const json_t *last = NULL;
@@ -70,7 +68,7 @@ static int choose_runs(const json_t *answer, const char *host, const char *word,
     return k;
 }
 
-/* --- which runs: of other hosts, by their claims --- */
+/* --- runs of other hosts, by their claims --- */
 
 static int choose_claims(const json_t *pools, const char *word, json_t *list, struct candidates *c) {
     _cleanup_json_ json_t *runs = cluster_runs(pools);
@@ -115,7 +113,7 @@ static bool share_claim(const json_t *a, const json_t *b) {
     return false;
 }
 
-/* Adds the pools whose queues have claims in common with those: claims that wait there may keep others
+/* Adds the pools whose queues share claims with those pools: a claim that waits there may keep others
  * waiting here. */
 static int add_related(json_t *names, const json_t *pools) {
     json_t *pool, *other;
@@ -136,8 +134,8 @@ static int add_related(json_t *names, const json_t *pools) {
     return k;
 }
 
-/* Stores those pools with up to 1000 claims of each list, and how long such runs usually hold. Returns 0, or
- * an exit status whose reason was printed. */
+/* Stores those pools with up to 1000 claims in each list, and how long their runs usually hold. Returns 0,
+ * or an exit status whose reason was printed. */
 static int ask_pools(const json_t *names, json_t **ret) {
     json_t *list = json_array(), *value;
     const char *name;
@@ -149,8 +147,8 @@ static int ask_pools(const json_t *names, json_t **ret) {
 
 /* --- why --- */
 
-/* Whether the run stands in the queue of each pool that it does not hold. */
-static bool stands_everywhere(const json_t *e, const json_t *pools) {
+/* Returns whether the run is in the queue of each pool that it does not hold. */
+static bool is_in_all_queues(const json_t *e, const json_t *pools) {
     json_t *item;
     size_t i;
 
@@ -164,7 +162,7 @@ static bool stands_everywhere(const json_t *e, const json_t *pools) {
     return true;
 }
 
-/* Returns why nothing can be said of the start of a waiting run; NULL: something can. */
+/* Returns why the start of a waiting run cannot be estimated; NULL: it can. */
 static const char *unknown_start(const json_t *e, const json_t *answer, const struct queue *q) {
     if (strcmp(format_get_text(e, "state"), "waiting") != 0)
         return NULL;
@@ -174,12 +172,12 @@ static const char *unknown_start(const json_t *e, const json_t *answer, const st
         return "Redis is away";
     if (!queue_is_complete(q))
         return "not all claims of these pools are listed";
-    return stands_everywhere(e, json_object_get(answer, "pools"))
+    return is_in_all_queues(e, json_object_get(answer, "pools"))
                ? NULL
-               : "it does not stand in all its queues yet";
+               : "it is not in all its queues yet";
 }
 
-/* Adds what is known of one run. estimates: whether an estimate is wanted. */
+/* Adds what is known about one run. estimates: whether an estimate is wanted. */
 static int explain_one(json_t *e, const json_t *answer, const struct estimate_view *view, bool estimates) {
     const char *why = unknown_start(e, answer, view->q);
     bool waits = strcmp(format_get_text(e, "state"), "waiting") == 0;
@@ -234,7 +232,8 @@ static int show(json_t *list, const json_t *answer, const char *host, bool json)
     return 0;
 }
 
-/* Neither a run here nor a claim anywhere. Prints why a job has no run, or that nothing has that name. */
+/* For a word that means no run here and no claim anywhere: prints that a job has no run, or that the name is
+ * unknown. */
 static int explain_none(char **words, bool json, const char *host) {
     _cleanup_json_ json_t *found = NULL, *answer = NULL, *none = json_array();
     char when[FORMAT_SIZE];

@@ -21,15 +21,14 @@ struct claim {
 struct pool {
     const char *name;
     json_int_t limit, used;
-    size_t *line, n_line; /* the waiting claims in their order, parked ones where their time puts them */
+    size_t *line, n_line; /* the waiting claims in their order; parked ones by their waiting time */
 };
 
 struct queue {
     struct pool *pools;
     struct claim *claims;
     size_t n_pools, n_claims;
-    json_t *held, *waiting; /* claim -> its number; a run may hold permits of its host while it waits for the
-                               cluster's */
+    json_t *held, *waiting; /* map claims to numbers; a run may hold host pools and wait for cluster pools */
     bool is_complete;
 };
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-
 /* Plays queues on by the rules, with and without time. */
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,8 +149,8 @@ static int start(struct play *p, size_t claim, json_t *list) {
     return list && json_array_append(list, (json_t *) c->json) < 0 ? -ENOMEM : 0;
 }
 
-/* A claim that may start is first in all its queues, so no other one can take its permits: the order of the
- * pools does not matter. */
+/* Starts all claims that may start. Each is first in all its queues, so no other claim can take its permits,
+ * and the order of the pools does not matter. */
 static int play_on(struct play *p, json_t *list) {
     bool is_over = false;
 
@@ -187,8 +185,7 @@ bool queue_starts(const struct queue *q, const struct queue_change *change, cons
 
 /* --- with time --- */
 
-/* Returns the waiting claim of a run that holds permits of its host while it waits for others; SIZE_MAX: it
- * waits for none. */
+/* Returns the waiting claim of a run that holds permits of host pools; SIZE_MAX: the run does not wait. */
 static size_t twin_of(const struct queue *q, size_t claim) {
     const struct claim *c = &q->claims[claim];
 
@@ -208,7 +205,7 @@ static int begin_time(struct play *p, const struct queue_times *times, const str
     return 0;
 }
 
-/* The permits of its host that a run held while it waited end with it. */
+/* Ends the next claim. Permits of host pools that the run held while it waited end with it. */
 static void end_next(struct play *p) {
     struct end end = take_end(p);
     const char *id = format_get_text(p->q->claims[end.claim].json, "claim");
@@ -223,7 +220,7 @@ static void end_next(struct play *p) {
 static void change_limit(struct play *p, const struct queue_later *later) {
     p->now = later->msec > p->now ? later->msec : p->now;
     p->limits[later->pool] = later->limit;
-    memset(p->heads, 0, p->q->n_pools * sizeof(*p->heads)); /* claims may be parked no longer */
+    memset(p->heads, 0, p->q->n_pools * sizeof(*p->heads)); /* parked claims may be in their queues again */
 }
 
 double queue_start_time(const struct queue *q, const struct queue_change *change, const char *claim,
@@ -251,7 +248,7 @@ double queue_start_time(const struct queue *q, const struct queue_change *change
     }
 }
 
-/* --- what matters --- */
+/* --- claims that matter --- */
 
 static bool has_marked(const struct play *p, const struct pool *line, const bool *before) {
     for (size_t i = 0; i < line->n_line; i++)
@@ -260,8 +257,8 @@ static bool has_marked(const struct play *p, const struct pool *line, const bool
     return false;
 }
 
-/* Marks the claims that come before one that is marked, in one queue; if a limit will change, all of that
- * queue, for claims may pass one that is parked. Returns whether there were new ones. */
+/* Marks the claims before a marked one in one queue. If a limit will change, marks the whole queue, because
+ * claims may pass a parked one. Returns whether there were new ones. */
 static bool mark_before(const struct play *p, size_t pool, bool *before) {
     const struct pool *line = &p->q->pools[pool];
     bool is_new = false, is_behind = p->times->n_later > 0 && has_marked(p, line, before);
@@ -276,7 +273,7 @@ static bool mark_before(const struct play *p, size_t pool, bool *before) {
     return is_new;
 }
 
-/* Whether not all claims before it fit beside those that hold the pool. */
+/* Returns whether the holders of the pool and the marked claims do not all fit into it. */
 static bool is_scarce(const struct play *p, size_t pool, const bool *before) {
     json_int_t limit = p->limits[pool], needed = p->used[pool];
 
@@ -318,7 +315,7 @@ int queue_needs(const struct queue *q, const struct queue_change *change, const 
         is_new = false;
         for (size_t pool = 0; pool < q->n_pools; pool++)
             is_new |= mark_before(&p, pool, before);
-        /* What a run holds while it waits ends after its wait. */
+        /* Permits that a run holds while it waits return after its wait. */
         for (size_t i = 0; i < q->n_claims; i++) {
             size_t twin = twin_of(q, i);
 
@@ -333,7 +330,7 @@ int queue_needs(const struct queue *q, const struct queue_change *change, const 
         }
     }
     mark_needs(&p, before, needs);
-    for (size_t i = 0; i < q->n_claims; i++) /* a run that waits holds what it has until it ends */
+    for (size_t i = 0; i < q->n_claims; i++) /* a waiting run holds its permits until it ends */
         needs[i] &= twin_of(q, i) == SIZE_MAX;
     needs[wanted] = false;
     return 0;

@@ -51,8 +51,8 @@ static int add_claim(struct queue *q, size_t pool, const json_t *json, bool is_h
     return 0;
 }
 
-/* A parked claim has no place. It stands before the first one that waits less long; with a head start it may
- * stand elsewhere. */
+/* Returns the place of a parked claim, which berthd does not send: before the first claim with a shorter
+ * wait. With a head start it may be another one. */
 static size_t place_of(const struct queue *q, const struct pool *p, const struct claim *parked) {
     size_t place = 0;
 
@@ -163,8 +163,8 @@ static const struct pool *find_pool(const struct queue *q, const char *name) {
 
 /* --- what would help --- */
 
-/* A higher limit may start fewer claims: one that was parked, and wants much, comes first again. So each
- * limit is tried. */
+/* Tries each limit, because a higher one may start fewer claims: a large claim that was parked is first
+ * again. */
 json_int_t queue_lowest_limit(const struct queue *q, const char *pool, const char *claim) {
     const struct pool *p = find_pool(q, pool);
     json_int_t most = 0;

@@ -62,7 +62,7 @@ static const json_t *first_of(const json_t *pool) {
     return NULL;
 }
 
-/* Another pool in which a claim waits; NULL: none is listed. */
+/* Returns another pool in which the claim waits; NULL: none is listed. */
 static const char *other_queue(const struct wait *w, const char *claim) {
     json_t *pool;
     size_t i;
@@ -78,8 +78,8 @@ static const char *other_queue(const struct wait *w, const char *claim) {
     return NULL;
 }
 
-/* Permits are free, but the claims before it come first. */
-static const char *say_behind(struct wait *w) {
+/* Permits are free, but other claims are before it. */
+static const char *write_behind(struct wait *w) {
     const json_t *first = first_of(w->pool);
     json_int_t needs = format_get_number(first, "permits");
     const char *other = first ? other_queue(w, format_get_text(first, "claim")) : NULL;
@@ -97,7 +97,7 @@ static const char *say_behind(struct wait *w) {
     return "head-needs";
 }
 
-static const char *say_full(struct wait *w) {
+static const char *write_full(struct wait *w) {
     json_int_t used = format_get_number(w->pool, "used");
     int n;
 
@@ -110,7 +110,7 @@ static const char *say_full(struct wait *w) {
     return "full";
 }
 
-static const char *say_low(struct wait *w) {
+static const char *write_low(struct wait *w) {
     const json_t *override = json_object_get(w->pool, "override");
     const char *reason = format_get_text(override, "reason");
     char when[FORMAT_SIZE];
@@ -128,7 +128,8 @@ static const char *say_low(struct wait *w) {
     return w->limit == 0 ? "paused" : "limit-below";
 }
 
-static const char *say(struct wait *w, const char *blocked_by) {
+/* Writes the reason into w->text. Returns its code. */
+static const char *write_reason(struct wait *w, const char *blocked_by) {
     const char *name = format_get_text(w->pool, "name");
 
     if (w->is_held) {
@@ -140,11 +141,11 @@ static const char *say(struct wait *w, const char *blocked_by) {
         return "host-limit";
     }
     if (w->wants > w->limit)
-        return say_low(w);
+        return write_low(w);
     if (w->free < w->wants && (w->free <= 0 || w->place <= 1))
-        return say_full(w);
+        return write_full(w);
     if (w->place > 1)
-        return say_behind(w);
+        return write_behind(w);
     snprintf(w->text, sizeof(w->text), "free: " INT " of " INT " used", format_get_number(w->pool, "used"),
              w->limit);
     return "free";
@@ -170,7 +171,7 @@ static int add_ahead(json_t *item, const struct wait *w) {
 }
 
 static json_t *explain_pool(struct wait *w, const char *blocked_by) {
-    const char *code = say(w, blocked_by);
+    const char *code = write_reason(w, blocked_by);
     json_t *item =
         json_pack("{s:O, s:O, s:I, s:I, s:O, s:I, s:O, s:o, s:{s:s, s:s}, s:O}", "pool",
                   json_object_get(w->pool, "name"), "scope", json_object_get(w->pool, "scope"), "wants",
@@ -220,7 +221,7 @@ static json_t *names_of(const json_t *claims) {
     return names;
 }
 
-/* Adds a command if it starts the run. stops: the holder that it ends, or NULL. */
+/* Adds a command if it starts the run. stops: the holder that the command stops, or NULL. */
 static int try_command(json_t *sooner, const struct queue *q, const char *claim,
                        const struct queue_change *change, json_t *words, const json_t *stops) {
     _cleanup_json_ json_t *started = NULL, *command = words;
@@ -265,7 +266,7 @@ static bool is_first(const json_t *explained) {
     return true;
 }
 
-/* Adds the move to the front: it starts the run at once, or sooner than it would. */
+/* Adds the move to the front, if it starts the run at once or sooner. */
 static int try_move(json_t *sooner, const struct estimate_view *view, const json_t *explained) {
     const char *claim = format_get_text(explained, "run");
     const struct queue_change change = {.first = claim};
@@ -286,7 +287,7 @@ static int try_move(json_t *sooner, const struct estimate_view *view, const json
     return 0;
 }
 
-/* Adds the end of one holder that starts the run: alone, or once the run is the first. */
+/* Adds the command that stops one holder, if that starts the run: alone, or with a move to the front. */
 static int try_end(json_t *sooner, const struct queue *q, const char *claim) {
     const json_t *alone = queue_enough(q, claim, false),
                  *holder = alone ? alone : queue_enough(q, claim, true);

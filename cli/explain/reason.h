@@ -13,11 +13,10 @@
  * pools: of io.berth.Pools. -ENOMEM. */
 int reason_add_pools(json_t *explained, const json_t *wants, const char *blocked_by, const json_t *pools);
 /* Adds "sooner" to a run that has "pools": commands that start it at once, or sooner than its "estimate".
- * view: all that waits; NULL: that is not known. -ENOMEM. */
+ * view: the queues; NULL: not known. -ENOMEM. */
 int reason_add_sooner(json_t *explained, const struct estimate_view *view, const json_t *pools);
 
-/* Returns whether its pools keep an explained run waiting, and not Redis, the grace period or its own host.
- */
+/* Returns whether the run waits for its pools, and not for Redis, the grace period or its own host. */
 bool reason_is_pools(const json_t *explained);
 /* Returns the pool of this name (borrowed), or NULL. */
 const json_t *reason_pool(const json_t *pools, const char *name);

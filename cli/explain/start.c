@@ -53,7 +53,7 @@ int start_add_usual(json_t *explained, const struct usuals *usuals, usec_t now) 
 
 /* --- the estimate --- */
 
-/* Names a pool whose limit keeps the run waiting for ever. */
+/* Returns whether the limit of a pool keeps the run waiting forever; stores its name and reason. */
 static bool is_shut(const json_t *explained, const json_t *pools, char why[static ESTIMATE_WHY_SIZE]) {
     json_t *item;
     size_t i;
@@ -99,7 +99,7 @@ int start_add_estimate(json_t *explained, const struct estimate_view *view, cons
 
 /* --- for people --- */
 
-/* Returns the last figure that is shown of a time. */
+/* Returns the step to which a time is rounded. */
 static json_int_t step_of(json_int_t msec) {
     static const struct {
         json_int_t below, step; /* s */

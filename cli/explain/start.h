@@ -8,9 +8,9 @@
 
 /* Adds "usual" to the holders in "pools" of an explained run. -ENOMEM. */
 int start_add_usual(json_t *explained, const struct usuals *usuals, usec_t now);
-/* Adds the estimate, or the reason why it is missing: `why`, or what the queues tell. view->q may be NULL if there is a
- * `why`. -ENOMEM. */
+/* Adds the estimate, or the reason why there is none: `why`, or a reason from the queues. view->q may be
+ * NULL if `why` is given. -ENOMEM. */
 int start_add_estimate(json_t *explained, const struct estimate_view *view, const char *why);
-/* A span of time for people: two figures of each end, low rounded down and high rounded up. */
+/* Formats a span of time with two figures at each end, low rounded down and high rounded up. */
 #define START_SPAN_SIZE 80
 const char *start_format_span(json_int_t low_ms, json_int_t high_ms, char buffer[static START_SPAN_SIZE]);

@@ -100,7 +100,7 @@ static void print_ahead(const json_t *pools, int width) {
     }
 }
 
-/* How long such runs mostly hold: 5 to 95 %. */
+/* Prints how long such runs usually hold: from 5 to 95 %. */
 static void print_usual(const json_t *usual) {
     enum { LOW = 1, HIGH = 6 };
     const json_t *q = json_object_get(usual, "q");
@@ -196,8 +196,8 @@ static void print_overdue(const json_t *pools) {
         json_array_foreach (json_object_get(item, "holders"), k, holder)
             if (json_is_true(json_object_get(json_object_get(holder, "usual"), "overdue"))) {
                 begin_line(&label, NULL, 0);
-                printf("later if %.64s:%.64s goes on: that is not known\n", format_get_text(holder, "host"),
-                       format_get_text(holder, "name"));
+                printf("later if %.64s:%.64s continues; its end is not known\n",
+                       format_get_text(holder, "host"), format_get_text(holder, "name"));
                 return;
             }
 }
@@ -273,7 +273,7 @@ static void print_sooner(const json_t *sooner) {
         json_array_foreach (json_object_get(item, "do"), k, word)
             snprintf(command + strlen(command), sizeof(command) - strlen(command), "%s%.*s",
                      k > 0 ? " " : "", id_is_valid(json_string_value(word)) ? 8 : 130,
-                     json_string_value(word)); /* an id's first digits do */
+                     json_string_value(word)); /* the first digits of an id suffice */
         begin_line(&label, NULL, 0);
         printf("%-28s  ", command);
         if (*stops)

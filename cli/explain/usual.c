@@ -11,7 +11,7 @@
 
 static const double shares[USUAL_QUANTILES] = {0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 1};
 
-/* --- what is known --- */
+/* --- usual times --- */
 
 static bool read_usual(struct usual *u, const json_t *json) {
     const json_t *q = json_object_get(json, "q_ms"), *cap = json_object_get(json, "cap_ms");
@@ -52,7 +52,7 @@ const struct usual *usuals_find(const struct usuals *u, const char *host, const 
     return NULL;
 }
 
-/* --- what counts for a claim --- */
+/* --- the basis of a claim --- */
 
 static void add_usual(struct basis *b, const struct usual *u) {
     for (size_t i = 0; i < b->n; i++)
@@ -98,7 +98,7 @@ void basis_done(struct basis *b) {
 
 /* --- chance --- */
 
-/* Sebastiano Vigna's SplitMix64. */
+/* SplitMix64 of Sebastiano Vigna. */
 double chance_draw(struct chance *c) {
     uint64_t z = c->state += 0x9e3779b97f4a7c15;
 
@@ -107,15 +107,15 @@ double chance_draw(struct chance *c) {
     return (double) ((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
 }
 
-/* Returns a value between two quantiles. Few runs are near the longest one: halfway stands the middle of
- * arithmetic and harmonic mean, which is near the geometric one. */
+/* Returns a value between two quantiles. Few runs are near the longer one, so halfway is the middle of the
+ * arithmetic and the harmonic mean, which is close to the geometric mean. */
 static double between(double low, double high, double share) {
     double straight = low + (high - low) * share;
 
     return low > 0 ? (straight + low * high / (low * share + high * (1 - share))) / 2 : straight;
 }
 
-/* Returns the share of runs that take at most so long. */
+/* Returns the share of runs that take at most this time. */
 static double share_within(const struct usual *u, double msec) {
     double from = 0, to = 1;
     size_t i = USUAL_QUANTILES - 1;

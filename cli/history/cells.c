@@ -32,7 +32,7 @@ char *cells_add(char *end, double value, double highest, bool utf8) {
     return end;
 }
 
-/* Only whole units of the smaller kind are shown. */
+/* Formats a number of each unit; the smaller one is left out if it is 0. */
 static const char *two_units(char *buffer, unsigned long long n, char unit, unsigned long long rest,
                              char smaller) {
     if (rest > 0)

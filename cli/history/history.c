@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* berth history: which runs of the journal, and how they are shown. */
+/* berth history: the runs of the journal that match, as a list or as figures. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static bool is_chosen(const struct past *p, const struct request *r) {
     return choice_has(&r->runs, p->run, p->name) && (!r->pool || past_uses(p, r->pool));
 }
 
-/* Whether the run existed at some time between since and until. */
+/* Returns whether the run existed at some time between since and until. */
 static bool existed(const struct past *p, const struct request *r) {
     return p->first < r->until && (p->ended == 0 || p->ended >= r->since);
 }
@@ -60,7 +60,7 @@ static int show_stats(const struct entries *e, const struct past *pasts, size_t 
     return k < 0 ? output_error(k) : history_show_stats(&stats, &hosts, &r->shown);
 }
 
-/* Keeps the pools that were asked for. Returns the first one that is not there; NULL: all are. */
+/* Keeps the requested pools. Returns the first one that is missing, or NULL. */
 static const char *choose_pools(struct uses *u, const struct request *r) {
     const char *missing = NULL;
     size_t kept = 0;
@@ -120,15 +120,15 @@ static int show(const struct entries *e, struct request *r) {
     return r->stats ? show_stats(e, pasts, n_chosen, r) : history_show_runs(pasts, n_chosen, &r->shown);
 }
 
-/* Figures are of a span of time, which --use cuts into cells. Returns 0, or an exit status whose reason was
- * printed. */
+/* Sets the span of time of the figures, which --use cuts into cells. Returns 0, or an exit status whose
+ * reason was printed. */
 static int set_span(struct request *r) {
     usec_t n;
 
     if (r->stats && r->use)
         return options_wrong_usage("history", "--stats and --use exclude each other");
     if (r->use && r->pool)
-        return options_wrong_usage("history", "--pool is not for --use, which takes the names of pools");
+        return options_wrong_usage("history", "--use takes names of pools instead of --pool");
     if (r->step > 0 && !r->use)
         return options_wrong_usage("history", "--step needs --use");
     if (!r->stats && !r->use)
@@ -141,7 +141,7 @@ static int set_span(struct request *r) {
     if (n > CELLS_MAX)
         return options_wrong_usage("history", "--step is too short: that makes more than %d cells",
                                    CELLS_MAX);
-    if (r->step > 0 && n * r->step > r->until - r->since) /* whole cells, the last of which ends now */
+    if (r->step > 0 && n * r->step > r->until - r->since) /* whole cells; the last one ends now */
         r->since = usec_sub(r->until, n * r->step);
     r->n_cells = (size_t) n;
     return 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The hosts in journals: those that wrote them, and those that entries of others name. */
+/* The hosts in journals: the writers, and hosts that only entries of others name. */
 
 #include "base/journal/entries.h"
 
 struct history_host {
     const char *name; /* borrowed from entries, as `boot` */
-    const char *boot; /* of the last entry that it wrote; NULL: it wrote none, or the entry lacks it */
-    bool wrote;       /* the journals have entries of it */
+    const char *boot; /* of the last entry that it wrote; NULL: none */
+    bool wrote;       /* it wrote entries */
 };
 
 struct history_hosts {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `berth history`: one line a run. */
+/* `berth history`: one line for each run. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

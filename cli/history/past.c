@@ -33,8 +33,8 @@ static void past_end(struct past *p, const struct entry *e, const char *result) 
     p->run_ms = e->took.run_ms >= 0 ? e->took.run_ms : p->run_ms;
 }
 
-/* A grant after one that was given back counts alone. A claim that is renewed after a lost lease keeps its
- * first grant. */
+/* Notes grant and release. If a grant was given back, only the next one counts. A claim that is renewed
+ * after a lost lease keeps its first grant. */
 static void past_add_hold(struct past *p, const struct entry *e) {
     if (strcmp(e->event, "granted") == 0 && p->hold.from == 0) {
         p->hold.from = e->time;
@@ -53,7 +53,7 @@ static void past_add_entry(struct past *p, const struct entry *e) {
     p->host = e->host[0] ? e->host : p->host;
     p->due = e->origin.due ? e->origin.due : p->due;
     p->trigger = e->origin.trigger ? e->origin.trigger : p->trigger;
-    /* `retry` and `gave-up` have another attempt than the run. */
+    /* `retry` and `gave-up` name another attempt than that of the run. */
     if (e->origin.attempt > 0 && strcmp(e->event, "retry") != 0 && strcmp(e->event, "gave-up") != 0) {
         p->attempt = e->origin.attempt;
         p->first_run = e->origin.first_run;
@@ -74,8 +74,7 @@ static void past_add_entry(struct past *p, const struct entry *e) {
     else if (strcmp(e->event, "refused") == 0)
         past_end(p, e, "not-started");
     else if (strcmp(e->event, "reclaimed") == 0 && p->ended == 0)
-        past_end(p, e,
-                 "reclaimed"); /* its host was gone; if that host comes back, its own entry is more exact */
+        past_end(p, e, "reclaimed"); /* an entry of its own host, if it returns, is more exact */
 }
 
 /* entries: those of runs, sorted by run. */
@@ -129,8 +128,8 @@ bool past_is_running(const struct past *p) {
     return past_is_open(p) && (p->hold.from > 0 || (p->granted == 0 && p->started > 0));
 }
 
-/* berthd measures waits and runs by a clock that nobody sets; a difference of times of the journal is second
- * best. */
+/* Prefers the wait that berthd measured with a monotonic clock to the difference of two times of the
+ * journal. */
 int64_t past_waited_ms(const struct past *p) {
     if (p->hold.from == 0 || p->hold.wait_ms >= 0)
         return p->hold.from == 0 ? -1 : p->hold.wait_ms;

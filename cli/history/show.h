@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What `berth history` prints: on standard output, as a table or one JSON document. All return an exit
- * status. */
+/* Output of `berth history`, as a table or one JSON document. All return an exit status. */
 
 #include "cli/history/hosts.h"
 #include "cli/history/past.h"
@@ -10,7 +9,7 @@
 #include "cli/history/use.h"
 #include "cli/output.h"
 
-struct shown { /* what the options ask for */
+struct shown { /* options */
     bool json, utc;
     bool merged; /* -m */
 };
@@ -24,13 +23,13 @@ int history_show_stats(const struct stats *stats, const struct history_hosts *ho
 /* use-show.c: a line for each pool */
 int history_show_use(const struct uses *uses, const struct history_hosts *hosts, const struct shown *shown);
 
-#define FIGURES_ENOUGH_FOR_P95 20   /* durations, below which the 95th percentile is not shown */
-#define FIGURES_ENOUGH_TO_TRUST 100 /* below which it has a mark */
+#define FIGURES_ENOUGH_FOR_P95 20   /* durations; with fewer the 95th percentile is not shown */
+#define FIGURES_ENOUGH_TO_TRUST 100 /* durations; with fewer it has a mark */
 
-/* stats-show.c: which hosts the figures are of, and which have no journal here */
+/* stats-show.c: prints the hosts of the figures, and the hosts without a journal here. */
 void history_print_hosts(const struct history_hosts *hosts, bool merged);
 json_t *history_json_hosts(const struct history_hosts *hosts, bool wrote);
-/* A time as JSON; 0: null. */
+/* Returns a time as JSON; 0: null. */
 json_t *history_json_when(usec_t time);
-/* null if it is negative */
+/* Returns a number as JSON; negative: null. */
 json_t *history_json_number(int64_t value);

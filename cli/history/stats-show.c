@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `berth history --stats`: one line a job, pool or host. */
+/* `berth history --stats`: one line for each job, pool or host. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "cli/output.h"
 #include "cli/verbs.h"
 
-#define HOSTS_NAMED 8 /* the rest as a number */
+#define HOSTS_NAMED 8 /* the others are counted */
 
 static const char *const by_names[] = {
     [STATS_BY_JOB] = "job", [STATS_BY_POOL] = "pool", [STATS_BY_HOST] = "host"};
@@ -144,7 +144,7 @@ void history_print_hosts(const struct history_hosts *hosts, bool merged) {
     putchar('\n');
 }
 
-/* Prints what the figures leave out. */
+/* Prints what the figures do not include. */
 static void print_scope(const struct stats *s, const struct history_hosts *hosts, bool merged) {
     history_print_hosts(hosts, merged);
     if (s->waiting + s->running > 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Statistics of runs that ended in some time. Computes only; stats-show.c prints them. */
+/* Statistics of the runs that ended in a span of time. stats-show.c prints them. */
 
 #include "cli/history/hosts.h"
 #include "cli/history/past.h"
@@ -27,17 +27,17 @@ struct stats {
     usec_t since, until;      /* realtime */
     struct stats_line *lines; /* by name */
     size_t n;
-    size_t waiting, running; /* runs that are not over, which count in no line */
-    size_t unlogged;         /* runs that ended with a boot of their host without an entry */
+    size_t waiting, running; /* runs that are not over; they count in no line */
+    size_t unlogged;         /* runs that ended unlogged with a boot of their host */
 };
 
-/* Counts the runs that ended from `since` until `until`, of which since is the earlier. By pool a run counts
- * in each of its pools. -ENOMEM. */
+/* Counts the runs that ended from `since` until `until`, which is later. By pool, a run counts in each of
+ * its pools. -ENOMEM. */
 int stats_make(const struct past *pasts, size_t n, const struct history_hosts *hosts, enum stats_by by,
                usec_t since, usec_t until, struct stats *ret);
 void stats_done(struct stats *s);
 
 /* Sorts the durations. Percentile p is the ceil(p*n/100)-th smallest. */
 struct figures figures_make(int64_t *durations, size_t n);
-/* Whether the run is not logged as ended, but a later boot of its host is. */
+/* Returns whether the end of the run is not logged, but a later boot of its host is. */
 bool past_ended_with_boot(const struct past *p, const struct history_hosts *hosts);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `berth history --use`: one line a pool. */
+/* `berth history --use`: one line for each pool. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static double full_of(const struct uses *u, const struct use_pool *p) {
 
 /* --- as JSON --- */
 
-/* Three digits; null: not known. */
+/* Returns a share with three digits; negative: null. */
 static json_t *json_share(double value) {
     return value < 0 ? json_null() : json_real((double) (long long) (1000 * value + 0.5) / 1000);
 }
@@ -61,8 +61,7 @@ static int show_json(const struct uses *u, const struct history_hosts *hosts) {
 
 /* --- as a table --- */
 
-/* Writes the times of some cells above them, each where its cell begins: hours, or days where there are
- * several. */
+/* Writes the times of some cells, each above the begin of its cell: hours, or days for a long span. */
 static const char *name_cells(const struct uses *u, bool utc, char *buffer, size_t size) {
     bool is_long = u->until - u->since > 2 * DAY;
     size_t n = u->n_cells, at = 0, labels = n / LABEL_SIZE > 0 ? n / LABEL_SIZE : 1;

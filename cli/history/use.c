@@ -17,7 +17,7 @@ struct change { /* of a pool at a time */
     usec_t time;
     size_t order; /* of two at one time */
     enum change_kind kind;
-    int64_t value; /* the limit, -1: the override has ended; or so many permits or runs more */
+    int64_t value; /* the limit (-1: the override has ended), or the difference in permits or runs */
 };
 
 struct changes {
@@ -47,8 +47,8 @@ static void add(struct changes *c, const struct change *change) {
 
 /* --- limits --- */
 
-/* A host's declaration of a cluster pool counts for nothing by itself: redis-connected and limit-changed
- * have what is in force. In redis-connected a pool without an override has none. */
+/* Only redis-connected and limit-changed have the limit of a cluster pool that is in force, not the
+ * declaration of a host. In redis-connected a pool without an override has none. */
 static void add_limit(struct changes *c, const struct entry *e, const struct limit_word *w, const char *at) {
     struct change change = {.name = at,
                             .name_length = strlen(w->pool),
@@ -70,7 +70,7 @@ static void add_limit(struct changes *c, const struct entry *e, const struct lim
     }
 }
 
-/* Overrides come last: they count after what redis-connected says of the declared limits. */
+/* Adds overrides last, because the declared limits of redis-connected end earlier overrides. */
 static void add_limits(struct changes *c, const struct entry *e) {
     struct limit_word w;
 
@@ -102,7 +102,7 @@ static void add_span(struct changes *c, const struct change *change, usec_t from
     add(c, &end);
 }
 
-/* A run that goes on holds until the end of the time. */
+/* Adds the spans in which a run waited and held. An open run holds until the end of the time. */
 static void add_run(struct changes *c, const struct changes *limits, const struct past *p, usec_t until) {
     usec_t ended = past_end_time(p) > 0 ? past_end_time(p) : until;
     struct demands demands;
@@ -142,7 +142,7 @@ static int compare_changes(const void *a, const void *b) {
 }
 
 struct now {                                   /* the state of a pool at some time */
-    int64_t declared, override, held, waiting; /* the first two: -1: none is known */
+    int64_t declared, override, held, waiting; /* of the first two -1: not known */
 };
 
 static int64_t limit_of(const struct now *now) {
@@ -174,7 +174,6 @@ static void pass(struct use_pool *p, const struct uses *u, const struct now *now
     if (from >= to)
         return;
     p->full += now->waiting > 0 ? to - from : 0;
-    p->known += limit >= 0 ? to - from : 0;
     p->shut += limit == 0 ? to - from : 0;
     p->peak = MAX(p->peak, (uint32_t) MAX(now->held, 0));
     if (limit >= 0) {
@@ -202,7 +201,7 @@ static void apply(struct now *now, const struct change *change) {
     }
 }
 
-/* Before the first limit that is known counts that one. */
+/* Returns the first known limit, which counts from the beginning; -1: none. */
 static int64_t first_limit(const struct change *changes, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (changes[i].kind == CHANGE_DECLARED && changes[i].value >= 0)
@@ -262,7 +261,7 @@ bool use_pool_is(const struct use_pool *p, const char *name) {
     return strlen(name) == p->name_length && strncmp(name, p->name, p->name_length) == 0;
 }
 
-/* Keys of a pattern have its limit where nothing tells of their own. */
+/* Returns the limit of the key's pattern; -1: not known. */
 static int64_t limit_of_pattern(const struct changes *c, const struct change *key) {
     const char *slash = memchr(key->name, '/', key->name_length);
     size_t length = slash ? (size_t) (slash - key->name) + 1 : 0;
@@ -276,8 +275,7 @@ static int64_t limit_of_pattern(const struct changes *c, const struct change *ke
 }
 
 static bool is_shown(const struct change *c) {
-    return c->name[0] != '@' &&
-           c->name[c->name_length - 1] != '*'; /* of a job; a pattern, whose keys are shown */
+    return c->name[0] != '@' && c->name[c->name_length - 1] != '*'; /* not pools of jobs, nor patterns */
 }
 
 static int make_pools(struct uses *u, const struct changes *c, const struct past *pasts, size_t n) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* How much of each pool was used in some time: permits held beside the limit in force. Computes only;
- * use-show.c prints it. Times are those of the journals. */
+/* The use of each pool in a span of time: permits held, and the limit in force. use-show.c prints it. Times
+ * are those of the journals. */
 
 #include "base/journal/entries.h"
 #include "cli/history/hosts.h"
@@ -19,7 +19,7 @@ struct use_pool {
     bool has_limit; /* some limit was in force and is known */
     uint32_t limit_min, limit_max;
     struct use_cell all, *cells;
-    usec_t full, known, shut; /* of the time: somebody waited; the limit was known; it was 0 */
+    usec_t full, shut;        /* time in which a run waited; in which the limit was 0 */
     uint32_t peak;            /* permits held at once */
     struct figures wait;      /* of runs that waited and were granted in that time */
 };
@@ -27,11 +27,11 @@ struct use_pool {
 struct uses {
     usec_t since, until;
     size_t n_cells;
-    struct use_pool *pools; /* by name and host; but those of jobs */
+    struct use_pool *pools; /* by name and host, without the pools of jobs */
     size_t n;
 };
 
-/* Whether this is its name. */
+/* Returns whether the pool has this name. */
 bool use_pool_is(const struct use_pool *p, const char *name);
 /* since: the earlier. n_cells: at least one. -ENOMEM. */
 int uses_make(struct uses *ret, const struct entries *e, const struct past *pasts, size_t n,

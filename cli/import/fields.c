@@ -31,7 +31,7 @@ enum { MINUTE, HOUR, DAY, MONTH, WEEKDAY };
 struct field {
     uint64_t values;
     bool begins_with_star;
-    bool is_rewritten; /* berth does not take the text */
+    bool is_rewritten; /* berth does not accept the text as it is */
     unsigned random;   /* "a~b": b - a */
     char text[FIELD_TEXT_SIZE];
 };
@@ -65,7 +65,7 @@ static bool take_value(const struct field_kind *kind, const char **text, bool is
     return false;
 }
 
-/* Adds every step-th value from first to last, over the end of the field if that is backwards. */
+/* Adds every step-th value from first to last; a backward range wraps around. */
 static void add_values(struct field *f, int kind, unsigned first, unsigned last, unsigned step) {
     unsigned low = kinds[kind].low, span = kinds[kind].high - low + 1;
 
@@ -116,7 +116,7 @@ static bool read_item(struct field *f, int kind, const char *item, const char *e
     return text == end;
 }
 
-/* "a~b", "a~", "~b", "~" as all of a field. */
+/* Reads "a~b", "a~", "~b" or "~", which must be the whole field. */
 static bool read_random(struct field *f, int kind) {
     unsigned first = kinds[kind].low, last = kinds[kind].high;
     const char *text = f->text;
@@ -157,7 +157,7 @@ static bool read_field(struct field *f, int kind, const char *text) {
     return true;
 }
 
-/* The values as a list: "0-2,22,23"; "*": all. */
+/* Writes the values as a list: "0-2,22,23"; "*": all. */
 static void write_values(struct field *f, int kind) {
     size_t n = 0;
 
@@ -180,8 +180,8 @@ static void write_values(struct field *f, int kind) {
     }
 }
 
-/* cronie asks whether day or weekday begins with "*": then both must match, else either. berth asks for the
- * values. Returns why the text is another. */
+/* Translates the combination of day and weekday. In cronie both must match if one field begins with "*",
+ * else either; in berth the values count. Returns why the text was changed, or NULL. */
 static const char *join_days(struct field *day, struct field *weekday, bool *ret_both) {
     bool all_days = day->values == all_values(DAY), all_weekdays = weekday->values == all_values(WEEKDAY);
 
@@ -192,7 +192,7 @@ static const char *join_days(struct field *day, struct field *weekday, bool *ret
         if (all_days || all_weekdays)
             return NULL;
         *ret_both = true;
-        return "one of the fields begins with \"*\", so cron wants day and weekday both";
+        return "one of the fields begins with \"*\", so cron requires both day and weekday";
     }
     if (!all_days && !all_weekdays)
         return NULL;
@@ -200,7 +200,7 @@ static const char *join_days(struct field *day, struct field *weekday, bool *ret
     weekday->values = all_values(WEEKDAY);
     write_values(day, DAY);
     write_values(weekday, WEEKDAY);
-    return "no field begins with \"*\", so cron takes either, and one of them has every day";
+    return "no field begins with \"*\", so either suffices for cron, and one of them has every day";
 }
 
 static void write_entry(const struct field f[static 5], bool both, char text[static IMPORT_SCHEDULE_SIZE]) {
@@ -236,7 +236,7 @@ int import_schedule(char *const fields[5], struct import_schedule *ret) {
         why = "cron draws \"~\" when it reads the crontab; splay is drawn once for this host and job";
     for (int i = 0; i < 5 && !why; i++)
         if (f[i].is_rewritten)
-            why = "the same times in berth's words; some crons read this otherwise";
+            why = "the same times in berth's syntax; some crons read this line differently";
     if (why)
         snprintf(ret->note, sizeof(ret->note), "from \"%.30s %.30s %.30s %.30s %.30s\": %s", fields[0],
                  fields[1], fields[2], fields[3], fields[4], why);

@@ -27,12 +27,10 @@ void import_comment(struct import *import, const struct import_source *source, u
 }
 
 void import_begin(struct import *import) {
-    fputs("# Made by `berth import-crontab`. overlap = \"allow\" and catch-up = \"0s\" are cron's way. "
-          "Better for most jobs, and berth's\n"
-          "# default without these lines: overlap = \"skip\" (no second run beside the first) and catch-up "
-          "= \"10m\" (what was due while\n"
-          "# berthd was away is run). cron's PATH is /usr/bin:/bin where the crontab sets none; `berth logs "
-          "JOB` has what cron mails.\n",
+    fputs("# Made by `berth import-crontab`. overlap = \"allow\" and catch-up = \"0s\" are the behaviour of cron.\n"
+          "# berth's defaults are better for most jobs: overlap = \"skip\" begins no second run beside the first, and\n"
+          "# catch-up = \"10m\" begins what was due while berthd was down. cron's PATH is /usr/bin:/bin unless the\n"
+          "# crontab sets one. `berth logs JOB` has what cron mails.\n",
           import->out);
 }
 
@@ -51,7 +49,7 @@ static bool is_variable(const char *name) {
            strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name);
 }
 
-/* False: there are too many. */
+/* Returns false if there are too many. */
 static bool set_variable(struct import_settings *settings, char *name, const char *value) {
     size_t i = 0;
 
@@ -84,7 +82,7 @@ static const char *read_setting(const struct import_source *source, struct impor
             return i == 0 ? "cron takes it from the user, too" : "berth sends no mail";
     if (strcmp(name, "CRON_TZ") == 0) {
         if (source->is_zone && !source->is_zone(value, source->userdata))
-            return "it names no zone of this machine";
+            return "this machine has no such zone";
         settings->zone = value;
         return NULL;
     }
@@ -92,13 +90,13 @@ static const char *read_setting(const struct import_source *source, struct impor
         return set_delay(settings, value);
     if (source->kind == CRONTAB_ANACRON && strcmp(name, "START_HOURS_RANGE") == 0) {
         if (sscanf(value, "%2u", &settings->first_hour) != 1 || settings->first_hour > 23)
-            return "it is no range of hours";
+            return "it is not a range of hours";
         return NULL;
     }
     if (strncmp(name, "BERTH_", 6) == 0)
         return "berth sets such variables itself";
     if (!is_variable(name))
-        return "this is no name of a variable";
+        return "this is not a name of a variable";
     if (!text_is_utf8(value) || text_has_control(value, false))
         return "the value has a control character, or is not UTF-8";
     if (strcmp(name, "SHELL") == 0 || strcmp(name, "HOME") == 0) {
@@ -117,7 +115,7 @@ static void take_setting(struct import *import, const struct import_source *sour
     if (strcmp(line->name, "MAILTO") == 0) {
         if (*line->value)
             import_comment(import, source, number,
-                           "MAILTO=%.100s: cron mails what is printed, berth keeps it in the journal; to be "
+                           "MAILTO=%.100s: cron mails what a job prints, berth keeps it in the journal; to be "
                            "notified of failures, "
                            "define a job \"mail\" and write on-broken = {\"mail\"}",
                            line->value);

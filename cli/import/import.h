@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Crontabs as a config of berth: text to text, no file is read. Each line becomes a job, or a comment
- * with the reason why not. */
+/* Crontabs as a config of berth: text to text, without I/O. Each line becomes a job, or a comment with the
+ * reason. */
 
 #include <stdio.h>
 
@@ -21,14 +21,14 @@ struct import_source {
     void *userdata;
 };
 
-struct import { /* all zero but out at first */
+struct import { /* initially zero, except `out` */
     FILE *out;
-    char **names; /* of the jobs so far */
+    char **names; /* of the jobs written so far */
     size_t n_names;
     unsigned n_lines, n_jobs, n_left_out;
 };
 
-/* Writes the comment that stands before all jobs. */
+/* Writes the comment before all jobs. */
 void import_begin(struct import *import);
 /* Adds the jobs of one crontab. 0 or -ENOMEM. */
 int import_crontab(struct import *import, const struct import_source *source);

@@ -24,8 +24,8 @@ struct job {
     const char *catch_up;
 };
 
-/* Prints `before` and text as one string of the config: in double quotes if it can stand so, else in single
- * ones. before: letters that need no escape. */
+/* Prints `before` and text as one string of the config, in double quotes if possible, else in single ones.
+ * before: needs no escapes. */
 static void quote(FILE *out, const char *before, const char *text) {
     bool is_plain = !strpbrk(text, "\"\\") && !strstr(text, "${");
 
@@ -51,16 +51,17 @@ static bool is_one_of(const char *const *words, const char *word, size_t n) {
     return false;
 }
 
-/* "[ -x /usr/bin/a ] && /usr/bin/a": what runs stands behind the end of this command. */
+/* The program follows after these commands: "[ -x /usr/bin/a ] && /usr/bin/a". */
 static const char *const tests[] = {"[", "[[", "test", "cd", "sleep", ":", "true", NULL};
-/* "nice -n 19 a": it stands behind the options. */
+/* The program follows after these commands and their options: "nice -n 19 a". */
 static const char *const wrappers[] = {"{",   "!",      "if",   "then",   "exec",    "command", "nice",
                                        "env", "ionice", "sudo", "setsid", "chronic", "timeout", NULL};
 
-/* Returns the word that names the program: the first one that is no assignment, test or change of folder. */
+/* Returns the word that names the program: the first one that is not an assignment, a test or a change of
+ * folder. */
 static const char *find_command(const char *command, size_t *ret_n) {
     const char *first = NULL;
-    bool begins = true; /* of a command, not one of its arguments */
+    bool begins = true; /* the word begins a command */
     size_t n_first = 0;
 
     for (const char *text = command; *text;) {
@@ -95,7 +96,7 @@ static bool is_taken(const struct import *import, const char *name) {
     return false;
 }
 
-/* Puts the base name of the n bytes of a word behind the prefix, with the letters that names may have. */
+/* Appends the base name of a word of n bytes to the prefix, without characters that names cannot have. */
 static void make_name(char name[static NAME_MAX_LENGTH + 1], const char *prefix, const char *word,
                       size_t n) {
     const char *slash = memrchr(word, '/', n);
@@ -137,8 +138,8 @@ static int name_job(struct import *import, const struct import_source *source,
 
 /* ---- the script ---- */
 
-/* Copies text up to the first '%' without a backslash, and takes that backslash from each "\%". further: '%'
- * is a newline instead of the end. Returns where it ended. */
+/* Copies text up to the first unescaped '%', and each "\%" as '%'. further: an unescaped '%' is copied as a
+ * newline and does not end the text. Returns where it ended. */
 static const char *copy_percent(FILE *out, const char *text, bool further) {
     for (bool escaped = false; *text; text++) {
         if (*text == '%' && !escaped) {
@@ -173,7 +174,7 @@ static void add_input(FILE *out, const char *input) {
             *input && input[strlen(input) - 1] == '\n' ? "" : "\n", delimiter);
 }
 
-/* What a FILE in memory has got. NULL: out of memory. */
+/* Closes a FILE in memory. Returns its text; NULL: out of memory. */
 static char *close_text(FILE *f, char **text) {
     bool failed = ferror(f);
 
@@ -184,7 +185,7 @@ static char *close_text(FILE *f, char **text) {
     return NULL;
 }
 
-/* A command up to its first '%', or what follows that, in memory of its own. NULL: out of memory. */
+/* Returns a copy of a command up to its first '%', or of the text after that. NULL: out of memory. */
 static char *copy_part(const char *text, bool further, const char **ret_end) {
     char *copy = NULL;
     size_t n = 0;
@@ -232,7 +233,7 @@ static const char *time_anacron(const struct import_settings *settings, const st
     uint64_t days, delay;
 
     if (number_parse(line->fields[1], DAY_MINUTES, &delay) < 0)
-        return "the delay is no number of minutes up to 1440";
+        return "the delay is not a number of minutes up to 1440";
     delay += settings->first_hour * HOUR_MINUTES;
     for (size_t i = 0; i < ELEMENTSOF(periods); i++)
         if (strcasecmp(line->fields[0], periods[i].word) == 0 ||
@@ -244,7 +245,7 @@ static const char *time_anacron(const struct import_settings *settings, const st
             return NULL;
         }
     if (number_parse(line->fields[0], 3650, &days) < 0 || days == 0)
-        return "the period is no number of days";
+        return "the period is not a number of days";
     job->every_days = (unsigned) days;
     return NULL;
 }
@@ -274,7 +275,7 @@ static void write_time(struct import *import, const struct import_settings *sett
     if (job->schedule.note[0])
         fprintf(out, "    # %s\n", job->schedule.note);
     if (job->at_start)
-        fputs("    # cron runs it once a boot, berth when its service starts (not when berthd is "
+        fputs("    # cron runs it at boot, berth when its service starts (not when berthd is "
               "restarted).\n    at-start = true\n",
               out);
     else if (job->every_days > 0)
@@ -309,7 +310,7 @@ static void write_user(struct import *import, const struct import_source *source
     if (line->group && *line->group)
         write_option(import->out, "group", line->group);
     if (!has_home && !settings->home)
-        fprintf(import->out, "    # This machine does not know the home of that user.\n");
+        fprintf(import->out, "    # This machine does not know the home of this user.\n");
     write_option(import->out, "directory", settings->home ? settings->home : has_home ? "~" : "/");
 }
 
@@ -327,7 +328,7 @@ static void write_environment(FILE *out, const struct import_settings *settings)
     fputs("}\n", out);
 }
 
-/* Whether a name can be that of a user or group in a config (berth.conf(5)). */
+/* Returns whether a config can have a user or group of this name (berth.conf(5)). */
 static bool is_account(const char *name) {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789.-";
     size_t n = strspn(name, letters);
@@ -343,10 +344,10 @@ static const char *check(const struct import_source *source, const struct import
     if (why)
         return why;
     if (line->user && (!is_account(line->user) || strcmp(line->user, BERTH) == 0))
-        return "no job can have that user";
+        return "no job can have this user";
     if (line->group && *line->group &&
         (!is_account(line->group) || strncmp(line->group, BERTH, strlen(BERTH)) == 0))
-        return "no job can have that group";
+        return "no job can have this group";
     if (!text_is_utf8(line->command) || text_has_control(line->command, true))
         return "the command has a control character, or is not UTF-8";
     return NULL;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-
-/* Cuts a crontab line into words. job.c makes a job of them. */
-
+/* Cuts a crontab line into words, from which job.c makes a job. */
 #include "cli/import/line.h"
 
 #include <stdbool.h>
@@ -13,7 +11,7 @@ static char *skip_blanks(char *text) {
     return text + strspn(text, BLANKS);
 }
 
-/* Cuts off the next word. NULL: there is none. */
+/* Cuts off the next word. Returns NULL if there is none. */
 static char *take_word(char **text) {
     char *word = skip_blanks(*text), *end = word + strcspn(word, BLANKS);
 
@@ -30,7 +28,7 @@ static void trim(char *text) {
         text[--n] = '\0';
 }
 
-/* Takes away one pair of quotes around all of it. */
+/* Removes one pair of quotes around the text. */
 static char *unquote(char *text) {
     size_t n = strlen(text);
 
@@ -40,7 +38,8 @@ static char *unquote(char *text) {
     return text + 1;
 }
 
-/* NAME = VALUE; both may stand in quotes. False: the line is no setting, and the text is as before. */
+/* Reads NAME = VALUE; both may be quoted. Returns false if the line is not a setting; the text is unchanged
+ * then. */
 static bool read_setting(char *text, struct crontab_line *line) {
     char *end = text + strcspn(text, "=" BLANKS), *equals;
 
@@ -68,7 +67,7 @@ static void refuse(struct crontab_line *line, const char *error) {
     line->error = error;
 }
 
-/* "-" before the minute (no log), and words such as "-n" and "-q" before the command. */
+/* Takes flags such as "-n" and "-q" before the command. */
 static void take_flags(char **text, struct crontab_line *line) {
     char *end = NULL;
 
@@ -111,7 +110,7 @@ static void read_entry(char *text, enum crontab_kind kind, struct crontab_line *
     for (int i = 0; i < n; i++) {
         line->fields[i] = take_word(&text);
         if (!line->fields[i]) {
-            refuse(line, kind == CRONTAB_ANACRON ? "no period and delay" : "less than five fields");
+            refuse(line, kind == CRONTAB_ANACRON ? "no period and delay" : "fewer than five fields");
             return;
         }
     }

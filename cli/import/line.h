@@ -11,7 +11,7 @@ struct crontab_line { /* all texts point into the line */
     enum crontab_line_kind kind;
     char *name, *value; /* SETTING */
     char *word;         /* ENTRY: "@daily"; NULL: fields */
-    char *fields[5];    /* ANACRON: days or a word, and minutes, are the first two */
+    char *fields[5];    /* ANACRON: period and delay are the first two */
     char *user, *group; /* SYSTEM; NULL: none */
     char *identifier;   /* ANACRON */
     char *flags;        /* "-n -q" before the command; NULL: none */
@@ -19,5 +19,5 @@ struct crontab_line { /* all texts point into the line */
     const char *error; /* WRONG */
 };
 
-/* text: one line without its newline; it is changed. */
+/* text: one line without its newline; modified. */
 void crontab_line_read(char *text, enum crontab_kind kind, struct crontab_line *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* berth import-crontab: reads the files, and finds their owners. */
+/* berth import-crontab: reads the files and finds their owners. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -38,7 +38,7 @@ static const char *get_own_name(void) {
     return account ? account->pw_name : NULL;
 }
 
-/* Whether the last folder of a path has this name. */
+/* Returns whether the last folder of a path has this name. */
 static bool is_below(const char *path, const char *folder) {
     const char *slash = strrchr(path, '/');
     size_t n = strlen(folder);
@@ -74,7 +74,7 @@ static int find_owner(const struct request *request, const char *file, struct im
     return 0;
 }
 
-/* A file's name as the beginning of names of jobs. */
+/* Makes a file's name usable as the beginning of names of jobs. */
 static void clean_prefix(char *prefix) {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
 
@@ -142,8 +142,8 @@ int verb_import_crontab(int argc, char **argv) {
         return status;
     (void) fflush(stdout);
     fprintf(stderr,
-            "%u line%s: %u job%s, %u not converted; overlap = \"allow\" is cron's way: look whether \"skip\" "
-            "is meant\n",
+            "%u line%s: %u job%s, %u not converted; overlap = \"allow\" is the behaviour of cron: check whether "
+            "\"skip\" is meant\n",
             import.n_lines, import.n_lines == 1 ? "" : "s", import.n_jobs, import.n_jobs == 1 ? "" : "s",
             import.n_left_out);
     return import.n_left_out > 0 ? EXIT_UNKNOWN_NAME : 0;

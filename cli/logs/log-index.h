@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The runs of which `berth logs` has read events, found by id. */
+/* The runs whose events `berth logs` has read, found by id. */
 
 #include <stdbool.h>
 

@@ -22,7 +22,7 @@ static bool find_run(const char *cgroup, char ret[static ID_TEXT_SIZE]) {
     return false;
 }
 
-/* Finds the run in the unit of a line whose sender had ended. */
+/* Finds the run in the unit of a line whose writer had ended. */
 static bool find_run_of_unit(const char *unit, char ret[static ID_TEXT_SIZE]) {
     size_t begin = strlen(JOURNAL_STREAM_UNIT_BEGIN), end = begin + ID_TEXT_SIZE - 1;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The run that wrote a line of the journal. A line belongs to the run that its cgroup names (_SYSTEMD_CGROUP,
- * below berth-runner's unit). The line of a process that had ended belongs to the run that its unit names
+/* The run that wrote a line of the journal. The cgroup of the line names the run (_SYSTEMD_CGROUP, below the
+ * unit of berth-runner). If the process had ended before journald read the line, the unit names the run
  * (base/journal/journal-stream.h). journald vouches for both; an identifier can be forged. */
 
 #include "base/journal/journal-read.h"

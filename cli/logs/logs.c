@@ -21,20 +21,19 @@
 #define FOLLOW_LINES 10   /* shown first with -f */
 #define LINES_MAX 1000000 /* of -n */
 #define RUN_SHOWN 8       /* digits */
-#define LAST_LINES_TIME                                                                                     \
-    USEC_PER_SEC /* after the end of a run: its last lines may still be on their way to the journal */
+#define LAST_LINES_TIME USEC_PER_SEC /* after the end of a run, in which its last lines may reach the journal */
 
 struct logs {
     struct journal_reader *reader;
     const char *unit; /* of berthd */
     const char *run;  /* requested; NULL: all of the job */
-    const char *word; /* a job's name or the first digits of a run, not decided yet; NULL: decided */
+    const char *word; /* a job's name or the first digits of a run, while not decided; else NULL */
     struct candidates candidates;
     bool utc;                      /* of the lines' times */
     char job[NAME_MAX_LENGTH + 1]; /* requested, or of the run; "": not known yet */
     usec_t since;
     struct log_index runs;
-    bool has_any; /* the journal has an event or a line of it */
+    bool has_any; /* the journal has an event or a line of the job or run */
     bool is_over; /* the requested run */
     char **last;  /* a ring of the last lines; NULL: lines are printed at once */
     size_t n_last, next, n_lines;
@@ -44,7 +43,7 @@ static bool ends_run(const char *event) {
     return strcmp(event, "exited") == 0 || strcmp(event, "refused") == 0 || strcmp(event, "withdrawn") == 0;
 }
 
-/* Takes note of a run's begin or end from an event of berthd. */
+/* Notes the job and the end of a run from an event of berthd. */
 static int note_event(struct logs *l, const char *event) {
     _cleanup_free_ char *run = NULL, *job = NULL;
     struct log_run *known;
@@ -85,8 +84,8 @@ static int is_wanted(struct logs *l, struct line *ret) {
         snprintf(ret->job, sizeof(ret->job), "%s", known->job);
         return known->is_wanted;
     }
-    k = journal_reader_get(l->reader, "SYSLOG_IDENTIFIER",
-                           &identifier); /* its events are no longer in the journal */
+    /* Its events are no longer in the journal. */
+    k = journal_reader_get(l->reader, "SYSLOG_IDENTIFIER", &identifier);
     if (k < 0 || !identifier || !choice_is_name(l->job, identifier))
         return k;
     snprintf(ret->job, sizeof(ret->job), "%s", identifier);
@@ -95,7 +94,8 @@ static int is_wanted(struct logs *l, struct line *ret) {
 
 /* --- lines --- */
 
-/* Escapes control characters, also those of two bytes (C1): a job's output must not control the terminal. */
+/* Prints text with control characters escaped, also those of two bytes (C1), which could control the
+ * terminal. */
 static void put_escaped(FILE *f, const char *text) {
     for (const unsigned char *c = (const unsigned char *) text; *c; c++)
         if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) {
@@ -131,7 +131,7 @@ static int make_line(struct logs *l, const struct line *line, char **ret) {
     return fclose(f) == 0 ? 0 : -ENOMEM;
 }
 
-/* Prints a line, or keeps it among the last ones. Takes ownership. */
+/* Prints a line, or keeps it among the last ones. line: stolen. */
 static void add_line(struct logs *l, char *line) {
     if (!l->last) {
         puts(line);
@@ -185,7 +185,7 @@ static void note_candidate(struct logs *l, const char *run, const char *job) {
         candidates_add(&l->candidates, run, job);
 }
 
-/* Takes note of a run from an event of berthd or from a line of its output. */
+/* Notes a run from an event of berthd or from a line of its output. */
 static int note_entry(struct logs *l) {
     _cleanup_free_ char *run = NULL, *job = NULL, *unit = NULL;
     char writer[ID_TEXT_SIZE];
@@ -241,7 +241,7 @@ static bool is_instance(const char *identifier, void *userdata) {
     return job_name_matches(userdata, identifier);
 }
 
-/* Of a template the instances are those that the journal has. More may come with -f. */
+/* Matches the instances of a template that the journal has. More may come with -f. */
 static int match_instances(struct logs *l) {
     if (l->run || job_name_parse(l->job) != JOB_NAME_TEMPLATE)
         return 0;
@@ -256,7 +256,7 @@ static int read_all(struct logs *l) {
     return k;
 }
 
-/* Prints new lines until the reader of standard output is gone or the run is over. */
+/* Prints new lines until the reader of standard output is gone or the run has ended. */
 static int follow(struct logs *l) {
     int k = 1;
 

@@ -17,7 +17,7 @@
 
 #define PREFIX "BERTH_"
 #define NAME_SIZE 64   /* of a field */
-#define LINE_SIZE 8192 /* for people; the longest message and 16 pools fit */
+#define LINE_SIZE 8192 /* fits the longest message and 16 pools */
 #define RUN_SHOWN 8
 
 /* --- JSON --- */
@@ -35,7 +35,7 @@ static bool is_number(const char *name) {
     return n > 3 && strcmp(name + n - 3, "_ms") == 0;
 }
 
-/* "db:2,net:1"; or "db" in an event about a pool, which is {"db": null}. */
+/* Returns "db:2,net:1" as an object; "db", in an event about a pool, as {"db": null}. */
 static json_t *pools_to_json(const char *text) {
     json_t *pools = json_object();
 
@@ -61,7 +61,7 @@ static json_t *value_to_json(const char *name, const json_t *value) {
     return text && is_number(name) ? json_integer(strtoll(text, NULL, 10)) : json_string(text);
 }
 
-/* Returns what each line has. */
+/* Returns the members that each line has. */
 static json_t *line_new(const char *time, const char *at, const char *event, const char *message) {
     return json_pack("{s:i, s:s, s:s, s:s, s:s}", "schema", 1, "time", time, "at", at, "event", event,
                      "message", message);
@@ -97,7 +97,7 @@ json_t *event_line_gap(const char *at, json_int_t missed, usec_t realtime) {
 
     if (missed < 0)
         (void) snprintf(message, sizeof(message),
-                        "another berthd runs now; nobody knows how many events are missed");
+                        "another berthd runs now; an unknown number of events is missing");
     else
         (void) snprintf(message, sizeof(message), "%" JSON_INTEGER_FORMAT " event%s missed", missed,
                         missed == 1 ? "" : "s");
@@ -134,7 +134,7 @@ static void text_add(struct text *t, const char *format, ...) {
         t->size = sizeof(t->data) - 1;
 }
 
-/* "10:12:07.204" of an RFC 3339 time in UTC. */
+/* Adds the local time, "10:12:07.204", of an RFC 3339 time in UTC. */
 static void add_time(struct text *t, const char *time) {
     struct tm tm = {}, local;
     const char *rest = strptime(time, "%Y-%m-%dT%H:%M:%S", &tm);
@@ -156,7 +156,7 @@ static void add_pools(struct text *t, json_t *pools) {
     }
 }
 
-/* How it ended, how long that took, or why. */
+/* Adds the result, a duration, the reason. */
 static void add_details(struct text *t, const json_t *line) {
     const char *took = json_object_get(line, "run_ms") ? "run_ms" : "wait_ms",
                *reason = format_get_text(line, "reason");

@@ -21,14 +21,14 @@
 struct watch {
     struct string_list events, pools, jobs;
     bool json;
-    uint64_t count, most; /* events that were printed; most: 0: any number */
+    uint64_t count, most; /* printed events; the most to print, 0: any number */
     usec_t until;         /* boottime */
-    char at[AT_SIZE];     /* the place in the stream up to which all is printed or counted; "": none yet */
+    char at[AT_SIZE];     /* the place in the stream up to which events are printed or counted; "": none */
 };
 
 /* --- lines --- */
 
-/* Prints a line at once, for a pipe's reader. line: stolen. Returns 0 or an exit status. */
+/* Prints a line and flushes it, for the reader of a pipe. line: stolen. Returns 0 or an exit status. */
 static int print_line(const struct watch *w, json_t *line) {
     _cleanup_json_ _unused_ json_t *owned = line;
 
@@ -38,7 +38,7 @@ static int print_line(const struct watch *w, json_t *line) {
         event_line_print(stdout, line);
     else if (json_dumpf(line, stdout, 0) == 0)
         (void) fputc('\n', stdout);
-    return fflush(stdout) == 0 ? 0 : EXIT_INTERNAL; /* main() explains it */
+    return fflush(stdout) == 0 ? 0 : EXIT_INTERNAL; /* cli_main() prints the error */
 }
 
 static bool is_wanted(const struct watch *w, const json_t *line) {
@@ -131,7 +131,7 @@ static int come_back(struct watch *w, struct client **c, struct client_reply *re
     }
 }
 
-/* --timeout is over: scripts wait for an event with it. */
+/* Returns the exit status at the end of --timeout, with which scripts wait for an event. */
 static int status_in_time(const struct watch *w) {
     return w->count > 0 ? 0 : EXIT_NO_PERMIT;
 }
@@ -144,7 +144,7 @@ static int watch(struct watch *w) {
         _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
         int r = has_begun ? client_receive_before(c, &reply, w->until) : open_stream(w, &c, &reply);
 
-        if (r == -EPIPE) /* nobody reads the lines any more */
+        if (r == -EPIPE) /* the reader of the lines is gone */
             return 0;
         if (has_begun && r != -ETIME && (r < 0 || reply.error) && client_is_transient(r, &reply))
             r = come_back(w, &c, &reply);

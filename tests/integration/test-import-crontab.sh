@@ -29,7 +29,7 @@ ends 0 "$folder/cron.d/good" "$folder/crontabs/$(id -un)"
 check "two files: not two jobs" [ "$(grep -c '^job ' "$folder/out")" = 2 ]
 check "no summary" grep -q '^2 lines: 2 jobs, 0 not converted; ' "$folder/err"
 ends 65 "$folder/cron.d/bad.1"
-check "a bad line: no comment" grep -qx '# bad.1:2: not converted: less than five fields' "$folder/out"
+check "a bad line: no comment" grep -qx '# bad.1:2: not converted: fewer than five fields' "$folder/out"
 check "a bad line: the others are gone" grep -q '^job "bad.1-true" {' "$folder/out"
 ends 64
 ends 64 "$folder/nul"

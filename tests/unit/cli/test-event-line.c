@@ -141,7 +141,7 @@ static void test_own(void) {
     prints(event_line_gap("1f2e3d4c:17", 17, time), "10:12:07.204 gap         17 events missed\n");
     prints(event_line_gap("1f2e3d4c:17", 1, time), "10:12:07.204 gap         1 event missed\n");
     prints(event_line_gap("1f2e3d4c:17", -1, time),
-           "10:12:07.204 gap         another berthd runs now; nobody knows how many events are missed\n");
+           "10:12:07.204 gap         another berthd runs now; an unknown number of events is missing\n");
     prints(event_line_reconnected("1f2e3d4c:17", time), "10:12:07.204 reconnected to berthd\n");
 }
 
