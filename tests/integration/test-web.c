@@ -213,7 +213,7 @@ static void test_proxy(void) {
         {"nobody", "Host: " SITE "\r\nOrigin: https://" SITE "\r\nX-Remote-User: \r\n", 401},
         {"another page", "Host: " SITE "\r\nOrigin: https://evil.example\r\nX-Remote-User: bob\r\n", 403},
         {"a proxy that names itself as Host", "Host: localhost\r\nX-Forwarded-Host: " SITE "\r\nOrigin: https://" SITE "\r\nX-Remote-User: bob\r\n", 403},
-        {"a site that it was not told", "Host: other.example.net\r\nOrigin: https://other.example.net\r\nX-Remote-User: bob\r\n", 421},
+        {"a host that --host does not name", "Host: other.example.net\r\nOrigin: https://other.example.net\r\nX-Remote-User: bob\r\n", 421},
     };
     char headers[512];
     const char *answer;
