@@ -12,7 +12,7 @@
 #include "daemon/adhoc/hold.h"
 #include "daemon/runs/run-log.h"
 
-/* Since start: a recovered hold that is released waits that long for the report of its client. */
+/* From the start of berthd: so long a released hold waits for the report of its client. */
 #define REPORT_WINDOW USEC_PER_SEC
 
 /* --- the end --- */
@@ -92,14 +92,12 @@ static void put_hold(struct message_writer *w, struct adhoc *adhoc, const struct
     if (deadline != USEC_INFINITY)
         message_put_u64(w, "deadline", deadline);
     if (run->started.pid > 0)
-        message_put_u64(
-            w, "pid",
-            (uint64_t) run->started.pid); /* for people; the hold keeps the identity of the process itself */
+        message_put_u64(w, "pid", (uint64_t) run->started.pid); /* for people; hold.c adds the identity */
     if (run->adhoc.end_reported)
         put_end(w, run);
 }
 
-/* The end that an earlier berthd has logged: `exited` must not be in the journal twice. */
+/* Reads the end that an earlier berthd logged, so that `exited` is logged once. */
 static void read_end(struct run *run, const struct message *record) {
     const char *result = message_get(record, "result");
     uint64_t value;
@@ -139,7 +137,7 @@ static void log_no_hold(struct run *run, const char *directory, int error) {
     run_set_reason(run, "%s/%s: %s", directory, run->id, strerror(-error));
     e = run_event(run, EVENT_EXITED, pools);
     e.result = run_result_name(RUN_RESULT_NOT_STARTED);
-    run_log(run, &e, "%s cannot be given its hold: %s", run->name, run->reason);
+    run_log(run, &e, "%s was not started: cannot make its hold: %s", run->name, run->reason);
 }
 
 void adhoc_start(struct adhoc *adhoc, struct run *run) {
@@ -162,14 +160,13 @@ void adhoc_start(struct adhoc *adhoc, struct run *run) {
     if (run->adhoc.client_pid == 0)
         adhoc_arm_client_due(adhoc, run);
     run_enter(run, RUN_STATE_STARTING);
-    state_remove_run(adhoc->state, run); /* the hold's record has it now; the client did not wait for this */
+    state_remove_run(adhoc->state, run); /* the record of the hold has replaced it */
 }
 
 void adhoc_stop(struct run *run) {
     run_disarm(run);
-    if (run->adhoc.client_pid == 0)
-        run->adhoc.hold_fd =
-            close_fd(run->adhoc.hold_fd); /* no client came for it: that releases the hold */
+    if (run->adhoc.client_pid == 0) /* no client has the hold, so this releases it */
+        run->adhoc.hold_fd = close_fd(run->adhoc.hold_fd);
 }
 
 void adhoc_release_hold(struct run *run) {

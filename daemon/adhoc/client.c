@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The clients of runs: when they come and go, and what they report of their commands. */
+/* The clients of runs: they connect, leave, and report about their commands. */
 
 #include <errno.h>
 #include <string.h>
@@ -29,7 +29,7 @@ void adhoc_await_client(struct adhoc *adhoc, struct run *run) {
     adhoc_arm_client_due(adhoc, run);
 }
 
-/* A client asks for a hold that is released already: the run is over, and the client begins another. */
+/* A client asks for a hold that was released. Its run is over, and the client begins another one. */
 static void finish_lost(struct adhoc *adhoc, struct run *run) {
     run->adhoc.awaits_client = false;
     run_set_reason(run, "its client did not get the hold");
@@ -52,14 +52,14 @@ int adhoc_attach(struct adhoc *adhoc, struct run *run, uid_t uid, pid_t pid) {
 void adhoc_client_gone(struct adhoc *adhoc, struct run *run) {
     run->adhoc.client_pid = 0;
     switch (run->state) {
-    case RUN_STATE_RETRYING: /* only runs of jobs are */
+    case RUN_STATE_RETRYING: /* only runs of jobs */
     case RUN_STATE_PENDING:
     case RUN_STATE_WAITING:
         adhoc_call(adhoc, on_client_gone, run);
         break;
     case RUN_STATE_STARTING:
     case RUN_STATE_STOPPING:
-        run->adhoc.hold_fd = close_fd(run->adhoc.hold_fd); /* no client got it: that releases the hold */
+        run->adhoc.hold_fd = close_fd(run->adhoc.hold_fd); /* releases a hold that no client received */
         break;
     case RUN_STATE_RUNNING:
     case RUN_STATE_DONE:
@@ -67,9 +67,8 @@ void adhoc_client_gone(struct adhoc *adhoc, struct run *run) {
     }
 }
 
-/* --- what clients report --- */
+/* --- reports --- */
 
-/* A berthd that was down, or hung, gets the report of a start when the command has ended. */
 static void report_start(struct adhoc *adhoc, struct run *run, pid_t pid, usec_t reported) {
     usec_t now = clock_boottime(), at = reported >= run->queued.boottime && reported <= now ? reported : now;
 
@@ -95,7 +94,7 @@ void adhoc_client_stuck(struct adhoc *adhoc, struct run *run, const char *what) 
         adhoc_call(adhoc, on_stuck, run, what);
 }
 
-/* The deadline that the client was enforcing. It may be older than ours: the client may have missed later
+/* Returns the deadline that the client enforced. It may be older than ours, if the client missed
  * extensions. */
 static usec_t sanitize_reported_deadline(struct adhoc *adhoc, const struct run *run, usec_t reported) {
     usec_t latest =
@@ -114,7 +113,7 @@ static usec_t sanitize_reported_end(const struct run *run, usec_t reported) {
 static void log_fenced(const struct adhoc *adhoc, const struct run *run, usec_t deadline) {
     usec_t lease_end = usec_add(deadline, adhoc->options.margin_usec);
 
-    if (deadline == 0) /* of an earlier berthd */
+    if (deadline == 0) /* an earlier berthd had it */
         run_log_fenced(run, RUN_SPARE_UNKNOWN);
     else if (deadline != USEC_INFINITY)
         run_log_fenced(run, (int64_t) (lease_end - run->end.boottime));
@@ -143,16 +142,16 @@ void adhoc_client_ended(struct adhoc *adhoc, struct run *run, const struct adhoc
     take_report(run, report);
     if (run->end.result == RUN_RESULT_LEASE_LOST)
         log_fenced(adhoc, run, sanitize_reported_deadline(adhoc, run, report->deadline));
-    run_log_exited(run, run->end.result); /* before the release: the exit status outlives this berthd here, or in the record */
+    run_log_exited(run, run->end.result); /* before the release, so that the exit status is never lost */
     FAILPOINT("hold-ended-logged");
     run->adhoc.hold_fd = close_fd(run->adhoc.hold_fd);
-    run->adhoc.client_pid = 0; /* it reports nothing more */
+    run->adhoc.client_pid = 0; /* the client reports nothing more */
     if (run->adhoc.hold && hold_is_released(run->adhoc.hold))
-        run->adhoc.hold_state = HOLD_STATE_RELEASED; /* as a rule: the client closed it right after its report */
+        run->adhoc.hold_state = HOLD_STATE_RELEASED; /* usual: the client closes it right after its report */
     if (run->adhoc.hold_state == HOLD_STATE_RELEASED) {
         adhoc_finish(adhoc, run);
         return;
     }
-    adhoc_write_record(adhoc, run); /* processes of the run may have the hold for longer than this berthd lives */
+    adhoc_write_record(adhoc, run); /* processes of the run may keep the hold until the next berthd */
     run_changed(run);
 }

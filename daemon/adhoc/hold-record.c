@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The record of a hold: which process it names, and which records an earlier berthd left. */
+/* The record of a hold: the process that it names, and the records of an earlier berthd. */
 
 #include "daemon/adhoc/hold-record.h"
 
@@ -95,7 +95,7 @@ static int debris_filter(const struct dirent *entry) {
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
-/* Calls found() for a valid record, and removes a file that belongs to none. */
+/* Calls found() for a valid record, and removes files without one. */
 static int recover_entry(const char *directory, const char *name,
                         void (*found)(const char *run, const struct message *record, void *userdata), void *userdata) {
     _cleanup_free_ struct message *record = malloc(sizeof(*record));
@@ -132,7 +132,7 @@ int hold_recover(const char *directory, void (*found)(const char *run, const str
         int answer = recover_entry(directory, entries[i]->d_name, found, userdata);
 
         if (answer < 0 && r == 0)
-            r = answer; /* the others are still recovered */
+            r = answer; /* goes on to recover the others */
         free(entries[i]);
     }
     free(entries);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* For hold.c: the fields that identify the command in the record of a hold. A pid alone is no identity: after
- * a reboot, or after its process has ended, it may belong to another process. */
+/* For hold.c: the fields that identify the command in the record of a hold. A pid alone is no identity:
+ * after a reboot, or after its process ended, another process may have it. */
 
 #include <stdbool.h>
 #include <stdint.h>

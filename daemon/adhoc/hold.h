@@ -29,13 +29,13 @@ int hold_open(struct hold **ret, sd_event *event, const char *directory, const c
               const struct hold_handler *handler);
 /* Replaces the record (new token, pid known ...). Adds the identity of a watched command to it. */
 int hold_write_record(struct hold *h, const struct message_writer *record);
-/* The client has reported the pid of its command: the hold lasts until the command ends as well. Writes no
- * record. -ESRCH: the command has ended, -EPERM: it does not descend from the client; the FIFO alone decides
- * then. Another negative errno: the command cannot be watched. */
+/* Makes the hold last until this command of the client has ended as well. Writes no record. Returns 0, or a
+ * negative errno, and then the FIFO alone decides. -ESRCH: the command has ended; -EPERM: it does not
+ * descend from the client; else it cannot be watched. */
 int hold_watch_command(struct hold *h, pid_t client, pid_t pid);
 /* Returns the command if it is known and lives, else 0. */
 pid_t hold_get_command(const struct hold *h);
-/* Whether it is over: true before on_over is called, if that is still to come. */
+/* Whether the hold is over. True already before on_over is called. */
 bool hold_is_released(const struct hold *h);
 /* Removes both files and frees. */
 struct hold *hold_free(struct hold *h);

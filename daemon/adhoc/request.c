@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Requests of `berth run`: whether they are allowed, and by whom they are covered already. */
+/* Requests of `berth run`: whether they are allowed, and whether a run around the client covers them. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -60,20 +60,19 @@ static bool is_below(pid_t root, pid_t pid) {
 
 struct run *adhoc_find_outer(struct run_table *runs, const struct adhoc_request *request,
                              pid_t (*guard_pid)(const struct run *run)) {
-    /* The id alone proves nothing: every user may read it. */
+    /* The id alone proves nothing, because every user can read it. */
     struct run *outer = request->nested ? run_table_find(runs, request->nested) : NULL;
-    pid_t supervisor,
-        command; /* that stops all below it before the lease of the run ends; and its command */
+    pid_t supervisor, command; /* supervisor: stops all processes below it before the lease ends */
 
     if (!outer || !outer->granted || run_is_over(outer))
         return NULL;
     supervisor = outer->kind == RUN_KIND_JOB ? guard_pid(outer) : outer->adhoc.client_pid;
     command = outer->adhoc.hold ? hold_get_command(outer->adhoc.hold) : 0;
-    /* After a restart of berthd the `berth run` of the command may not be back yet. */
+    /* After a restart of berthd, the `berth run` of the command may not have reconnected yet. */
     return is_below(supervisor, request->pid) || is_below(command, request->pid) ? outer : NULL;
 }
 
-/* Each run takes memory and up to three descriptors for as long as the user likes. */
+/* Each run takes memory and up to three descriptors, for as long as the user likes. */
 static int check_quota(struct run_table *runs, uid_t uid, const struct settings *settings,
                        char text[static ADHOC_TEXT_SIZE]) {
     size_t n = 0;
@@ -95,9 +94,8 @@ int adhoc_check_admission(struct run_table *runs, const struct adhoc_request *re
                           char text[static ADHOC_TEXT_SIZE]) {
     if (outer && !request->nowait && request->wait_usec == USEC_INFINITY) {
         snprintf(text, ADHOC_TEXT_SIZE,
-                 "inside run %s (%s) this asks for more than that holds: give -n or --wait, nobody waits "
-                 "without bound "
-                 "while holding",
+                 "inside run %s (%s), which does not hold all of these permits: give -n or --wait, nobody "
+                 "waits without bound while holding permits",
                  outer->id, outer->name);
         return ADHOC_E_INVALID;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Towards berth-runner: starts, kills, and what the runner sends. */
+/* The side towards berth-runner: starts, kills, and the messages of the runner. */
 
 #include "daemon/executor/executor.h"
 
@@ -16,10 +16,10 @@
 
 /* --- starting and stopping --- */
 
-/* Gives up a start that the runner never confirmed. Safe after start_due: a guard refuses to exec past the
- * deadline it was sent, and one that did exec has killed its command because no berthd extended its
- * deadline. So a host that cannot start anything keeps permits from other hosts for no longer than a lease.
- * False: it is not time yet, or there is a guard. */
+/* Gives up a start that the runner never confirmed. Safe after start_due: a guard does not exec past the
+ * deadline it was sent, and one that did exec has killed its command, because no berthd extended its
+ * deadline. So a host that cannot start runs keeps their permits no longer than a lease. Returns false if it
+ * is too early, or if there is a guard. */
 static bool give_up_start(struct run *run) {
     if (run->job.guard || run->started.pid > 0 || run->job.start_due == 0 ||
         clock_boottime() < run->job.start_due)
@@ -79,7 +79,7 @@ void executor_start(struct executor *executor, struct run *run) {
     if (deadline != USEC_INFINITY)
         message_put_u64(&w, "deadline", deadline);
     FAILPOINT("start-sending");
-    /* A runner that is not connected gets it when it is back (runner_on_recovered). */
+    /* If the runner is not connected, runner_on_recovered() sends it later. */
     run->job.start_sent = runner_link_start(executor->runner, &w) == 0;
     executor_note_start(run, deadline);
     FAILPOINT("start-sent");
@@ -89,13 +89,13 @@ bool executor_may_have_begun(const struct run *run) {
     return run->job.guard || run->job.start_sent;
 }
 
-/* Its start was sent, and no guard of it is known. */
+/* Whether the start was sent, and no guard is known. */
 static bool is_unconfirmed(const struct run *run) {
     return !run->job.guard && !run->job.guard_wanted && run->started.pid == 0 && run->job.start_due > 0;
 }
 
-/* The stop has not ended in time: the guard hangs, or its client does. The runner kills what is left. It may
- * not be connected, or end before it has done so: the kill is repeated until the runner reports the end. */
+/* The stop has not ended in time, because the guard hangs. The runner kills what is left. The kill is
+ * repeated until the runner reports the end: it may not be connected, or end before it has killed. */
 static void run_on_stop_overdue(struct run *run) {
     if (run_is_over(run) || give_up_start(run))
         return;
@@ -127,12 +127,10 @@ void executor_kill_after(struct executor *executor, struct run *run, usec_t usec
 void executor_push_deadline(struct executor *executor, struct run *run) {
     usec_t deadline = executor_call(executor, get_deadline, run);
 
-    if (!run->job.guard ||
-        deadline == 0) /* 0: no heartbeat was answered since start; the guard's own stands */
+    if (!run->job.guard || deadline == 0) /* 0: no heartbeat was answered since start */
         return;
-    if (run->requeue != RUN_REQUEUE_NONE ||
-        run->stop_reason == SUPERVISE_REASON_LEASE_LOST) /* the deadline of another session */
-        return;
+    if (run->requeue != RUN_REQUEUE_NONE || run->stop_reason == SUPERVISE_REASON_LEASE_LOST)
+        return; /* the deadline is that of another session */
     guard_link_set_deadline(run->job.guard, deadline);
     note_deadline(run, deadline);
 }
@@ -152,7 +150,7 @@ void executor_clear(struct run *run) {
         return;
     run->requeue = RUN_REQUEUE_CLEARING;
     run->job.start_sent = true;
-    /* Sent again to the next runner (runner_on_recovered). */
+    /* runner_on_recovered() sends it again to the next runner. */
     (void) runner_link_kill(run->job.executor->runner, run->id, run_token(run));
 }
 
@@ -178,12 +176,13 @@ static void runner_on_started(const char *run, bool existed, void *userdata) {
 
     if (existed && executor_prepared_refused(executor, run))
         return;
-    /* If its report exists rather than a guard, connecting fails, and the runner sends the report. */
+    /* If the run has a report and no guard, the connection fails, and the runner sends the report. */
     if (run_table_find(executor->runs, run))
         executor_guard_connect(executor, run);
 }
 
-/* The runner hung, and nothing of the run is there. False: it is not to run any more. */
+/* The runner hung and did not start the run. Starts it now, or requeues it. Returns false if it must not
+ * run. */
 static bool start_later(struct executor *executor, struct run *run) {
     if (run->state == RUN_STATE_STARTING && executor_call(executor, get_deadline, run) > clock_boottime()) {
         executor_start(executor, run); /* the run still holds its permits */
@@ -204,15 +203,14 @@ static void runner_on_refused(const char *id, const char *reason, const char *te
     run->job.executor = executor;
     if (strcmp(reason, "late") == 0 && start_later(executor, run))
         return;
-    run_set_reason(run, "%s: %s", reason, text ? text : "the runner refused it");
+    run_set_reason(run, "%s: %s", reason, text);
     executor_call(executor, on_ended, run, &(struct executor_end){.result = RUN_RESULT_NOT_STARTED});
     if (strcmp(reason, "config-differs") == 0)
         executor->handler.on_config_differs(executor->handler.userdata);
 }
 
-/* Whether the runner answers an older kill of a run that has ended its attempt since: a run can be killed
- * twice for one attempt, because a guard that is gone is known by its socket and by its report. Then it
- * does not concern a later attempt. */
+/* Whether the report answers a kill of an earlier attempt. One attempt can be killed twice, because both the
+ * socket and the report show that its guard is gone. */
 static bool is_of_older_attempt(const struct run *run, const struct message *report) {
     uint64_t killed;
 
@@ -232,9 +230,9 @@ static void runner_on_report(const struct message *report, void *userdata) {
     run = run_table_find(executor->runs, id);
     if (run && is_of_older_attempt(run, report))
         return;
-    if (!run) /* an earlier berthd was killed before it could record the end */
+    if (!run) /* an earlier berthd was killed before it recorded the end */
         r = executor_call(executor, on_recovered, report, id, &run);
-    if (r < 0 && r != -EBADMSG) { /* the report is not acknowledged: the runner sends it again */
+    if (r < 0 && r != -EBADMSG) { /* without an acknowledgement the runner sends the report again */
         (void) executor_call(executor, on_unrecoverable, id, r);
         return;
     }
@@ -253,7 +251,7 @@ static void runner_on_report(const struct message *report, void *userdata) {
     executor->handler.on_recovery_progress(executor->handler.userdata);
 }
 
-/* Of a run that an earlier berthd had, berthd knows nothing until its report comes. */
+/* A run of an earlier berthd is unknown until its report comes. */
 static void runner_on_stuck(const char *id, const char *what, void *userdata) {
     struct executor *executor = userdata;
     struct run *run = run_table_find(executor->runs, id);
@@ -261,10 +259,10 @@ static void runner_on_stuck(const char *id, const char *what, void *userdata) {
     if (run && !run_is_over(run))
         executor_call(executor, on_stuck, run, what);
     else
-        journal_log(executor->journal, LOG_WARNING, "run %s: its processes do not end: %s is there", id, what);
+        journal_log(executor->journal, LOG_WARNING, "run %s: killed and does not end: %s", id, what);
 }
 
-/* A guard that exists and cannot be connected to at the moment counts as one. */
+/* A guard counts even if the connection to it fails at the moment. */
 static bool is_without_guard(const struct run *run) {
     return run->kind == RUN_KIND_JOB && !run->job.guard && !run->job.guard_wanted;
 }
@@ -276,8 +274,8 @@ static void resume_requeued(struct run *run) {
         cleared(run); /* the start was not delivered */
 }
 
-/* The runner is (back) there and has sent all guards and reports. A run that should have a guard and has
- * none: its start was not delivered, or its guard ended unseen. `start` is idempotent, and so is `kill`. */
+/* The runner is connected and has sent all guards and reports. If a run should have a guard and has none,
+ * its start was not delivered, or its guard ended unseen. `start` and `kill` are idempotent. */
 static void runner_on_recovered(void *userdata) {
     struct executor *executor = userdata;
 
@@ -300,7 +298,7 @@ static void runner_on_lost(void *userdata) {
 
     executor_prepared_forget(executor);
     journal_log(executor->journal, LOG_WARNING,
-                "berth-runner is not reachable; running jobs go on, new ones wait for it");
+                "berth-runner: not reachable; running jobs go on, new ones wait");
 }
 
 /* --- new and free --- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berthd's connection to one guard. It takes one message in each turn of the loop and calls its handler
+/* berthd's connection to one guard. It reads one message in each turn of the loop and calls the handler
  * last, so that a handler may free the link. */
 
 #include <errno.h>
@@ -18,7 +18,7 @@ struct guard_link {
     sd_event_source *source;
     int fd;
     pid_t pid;
-    /* Not sent yet, because the guard does not read. */
+    /* To be sent when the guard reads again. */
     bool has_deadline, has_stop, has_done;
     usec_t deadline;
     enum supervise_reason stop_reason;
@@ -65,8 +65,8 @@ void guard_link_set_handler(struct guard_link *g, const struct guard_link_handle
     g->handler = *handler;
 }
 
-/* A message that fails for another reason than a full socket is dropped. The end of the connection, which
- * follows, shows what became of the guard. */
+/* Only a full socket makes a message wait. After any other error it is dropped, because the end of the
+ * connection follows. */
 static bool must_wait(bool *pending, int (*send)(struct guard_link *g), struct guard_link *g) {
     if (*pending && send(g) == -EAGAIN)
         return true;
@@ -129,7 +129,7 @@ static void guard_link_gone(struct guard_link *g) {
     g->handler.on_gone(g, g->handler.userdata);
 }
 
-/* Ignores unknown messages, which come from a newer guard, and those without a handler. */
+/* Ignores unknown messages, which a newer guard sends, and those without a handler. */
 static void guard_link_take(struct guard_link *g, const struct message *m) {
     if (message_is(m, PROTOCOL_STATE))
         take_state(g, m);

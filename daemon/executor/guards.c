@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Connections to the guards of known runs: what guards send, and how they are reached again. */
+/* Connections to the guards of known runs: messages of guards, and reconnecting. */
 
 #include <errno.h>
 #include <string.h>
@@ -31,8 +31,8 @@ static void guard_on_state(struct guard_link *guard, const struct message *state
 
     /* The state repeats a `started` that was sent before this connection. */
     guard_on_started(guard, state, run);
-    if (run->stop_reason != SUPERVISE_REASON_NONE ||
-        is_requeued) /* before the deadline, for which the guard may wait */
+    /* The stop comes before the deadline: a guard that waits for a deadline would start the command. */
+    if (run->stop_reason != SUPERVISE_REASON_NONE || is_requeued)
         guard_link_stop(guard, is_requeued ? SUPERVISE_REASON_LEASE_LOST : run->stop_reason);
     executor_push_deadline(run->job.executor, run);
 }
@@ -42,7 +42,7 @@ static void guard_on_stopping(_unused_ struct guard_link *guard, enum supervise_
     struct run *run = userdata;
 
     if (run->state != RUN_STATE_RUNNING && run->state != RUN_STATE_STARTING)
-        return; /* berthd asked for the stop, and has logged it */
+        return; /* berthd requested the stop and has logged it */
     executor_call(run->job.executor, on_stopping, run, reason);
     executor_arm_kill(run);
 }
@@ -94,8 +94,8 @@ void executor_guard_retry(struct executor *executor, const char *run, int error)
         executor->retry_usec < GUARD_RETRY_MAX / 2 ? 2 * executor->retry_usec : GUARD_RETRY_MAX;
 }
 
-/* A guard that is gone is for the runner to report. Any other error is transient and must end no run that is
- * well: the guard stops it at its deadline if that lasts too long. */
+/* If the guard is gone, the runner reports the end. Any other error is transient and must not end the run:
+ * if it lasts, the guard stops the run at its deadline. */
 static void connect_known(struct executor *executor, struct run *run) {
     struct guard_link_handler handler = guard_handler;
     int r;
@@ -112,14 +112,13 @@ static void connect_known(struct executor *executor, struct run *run) {
         executor->retry_usec = GUARD_RETRY_MIN;
 }
 
-/* A guard that is out of memory may close a connection without ending. Connecting again shows whether it has
- * ended. */
+/* A guard without memory may close a connection and live on. Connecting again shows whether it has ended. */
 static void guard_on_gone(struct guard_link *guard, void *userdata) {
     struct run *run = userdata;
     bool had_state = guard_link_pid(guard) > 0; /* sent on this connection */
 
     executor_guard_drop(run);
-    /* Perhaps before it read the grant: the runner knows. */
+    /* The guard may not have read the grant; the runner knows. */
     if (run->job.was_prepared && run->state == RUN_STATE_STARTING) {
         executor_start(run->job.executor, run);
         return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Guards that are prepared: of runs that wait near the head of their queues. The runner forks such a guard, which forks the command up
- * to its gate; the grant goes straight to the guard. A guard ends when its connection is closed, so one that is not wanted any more needs
- * no message. A run is prepared once: a guard that ended without a grant is not made again. */
+/* Prepared guards, of runs that wait near the head of their queues. The runner forks such a guard, which
+ * forks the command up to its gate. berthd sends the grant directly to the guard. A prepared guard ends when
+ * its connection closes, so no message withdraws it. Each run is prepared at most once. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,9 @@
 struct prepared {
     struct list link; /* on executor->prepared */
     struct executor *executor;
-    char run[ID_TEXT_SIZE]; /* it may be freed any time */
+    char run[ID_TEXT_SIZE];   /* not a pointer: the run may be freed at any time */
     struct guard_link *guard; /* NULL: the runner has not answered yet */
-    bool is_granted;          /* the guard gets the grant as soon as it is there */
+    bool is_granted;          /* the guard gets the grant as soon as it is connected */
 };
 
 static struct prepared *prepared_find(const struct executor *executor, const char *run) {
@@ -43,7 +43,7 @@ void executor_prepared_forget(struct executor *executor) {
         prepared_free(p);
 }
 
-/* --- asked for --- */
+/* --- requests --- */
 
 #define PREPARED_MAX 8
 
@@ -108,13 +108,13 @@ void executor_prepare(struct executor *executor) {
 }
 
 int executor_prepared_init(struct executor *executor) {
-    /* After all that is ready: a grant or a release comes before. */
+    /* Idle: grants and releases go first. */
     return defer_init(&executor->prepare, executor->event, SD_EVENT_PRIORITY_IDLE, executor_on_prepare, executor);
 }
 
-/* --- granted --- */
+/* --- grants --- */
 
-/* Whether the guard has the grant; else there is no such guard any more. */
+/* Sends the grant. Returns false if the guard is gone; then p is freed. */
 static bool give_grant(struct prepared *p, struct run *run) {
     usec_t deadline = executor_call(p->executor, get_deadline, run);
 
@@ -153,7 +153,7 @@ static void start_otherwise(struct executor *executor, const char *id) {
         executor_start(executor, run);
 }
 
-/* There is no such guard, or not any more: its run is started as if it had never been prepared. */
+/* The guard does not exist or has ended. A granted run starts as if it had not been prepared. */
 static void prepared_failed(struct prepared *p) {
     struct executor *executor = p->executor;
     bool is_granted = p->is_granted;
@@ -192,7 +192,7 @@ void executor_prepared_is_there(struct executor *executor, const char *id) {
             prepared_failed(p);
         return;
     }
-    if (!p) { /* not wanted any more: it ends with this connection */
+    if (!p) { /* given up meanwhile: the guard ends with this connection */
         guard_link_free(guard);
         return;
     }

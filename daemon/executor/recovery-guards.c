@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Guards found at start, whose runs are not known yet. Each sends its state when berthd connects, and its
- * run is recovered from that. Nothing is granted on this host before all states or reports have come. */
+/* Guards found at start, whose runs are not known yet. Each sends its state when berthd connects, from which
+ * berthd recovers the run. Nothing is granted on this host before all states or reports have come. */
 
 #include <errno.h>
 #include <string.h>
@@ -11,11 +11,11 @@
 struct unidentified_guard { /* freed when its state or its report has come */
     struct list entry;      /* on executor->unidentified_guards */
     struct executor *executor;
-    struct guard_link *link; /* NULL: not connected (any more) */
-    bool wanted;             /* could not be connected to; the connection is retried */
-    bool was_disconnected;   /* a connection has ended already */
-    bool is_timed;           /* the timer was set once */
-    struct timer timer;      /* limit for its state to come */
+    struct guard_link *link; /* NULL: not connected */
+    bool wanted;             /* the connection failed and is retried */
+    bool was_disconnected;   /* an earlier connection ended */
+    bool is_timed;           /* the timer was set */
+    struct timer timer;      /* time limit for its state */
     char run[ID_TEXT_SIZE];
 };
 
@@ -33,13 +33,12 @@ static void guard_done(struct unidentified_guard *guard) {
     executor->handler.on_recovery_progress(executor->handler.userdata);
 }
 
-/* A guard that does not send its state hangs, or was stopped. Nothing can be granted on this host before its
- * state is known, so berthd waits a bounded time. The report of the runner that kills it has the same
- * fields. */
+/* A guard that sends no state hangs or was stopped. Without its state nothing can be granted on this host,
+ * so berthd waits a bounded time. After the kill, the runner's report has the same fields. */
 static void guard_on_silent(void *userdata) {
     struct unidentified_guard *guard = userdata;
 
-    journal_log(guard->executor->journal, LOG_WARNING, "the guard of run %s does not answer, killing it",
+    journal_log(guard->executor->journal, LOG_WARNING, "run %s: its guard does not answer, killing it",
                 guard->run);
     (void) runner_link_kill(guard->executor->runner, guard->run, 0);
 }
@@ -64,8 +63,8 @@ static int recover(struct unidentified_guard *guard, const struct message *state
         if (run->state == RUN_STATE_STARTING)
             run_enter(run, RUN_STATE_RUNNING);
     }
-    /* A second connection, with the handler of a known run. The guard sends its state again, and a report
-     * that is due. */
+    /* On a second connection, with the handler of a known run, the guard sends its state again, and its
+     * report. */
     executor_guard_connect(executor, run->id);
     return 0;
 }
@@ -75,14 +74,14 @@ static void guard_on_state(_unused_ struct guard_link *link, const struct messag
     struct executor *executor = guard->executor;
     int r = 0;
 
-    /* A runner that was lost and is back names a guard twice. */
+    /* A runner that reconnects names its guards again. */
     if (!run_table_find(executor->runs, guard->run))
         r = recover(guard, state);
     if (r == 0) {
         guard_done(guard);
         return;
     }
-    /* Its permits are unknown, so it must end; its report follows. */
+    /* Its permits are unknown, so it must end. Its report follows. */
     journal_log(executor->journal, LOG_ERR, "run %s: cannot recover from its guard: %s", guard->run,
                 strerror(-r));
     guard->link = guard_link_free(guard->link);
@@ -92,8 +91,8 @@ static void guard_on_state(_unused_ struct guard_link *link, const struct messag
 
 static void guard_connect(struct unidentified_guard *guard);
 
-/* Its permits stay unknown until its state comes on another connection. If it has ended, they are in the
- * report that the runner sends after it has ended what is left of the run. */
+/* The permits of the run stay unknown until the guard sends its state on another connection. If the guard
+ * has ended, the runner reaps the run, and its report names them. */
 static void guard_on_gone(_unused_ struct guard_link *link, void *userdata) {
     struct unidentified_guard *guard = userdata;
 
@@ -108,8 +107,8 @@ static void guard_on_gone(_unused_ struct guard_link *link, void *userdata) {
 
 /* --- connecting --- */
 
-/* The time runs from the first connection that the guard could accept. A full queue of connections (EAGAIN)
- * is its own doing. */
+/* The time limit begins with the first connection that the guard can accept. A full backlog (EAGAIN) is the
+ * fault of the guard. */
 static void guard_arm(struct unidentified_guard *guard) {
     if (guard->is_timed)
         return;
@@ -119,7 +118,7 @@ static void guard_arm(struct unidentified_guard *guard) {
 
 static void guard_connect(struct unidentified_guard *guard) {
     const struct guard_link_handler handler = {
-        .on_state = guard_on_state, /* all else comes again on the second connection */
+        .on_state = guard_on_state, /* other messages come again on the second connection */
         .on_gone = guard_on_gone,
         .userdata = guard,
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a guard or the runner reports of the end of a run. A run's permits are released only on a report,
- * because only a report confirms that none of its processes is left. */
+/* Reports of guards and the runner about the ends of runs. Permits are released only after a report, because
+ * only a report confirms that no process of the run is left. */
 
 #include <errno.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/failpoint.h"
 #include "daemon/executor/executor-internal.h"
 
-/* The stop came before the command was begun. */
+/* Whether the run was stopped before its command began. */
 static bool is_stopped_before(const struct message *report) {
     const char *stage = message_get(report, "stage"), *reason = message_get(report, "reason");
 
@@ -43,7 +43,7 @@ static enum run_result result_of(const struct message *report, int exit_code) {
     return exit_code == 0 ? RUN_RESULT_SUCCESS : RUN_RESULT_FAILURE;
 }
 
-/* ESRCH of getpwnam() and its like is not about a process. */
+/* ESRCH of user and group lookups does not mean a process. */
 static const char *explain(const char *stage, int error) {
     if (error == ESRCH && strcmp(stage, "user") == 0)
         return "there is no such user";
@@ -55,7 +55,7 @@ static const char *explain(const char *stage, int error) {
 static void take_times(struct run *run, const struct message *report) {
     uint64_t value = 0;
 
-    /* It was over before its guard could be asked. */
+    /* The run was over before its guard was connected. */
     if (message_get_u64(report, "started", &value) == 0 && run->started.realtime == 0)
         executor_call(run->job.executor, on_started, run, 0, value);
     if (value > 0)
@@ -85,7 +85,8 @@ static void take_end(struct run *run, const struct message *report) {
         run_set_reason(run, "%s", reason);
 }
 
-/* How long before the end of the lease the last process was gone. */
+/* Computes how long before the end of the lease the last process was gone. Returns false if the report lacks
+ * it. */
 static bool parse_fenced(const struct run *run, const struct message *report, int64_t *ret_spare_usec) {
     uint64_t before, after = 0;
 
@@ -96,7 +97,7 @@ static bool parse_fenced(const struct run *run, const struct message *report, in
     return true;
 }
 
-/* The guard did not begin the command: too little time was left, or the lease was lost. */
+/* Whether the guard did not begin the command, because too little time was left or the lease was lost. */
 static bool is_not_begun(const struct run *run, const struct message *report) {
     const char *stage = message_get(report, "stage");
 

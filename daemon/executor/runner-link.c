@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berthd's connection to berth-runner: to its socket, or to a child of its own on a socketpair. It reconnects by itself and
- * begins with hello each time. It takes one message in each turn of the loop and calls its handler last. */
+/* berthd's connection to berth-runner: to its socket, or to a child on a socketpair. It reconnects by itself
+ * and begins with hello each time. It reads one message in each turn of the loop and calls its handler
+ * last. */
 
 #include "daemon/executor/runner-link.h"
 
@@ -26,7 +27,7 @@
 
 #define RETRY_FIRST (50 * USEC_PER_MSEC)
 #define RETRY_MAX USEC_PER_SEC
-#define CHILD_END_TIME (5 * USEC_PER_SEC) /* for a child to end by itself once its socket is closed */
+#define CHILD_END_TIME (5 * USEC_PER_SEC) /* for a child to end after its socket was closed */
 #define CHILD_SOCKET 3
 
 struct runner_link {
@@ -45,7 +46,7 @@ struct runner_link {
 
     int child;                     /* pidfd; -1: none */
     sd_event_source *child_source;
-    usec_t child_dropped;          /* boottime of when its socket was closed; 0: it is open */
+    usec_t child_dropped;          /* boottime at which its socket was closed; 0: it is open */
 };
 
 static int runner_link_on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata);
@@ -57,7 +58,7 @@ static void runner_link_retry(struct runner_link *l) {
     l->retry_after = l->retry_after < RETRY_MAX / 2 ? 2 * l->retry_after : RETRY_MAX;
 }
 
-/* Drops the connection and schedules a retry. The caller calls on_lost, as the last thing it does. */
+/* Drops the connection and schedules a retry. The caller must call on_lost last. */
 static void runner_link_drop(struct runner_link *l) {
     l->source = sd_event_source_disable_unref(l->source);
     l->fd = close_fd(l->fd);
@@ -75,7 +76,7 @@ static void runner_link_report_lost(struct runner_link *l) {
     l->handler.on_lost(l->handler.userdata);
 }
 
-/* Sends a message now, or as soon as the runner reads. Otherwise the connection was dropped. */
+/* Sends a message now, or as soon as the runner reads. Drops the connection if that fails. */
 static int runner_link_send(struct runner_link *l, const struct message_writer *w) {
     int r;
 
@@ -116,7 +117,7 @@ static int runner_link_connect(struct runner_link *l) {
     return fd < 0 ? fd : runner_link_begin(l, fd);
 }
 
-/* --- a runner of our own --- */
+/* --- a runner as a child --- */
 
 static _Noreturn void child_main(const struct runner_link *l, int fd) {
     char number[12];
@@ -124,7 +125,7 @@ static _Noreturn void child_main(const struct runner_link *l, int fd) {
     sigset_t none;
 
     snprintf(number, sizeof(number), "%d", CHILD_SOCKET);
-    /* Out of the terminal's process group: its Ctrl-C reaches berthd alone. */
+    /* Leaves the terminal's process group, so that Ctrl-C reaches berthd alone. */
     (void) setsid();
     file_limit_restore();
     (void) sigemptyset(&none);
@@ -146,7 +147,7 @@ static void child_reap(struct runner_link *l) {
 }
 
 static int child_on_end(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata) {
-    /* The end of its socket is handled by runner_link_on_io(). */
+    /* runner_link_on_io() handles the end of its socket. */
     child_reap(userdata);
     return 0;
 }
@@ -191,7 +192,7 @@ static void runner_link_on_retry(void *userdata) {
 
     if (l->fd >= 0)
         return;
-    if (l->child >= 0) { /* of the previous connection; about to end */
+    if (l->child >= 0) { /* that of the previous connection, which is about to end */
         if (clock_boottime() >= usec_add(l->child_dropped, CHILD_END_TIME))
             (void) pidfd_send_signal(l->child, SIGKILL, NULL, 0);
         runner_link_retry(l);
@@ -222,7 +223,7 @@ static void take_refused(struct runner_link *l, const char *run, const struct me
     l->handler.on_refused(run, reason ? reason : "bad-request", text ? text : "", l->handler.userdata);
 }
 
-/* False: no runner sends such a message. Ignores unknown ones, which come from a newer runner. */
+/* Returns false if no runner sends such a message. Ignores unknown ones, which a newer runner sends. */
 static bool runner_link_take(struct runner_link *l, const struct message *m) {
     char run[ID_TEXT_SIZE];
 
@@ -318,7 +319,7 @@ int runner_link_new(struct runner_link **ret, sd_event *event, const char *direc
     outbox_init(&l->outbox);
     if (text_copy(&l->directory, directory) < 0 || text_copy(&l->with_runner, with_runner) < 0 || text_copy(&l->config, config) < 0)
         return -ENOMEM;
-    /* The first attempt is made in the loop's first turn, so that no handler is called from here. */
+    /* The loop's first turn makes the first attempt, so that no handler is called from here. */
     r = timer_init(&l->retry, event, SD_EVENT_PRIORITY_NORMAL, runner_link_on_retry, l);
     if (r < 0)
         return r;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* How many waiting runs are looked at for one: other pools' runs may be the older ones. */
+/* How many waiting runs are searched: older ones may wait for other pools. */
 #define LOOK_MAX 512
 
 static bool is_of_same_queue(const struct run *a, const struct run *b) {

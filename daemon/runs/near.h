@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Which waiting runs get ready ahead of their grant: run->is_near. Their client forks the command's child, which
- * waits at a gate (base/process/gate.h). berthd cannot know the order of a cluster queue, but it knows that of
- * its own runs: a run is near if few of this host's wait for its first pool before it. The bounds are those of the
- * memory and processes that may wait ready. A run that is near stays so until it waits no longer; then the run that has
- * waited longest for the same pool is near. Nothing depends on it but time. */
+/* Which waiting runs get ready before their grant: run->is_near. Client or guard forks the command's child,
+ * which waits at a gate (base/process/gate.h). berthd does not know the order of a cluster queue, only that
+ * of its own runs. So a run is near if few runs of this host wait for its first pool before it. Bounds limit
+ * the memory and processes of children that wait. A near run stays near until it waits no longer. Then the
+ * run that has waited longest for the same pool becomes near. This saves time and decides nothing. */
 
 #include "daemon/runs/run.h"
 
@@ -17,8 +17,8 @@ struct near { /* in the run table */
     size_t n;
 };
 
-/* The run is about to wait: decides whether it is near. */
+/* Decides whether a run that is about to wait is near. */
 void near_add(struct near *near, struct run *run);
-/* The run waits no longer. Calls the watches of the run that is near in its place. waiting: all that wait, the oldest
- * first. */
+/* Removes a run that waits no longer, and calls the watches of the run that becomes near. waiting: all
+ * waiting runs, oldest first. */
 void near_remove(struct near *near, struct run *run, struct list *waiting);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The sentences are for people. Programs read the fields of an event. */
+/* The sentences of a run's events are for people. Programs read the fields. */
 
 #include "daemon/runs/run-log.h"
 
@@ -64,7 +64,7 @@ const char *run_reason_text(const char *reason) {
 
 #define END_SIZE 256
 
-/* The end of a run as a verb phrase, for example "failed with exit status 3". */
+/* Returns the end of a run as a verb phrase, for example "failed with exit status 3". */
 static const char *end_text(const struct run *r, enum run_result result, char buffer[static END_SIZE]) {
     const char *why = r->reason[0] ? run_reason_text(r->reason) : "for an unknown reason";
     const char *signal = r->end.signal >= 0 ? sigabbrev_np(r->end.signal) : NULL;
@@ -140,9 +140,9 @@ void run_log_fenced(const struct run *run, int64_t spare_usec) {
     else if (spare_usec >= 0)
         run_log(run, &e, "the last process of %s was gone %s before the end of its lease", run->name,
                 duration_format((usec_t) spare_usec, text));
-    else /* nothing could stop it before: nothing of the host ran */
+    else
         run_log(run, &e,
-                "the last process of %s was gone %s after the end of its lease: this host was suspended, or "
-                "stood still",
+                "the last process of %s was gone %s after the end of its lease: this host was suspended or "
+                "frozen",
                 run->name, duration_format((usec_t) -spare_usec, text));
 }

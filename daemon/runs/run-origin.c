@@ -80,7 +80,7 @@ int run_origin_copy(struct run_origin *to, const struct run_origin *from) {
     return 0;
 }
 
-/* The value of a line of `of`, if there is one that fits. */
+/* Copies the value of a line of `of`, or "" if it is missing or too long. */
 static void get_of(const char *of, const char *key, size_t size, char *ret) {
     size_t n = strlen(key);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Why a run of a job is there, and which attempt it is. Its command gets the same as BERTH_TRIGGER,
- * BERTH_ATTEMPT and so on: the fields of base/protocol.h, which records and messages share. */
+/* What triggered the run of a job, and which attempt it is. The command gets the same as BERTH_TRIGGER,
+ * BERTH_ATTEMPT and so on. Records and messages share the fields of base/protocol.h. */
 
 #include "base/clock.h"
 #include "base/message.h"
@@ -10,7 +10,7 @@
 #include "base/schedule/schedule.h"
 
 enum run_trigger {
-    RUN_TRIGGER_NONE, /* not known, or no job's run */
+    RUN_TRIGGER_NONE, /* not known, or not the run of a job */
     RUN_TRIGGER_START,
     RUN_TRIGGER_EVERY,
     RUN_TRIGGER_AT_START,
@@ -30,24 +30,24 @@ struct run_origin {
     usec_t first_queued_realtime; /* 0: not known */
     uint32_t attempt;             /* from 1 */
     uint32_t depth;               /* how many hooks led to this run */
-    char *of; /* of a hook: fields "of-job=x\n" about the run before it; owned; or NULL */
-    char **set; /* NAME=VALUE of --set or of the schedule; NULL-terminated and owned, or NULL */
-    char of_job[NAME_MAX_LENGTH + 1], of_run[ID_TEXT_SIZE]; /* two of these; "": none */
+    char *of;                     /* of a hook: lines "of-job=x\n" about the run before it; owned; or NULL */
+    char **set;                   /* NAME=VALUE of --set or the schedule; NULL-terminated, owned; or NULL */
+    char of_job[NAME_MAX_LENGTH + 1], of_run[ID_TEXT_SIZE]; /* from `of`; "": none */
 };
 
 /* Copies a list of NAME=VALUE; NULL and {NULL} become NULL. 0 or -ENOMEM. */
 int run_set_copy(char *const *set, char ***ret);
 void run_set_free(char **set);
 
-/* The first attempt of a run, by no trigger yet. */
+/* Makes the origin of a first attempt, without a trigger. */
 void run_origin_init(struct run_origin *origin, const char *run);
 void run_origin_done(struct run_origin *origin);
-/* 0 or -ENOMEM. */
+/* Frees what `to` has. 0 or -ENOMEM. */
 int run_origin_copy(struct run_origin *to, const struct run_origin *from);
 
-/* Takes over the text of `of`; NULL: none. */
+/* Takes ownership of the text; NULL: none. */
 void run_origin_set_of(struct run_origin *origin, char *of);
 
 void run_origin_put(const struct run_origin *origin, struct message_writer *w);
-/* Takes the fields that are there and right. 0 or -ENOMEM. */
+/* Reads the fields that are present and valid. 0 or -ENOMEM. */
 int run_origin_read(struct run_origin *origin, const struct message *m);

@@ -41,7 +41,7 @@ void run_table_done(struct run_table *table) {
     timer_heap_done(&table->patient_timers);
 }
 
-/* --- which runs there are --- */
+/* --- the runs --- */
 
 static int compare_ids(const void *a, const void *b) {
     const struct run *x = a, *y = b;
@@ -82,8 +82,8 @@ static void forget_run(struct run_table *table, struct run *run) {
     run_free(run);
 }
 
-/* Keeps RUN_TABLE_DONE_MAX finished runs, those that still owe their release, and the newest: its end may be
- * what begins another run. */
+/* Keeps RUN_TABLE_DONE_MAX finished runs, those whose permits are not yet released, and the newest: its end
+ * may be beginning another run just now. */
 static void forget_old_runs(struct run_table *table) {
     struct list *done = &table->lists[RUN_STATE_DONE];
 
@@ -106,7 +106,7 @@ static void unreserve_timer(struct run_table *table) {
     timer_heap_unreserve(&table->patient_timers);
 }
 
-/* Now, so that no time limit of a run can fail for lack of memory later. */
+/* Reserves now, so that arming a time limit never lacks memory. */
 static int reserve_timer(struct run_table *table) {
     if (timer_heap_reserve(&table->timers) < 0)
         return -ENOMEM;
@@ -119,7 +119,7 @@ static int reserve_timer(struct run_table *table) {
 int run_table_add(struct run_table *table, struct run *run, enum run_state state) {
     struct run **slot;
 
-    forget_old_runs(table); /* here, where no caller holds a pointer to an old one */
+    forget_old_runs(table); /* here no caller has a pointer to an old run */
     if (reserve_timer(table) < 0)
         return -ENOMEM;
     slot = tsearch(run, &table->by_id, compare_ids);
@@ -181,7 +181,7 @@ void run_enter(struct run *run, enum run_state state) {
     if (state == RUN_STATE_WAITING)
         near_add(&table->near, run);
     run_set_state(run, table->lists, state);
-    if (state != RUN_STATE_WAITING) /* last: a grant is passed on before another run gets ready */
+    if (state != RUN_STATE_WAITING) /* last: the grant goes out before another run gets ready */
         near_remove(&table->near, run, &table->lists[RUN_STATE_WAITING]);
     table->on_change(table);
 }

@@ -43,7 +43,7 @@ static bool in_host_store(const struct settings *settings, const char *pool) {
     return p && (p->scope == POOL_SCOPE_HOST || p->host_limit > 0);
 }
 
-/* A pool that is not defined any more (a run recovered after a reload) counts as a cluster pool. */
+/* A pool that is no longer defined (of a run recovered after a reload) counts as a cluster pool. */
 static bool in_cluster_store(const struct settings *settings, const char *pool) {
     const struct pool_settings *p = settings_find_pool(settings, pool);
 
@@ -131,7 +131,7 @@ struct run *run_free(struct run *r) {
     return NULL;
 }
 
-/* Without memory it stays unknown; the event tells it. */
+/* Without memory it stays unknown; the event has it. */
 void run_set_stuck(struct run *r, const char *what) {
     free(r->end.stuck);
     r->end.stuck = strdup(what);
@@ -144,14 +144,14 @@ void run_changed(struct run *r) {
 
 #define TO(state) (1U << RUN_STATE_##state)
 
-/* Where each state may lead. A run on no list yet enters where its recovery found it. */
+/* The states that may follow each state. A run that is on no list may enter any state: it was recovered. */
 static const unsigned transitions[RUN_STATES] = {
     [RUN_STATE_RETRYING] = TO(PENDING) | TO(DONE),
     [RUN_STATE_PENDING] = TO(WAITING) | TO(DONE),
     [RUN_STATE_WAITING] = TO(STARTING) | TO(DONE),
     [RUN_STATE_STARTING] = TO(RUNNING) | TO(STOPPING) | TO(WAITING) | TO(DONE),
     [RUN_STATE_RUNNING] = TO(STOPPING) | TO(DONE),
-    [RUN_STATE_STOPPING] = TO(WAITING) | TO(DONE), /* WAITING: its lease was lost before anything of it ran */
+    [RUN_STATE_STOPPING] = TO(WAITING) | TO(DONE), /* WAITING: its lease was lost before its command ran */
     [RUN_STATE_DONE] = 0,
 };
 

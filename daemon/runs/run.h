@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* One execution of a job or of `berth run`, and its claims. Data and the state change; what is done in each state is decided in
- * daemon/manager-run.c. A run belongs to the run table (daemon/runs/run-table.h).
+/* One execution of a job or of `berth run`, and its claims. This module has the data and changes the state;
+ * daemon/manager-run.c acts in each state. The run table (daemon/runs/run-table.h) owns all runs.
  *
  *     retrying → pending → waiting → starting → running → stopping → done
  *
@@ -29,14 +29,15 @@ struct hold;
 
 enum run_kind { RUN_KIND_JOB, RUN_KIND_ADHOC };
 
-enum run_state {                     /* the list that holds it: run_table->lists[state] */
-                 RUN_STATE_RETRYING, /* another attempt, or a restart, that begins at job.begin_due; holds nothing */
-                 RUN_STATE_PENDING,  /* no claim yet (berthd still recovers, or overlap = "queue") */
-                 RUN_STATE_WAITING,  /* for host permits, then for cluster permits */
-                 RUN_STATE_STARTING, /* granted; sent to the runner or the client */
-                 RUN_STATE_RUNNING,
-                 RUN_STATE_STOPPING, /* its stop has begun; processes may be alive */
-                 RUN_STATE_DONE,     /* nothing of it runs; its permits are returned or about to be */
+/* The run is on run_table->lists[state]. */
+enum run_state {
+    RUN_STATE_RETRYING, /* another attempt or a restart, which begins at job.begin_due; holds no permits */
+    RUN_STATE_PENDING,  /* no claim yet (berthd still recovers, or overlap = "queue") */
+    RUN_STATE_WAITING,  /* for host permits, then for cluster permits */
+    RUN_STATE_STARTING, /* granted; sent to the runner or the client */
+    RUN_STATE_RUNNING,
+    RUN_STATE_STOPPING, /* its stop has begun; processes may be alive */
+    RUN_STATE_DONE,     /* no process is left; its permits are returned or about to be */
 };
 #define RUN_STATES (RUN_STATE_DONE + 1)
 const char *run_state_name(enum run_state state);
@@ -44,18 +45,18 @@ const char *run_state_name(enum run_state state);
 enum run_result { /* as in `berth runs --json` */
     RUN_RESULT_NONE, RUN_RESULT_SUCCESS, RUN_RESULT_FAILURE, RUN_RESULT_TIMEOUT, RUN_RESULT_STOPPED, RUN_RESULT_LEASE_LOST,
     RUN_RESULT_QUEUE_TIMEOUT, RUN_RESULT_NOT_STARTED, RUN_RESULT_GUARD_DIED,
-    RUN_RESULT_HOST_LOST, /* the host went down before its end was known */
+    RUN_RESULT_HOST_LOST, /* the host went down before the end was known */
 };
 #define RUN_RESULTS (RUN_RESULT_HOST_LOST + 1)
 const char *run_result_name(enum run_result result); /* NULL for NONE */
 enum run_result run_result_parse(const char *name);  /* NONE if it is no result's name */
 
-struct run_watch { /* called at every change of a run: for a client's call */
+struct run_watch { /* called at every change of a run, for the call of a client */
     struct list link;
     void (*on_change)(struct run_watch *watch, struct run *run); /* may remove itself */
 };
 
-struct run_terms { /* what was asked for, besides pools */
+struct run_terms { /* what was requested besides pools */
     enum on_lease_lost on_lease_lost;
     usec_t head_start_usec, stop_timeout_usec, queue_timeout_usec;
     bool nowait;
@@ -68,133 +69,134 @@ struct run_time { /* 0: not yet */
 struct run_start {
     usec_t realtime, boottime; /* 0: not yet */
     usec_t granted_boottime;   /* 0: not granted, or before this berthd started */
-    pid_t pid;                 /* of the command; 0: none, or not any more */
+    pid_t pid;                 /* of the command; 0: not running */
 };
 
 struct run_end {
     usec_t realtime, boottime; /* 0: not yet */
     enum run_result result;
     int exit_code, signal;     /* -1: none */
-    char *stuck;               /* not over: a process that its kill has not ended, for people; NULL: none is known */
+    char *stuck;               /* before the end: a process that survived its kill, for people; or NULL */
 };
 
-struct run_timer { /* the one time limit that is armed: queue timeout, later a kill by the runner when the guard hangs */
+struct run_timer { /* the armed time limit: queue-timeout, later a kill if the guard hangs */
     struct heap_timer due;
     void (*on_elapsed)(struct run *run);
-    bool is_reserved;          /* room in the run table's heaps, from run_table_add() until the run is over */
+    bool is_reserved;          /* has places in the run table's heaps, from run_table_add() to its end */
 };
 
 /* A granted run whose command could not be started: it waits again. */
 enum run_requeue {
     RUN_REQUEUE_NONE,
     RUN_REQUEUE_RETURNING, /* returns its permits, then claims them again */
-    RUN_REQUEUE_CLEARING,  /* job: the runner was also asked to confirm that nothing of the attempt is left */
+    RUN_REQUEUE_CLEARING,  /* job: the runner must also confirm that nothing of the attempt is left */
 };
 
 struct job_run {                    /* a run of a job, executed by berth-runner and a guard (daemon/executor) */
     struct list of_job;             /* on job->runs, until it is over */
-    struct executor *executor;      /* that has it; NULL: none yet */
-    char hash[17];                  /* of the job's definition when the run was begun */
+    struct executor *executor;      /* NULL: none yet */
+    char hash[17];                  /* of the job's definition when the run began */
     struct run_origin origin;
     struct claim_turn *turn;        /* of its due time, if hosts share the job (R18); owned, NULL: none */
     bool is_turn_noted;             /* scheduler_turn_taken() was called */
-    bool is_skipped;                /* `berth start` of it came to nothing: this run is not over, on this host */
+    bool is_skipped;                /* of `berth start`: not begun, because the next two are not over */
     char other_run[ID_TEXT_SIZE], other_host[NAME_MAX_LENGTH + 1]; /* "": not known */
-    bool is_given_back;             /* its turn is open again: the release gives it back */
-    uint32_t next_attempt;          /* over, and its turn is open as this attempt: the release gives it back; 0: it is not */
+    bool is_given_back;             /* the release of its claim gives the turn back */
+    uint32_t next_attempt;          /* over: the release gives the turn back for this attempt; or 0 */
     usec_t next_delay_usec;         /* until that attempt may begin */
-    usec_t begin_due, begin_realtime; /* retrying: when it is begun */
+    usec_t begin_due, begin_realtime; /* retrying: when it begins */
     char next_run[ID_TEXT_SIZE];    /* over: the run of the next attempt; "": none */
-    usec_t due_realtime;            /* of a due time, splay included; 0: none, or not known any more */
+    usec_t due_realtime;            /* of a due time, with splay; 0: none, or unknown since a restart */
     bool queued_by_overlap;         /* pending: begins after the job's other runs */
     bool was_prepared;              /* the runner was asked to prepare it */
     bool start_sent;                /* `start` went to the runner; a guard may exist */
-    bool guard_wanted;              /* the guard lives and could not be connected to; the connection is retried */
-    usec_t start_due;               /* boottime: without a known guard nothing of the run can be alive then; 0: no such time */
+    bool guard_wanted;              /* the guard lives, but the connection failed and is retried */
+    usec_t start_due;               /* boottime: then no process lives without a known guard; 0: none */
     struct guard_link *guard;       /* connection to its guard, or NULL */
 };
 
 enum hold_state {
     HOLD_STATE_NONE,     /* not made yet, or held */
     HOLD_STATE_RELEASED, /* no process has it any more; a report of the client may still come */
-    HOLD_STATE_FAILED,   /* granted, and the hold could not be made, for the reason */
+    HOLD_STATE_FAILED,   /* the run was granted, but its hold could not be made, for run->reason */
 };
 
 struct adhoc_run {                  /* a run of `berth run`, which executes its command itself (daemon/adhoc) */
     struct adhoc *owner;            /* NULL: none yet */
     uid_t uid;                      /* of the caller; 0 for a job's run */
     pid_t client_pid;               /* of `berth run`; 0: not connected */
-    bool awaits_client;             /* recovered, and its client has not come back yet */
+    bool awaits_client;             /* recovered, and its client has not reconnected yet */
     bool end_reported;              /* the client reported how its command ended */
     enum hold_state hold_state;
     struct hold *hold;              /* granted, or NULL */
     int hold_fd;                    /* write end of the hold that the client has not received yet; -1: none */
     struct {
-        const char *why, *pool;     /* static text; name in one of the claims. NULL: not refused because of one pool */
+        const char *why, *pool;     /* static text; name in a claim. NULL: not refused for one pool */
     } refusal;
 };
 
 struct run {
-    struct run_table *table;        /* that owns it; NULL: none yet */
+    struct run_table *table;        /* its owner; NULL: none yet */
     struct list link;               /* on run_table->lists[state] */
     char id[ID_TEXT_SIZE];
     enum run_kind kind;
     enum run_state state;
     const char *name;               /* job or label */
-    /* A claim on both scopes takes its host permits (and places under host-limit) first and queues in the cluster then. */
-    struct claim host_claim, cluster_claim; /* n_demands 0: no such part */
+    /* A run with pools of both scopes first takes its host permits (and places under host-limit). */
+    struct claim host_claim, cluster_claim; /* n_demands 0: no pool of that scope */
     struct run_terms terms;
-    bool granted;                   /* holds, or held, its permits: a `released` event is owed */
+    bool granted;                   /* holds or held permits: the event `released` must follow */
     struct {
         bool queued;                /* the event is in the journal */
         bool waiting;               /* waiting/RUN exists */
     } recorded;
-    bool is_near;                   /* waits, and gets ready for its grant (daemon/runs/near.h) */
+    bool is_near;                   /* waits and gets ready for its grant (daemon/runs/near.h) */
     enum run_requeue requeue;
     struct run_time queued;
     struct run_start started;
     struct run_end end;
-    enum supervise_reason stop_reason; /* sent to the guard or client as soon as there is one; NONE: no stop is wanted */
+    enum supervise_reason stop_reason; /* sent once guard or client is connected; NONE: no stop */
     const char *reason;             /* why it was refused, not started or stopped; "": none */
-    char *reason_text;              /* what reason points to, if it was made for this run */
+    char *reason_text;              /* owned text of reason, or NULL */
     struct run_timer timer;
     struct list watches;            /* struct run_watch */
     struct job_run job;             /* RUN_KIND_JOB */
     struct adhoc_run adhoc;         /* RUN_KIND_ADHOC */
     size_t n_demands;
-    struct demand demands[];        /* all pools, as asked; may be none for a job. The name follows: thousands of runs may wait */
+    struct demand demands[];        /* all pools, as requested; a job may have none. Then the name */
 };
 
-/* A pending run on no list, with fresh ids (-errno of getrandom(2), -ENOMEM). demands are split in two: those for which is_host
- * is true go to the host claim, those for which is_cluster is true to the cluster claim (a pool with host-limit is in both). */
+/* Makes a pending run on no list. Demands of host pools go to the host claim, those of cluster pools to the
+ * cluster claim, and those of a cluster pool with host-limit to both. Returns 0 or a negative errno. */
 struct run_spec {
     enum run_kind kind;
-    const char *id;   /* NULL: a fresh one */
+    const char *id;   /* NULL: a new one */
     const char *name;
     const struct demands *pools;
 };
 int run_new(struct run **ret, const struct run_spec *spec, const struct settings *settings);
-/* The run is on no list afterwards; its owner has ended its edges (guard, hold, time limit) before. */
+/* The caller has dropped guard link, hold and time limit before. */
 struct run *run_free(struct run *r);
 DEFINE_CLEANUP(struct run, run_free)
-/* lists: of the run table, one a state. Calls the watches. Aborts on a transition that no run may make. */
+/* lists: of the run table, one for each state. Calls the watches. Aborts on a transition that is not
+ * allowed. */
 void run_set_state(struct run *r, struct list lists[static RUN_STATES], enum run_state state);
 void run_changed(struct run *r); /* calls the watches: a new position, deadline ... */
 void run_set_reason(struct run *r, const char *format, ...) _printf_(2, 3); /* the first one stays */
 void run_clear_reason(struct run *r);
 void run_set_stuck(struct run *r, const char *what); /* printable; replaces what is known */
 
-/* The cluster's or the host's: what is shown as BERTH_TOKEN. 0: none. */
+/* Return the cluster claim's number if there is one, else the host claim's. 0: none. */
 uint64_t run_token(const struct run *r);
 uint64_t run_ticket(const struct run *r);
 bool run_is_over(const struct run *r);
-/* All that it asks for, as "db:2,net:1"; "" without pools. */
+/* Writes all demands, as "db:2,net:1"; "" without pools. */
 const char *run_format_pools(const struct run *r, char buffer[static DEMANDS_TEXT_SIZE]);
 void run_get_pools(const struct run *r, struct demands *ret);
-/* "queue wait" and "run time" so far or in the end. */
-/* Derives the realtime of the start from now. */
+/* Sets the start; its realtime is derived from now. */
 void run_set_started(struct run *r, usec_t boottime, struct run_time now);
 
+/* Return the time in queues and the run time, so far or in the end. */
 usec_t run_wait_usec(const struct run *r, usec_t now_boottime);
 usec_t run_time_usec(const struct run *r, usec_t now_boottime);
 
