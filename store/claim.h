@@ -29,14 +29,14 @@ enum turn_overlap { TURN_OVERLAP_SKIP, TURN_OVERLAP_QUEUE, TURN_OVERLAP_ALLOW };
 struct claim_turn {
     /* the owner's */
     const char *pool;            /* of the job, "@report"; the claim demands it */
-    int64_t due;                 /* seconds since 1970; 0: none. Then the answer is about overlap alone, and the owner takes the turn off */
+    int64_t due;                 /* seconds since 1970; 0: none: Redis answers by overlap alone, and the owner removes the turn */
     enum turn_overlap overlap;
-    usec_t again_usec;           /* from the loss of this host to the next attempt; USEC_INFINITY: there is none. Set before store_commit() */
+    usec_t again_usec;           /* delay from the loss of this host to the next attempt; USEC_INFINITY: none follows. Set before store_commit() */
 
-    /* the store's, but for a recovered claim. The owner sets chain before store_commit() and store_give_back(), too */
+    /* The store's; the owner fills them for a recovered claim, and sets chain before store_commit() and store_give_back(). */
     bool is_committed;           /* its command may have begun */
     uint32_t attempt;            /* from 1; 0: not known yet */
-    char chain[TURN_CHAIN_SIZE]; /* a word of the host of the attempt before; "" or "-": none */
+    char chain[TURN_CHAIN_SIZE]; /* one word from the host of the attempt before; "" or "-": none */
 };
 
 struct claim {
@@ -56,13 +56,13 @@ struct claim {
 
     /* the store's */
     enum claim_state state;
-    uint32_t position;      /* the last in any of its queues when it was queued; 1: first; 0: not known */
+    uint32_t position;      /* the highest of those in its queues when it was queued; 1: first; 0: not known */
     uint64_t ticket, token; /* 0: none yet */
-    usec_t lead_usec;       /* by which the token is ahead of the store's TIME (R7) */
-    usec_t given_usec;      /* head start that moves gave it besides; the store's, but for a recovered claim, as is the next */
+    usec_t lead_usec;       /* how far the token is ahead of Redis's TIME (R7) */
+    usec_t given_usec;      /* head start from moves. The owner fills this and `moved` for a recovered claim */
     uint64_t moved;         /* number of the last move (R2); 0: none */
     uint64_t released;      /* last number of the clock (R7) drawn while it was held; 0: not known */
-    usec_t since_realtime;  /* by the store's clock, when it was queued, for people */
+    usec_t since_realtime;  /* when it was queued, by the store's clock; for people */
     struct list link;       /* on the store's list of its claims */
     void *store_data;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The pools and sessions of a store (store_inspect): plain data. Those in Redis are collected by one call after
- * the other, so a claim that moves meanwhile may be in two lists or in none. */
+/* The pools and sessions of a store (store_inspect): plain data. A snapshot of Redis takes several calls, so a
+ * claim whose state changes meanwhile may be in two lists or in none. */
 
 #include <stdbool.h>
 
@@ -11,10 +11,10 @@
 #include "base/pool-name.h"
 
 #define SNAPSHOT_LIST_MAX \
-    1000 /* holders and waiting claims listed a pool, at most; the counts are exact (R15) */
+    1000 /* most holders and most waiting claims listed of a pool; the counts are exact (R15) */
 
-#define SNAPSHOT_KEYS_MAX 1000 /* of a pattern, those where most wait */
-#define SNAPSHOT_ALL_MAX 100000 /* of them listed in all pools together */
+#define SNAPSHOT_KEYS_MAX 1000 /* keys of a pattern: those with the most waiting claims */
+#define SNAPSHOT_ALL_MAX 100000 /* claims listed in all pools together */
 #define SNAPSHOT_ID_SIZE 136    /* of any id in Redis, escaped */
 
 struct snapshot_holder {
@@ -51,14 +51,14 @@ struct snapshot_pool {
     size_t n_holders;
     struct snapshot_waiter *queue;
     size_t n_queue;
-    bool is_cut; /* by a bound: not all holders and waiting claims are listed */
+    bool is_cut; /* a bound was reached: not all holders and waiting claims are listed */
 };
 
 struct snapshot_limit { /* a limit that a session declares */
     char pool[POOL_NAME_SIZE];
     uint32_t limit, due_hash; /* due_hash: of store_pool */
     bool differs;             /* from the limit in force without override */
-    bool is_due_otherwise;    /* of a job that has other due times on this host */
+    bool is_due_otherwise;    /* of a job whose due times differ on this host */
 };
 
 struct snapshot_session {
@@ -66,7 +66,7 @@ struct snapshot_session {
     bool drained;                  /* it requests nothing new */
     uint32_t claims;               /* held and waiting */
     usec_t seen_usec;              /* as above */
-    struct snapshot_limit *limits; /* those that differ in one or the other */
+    struct snapshot_limit *limits; /* those with `differs` or `is_due_otherwise` */
     size_t n_limits;
 };
 
@@ -85,9 +85,9 @@ struct snapshot_malformed { /* a record in the store that does not parse; all es
 };
 
 struct snapshot {
-    unsigned n_shared; /* receivers besides one: snapshot_free() by each */
+    unsigned n_shared; /* receivers besides the first; each of them calls snapshot_free() */
     usec_t begun;      /* boottime of the first call: nothing in it is older */
-    usec_t grace_usec; /* until grace ends at the latest; 0: none */
+    usec_t grace_usec; /* longest time until grace ends; 0: no grace */
     struct snapshot_pool *pools;
     size_t n_pools;
     struct snapshot_session *sessions;
@@ -97,10 +97,10 @@ struct snapshot {
     size_t n_listed; /* holders and waiting claims of all pools */
     struct snapshot_malformed *malformed;
     size_t n_malformed;
-    struct snapshot_times *times; /* of some hosts: those whose text is NULL publish nothing */
+    struct snapshot_times *times; /* of some hosts; text NULL: the host publishes nothing */
     size_t n_times;
 };
 
-/* Of a shared one: forgets one receiver. */
+/* Frees the snapshot, or drops one receiver of a shared one. Returns NULL. */
 struct snapshot *snapshot_free(struct snapshot *s);
 DEFINE_CLEANUP(struct snapshot, snapshot_free)

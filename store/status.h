@@ -38,7 +38,7 @@ struct redis_standstill { /* a heartbeat was sent late, because berthd did not r
 struct redis_status { /* "", 0: not known, unless there is a has_... */
     char address[STATUS_ADDRESS_SIZE]; /* "10.0.0.5:6379", "[::1]:6379", "/run/redis.sock"; also while away */
     char master[NAME_MAX_LENGTH + 1];  /* the name by which sentinels know the master; "": they are not asked; also while away */
-    usec_t down_after;                 /* after which they take it for down */
+    usec_t down_after;                 /* time without an answer after which they take it for down */
     char server[16], version[32];      /* "valkey", "8.1.1" */
     char tls_version[16];              /* "TLSv1.3"; "": plain */
     time_t tls_until;                  /* end of the server's certificate */
@@ -50,10 +50,10 @@ struct redis_status { /* "", 0: not known, unless there is a has_... */
     struct redis_clock clock;
     bool is_cluster;
     unsigned slot; /* of the namespace, in a cluster */
-    unsigned scripts;        /* that are called by their hash */
+    unsigned scripts;        /* scripts called by their hash */
     bool has_scripts;
     usec_t round_trip_usec;  /* median of the last heartbeats */
-    usec_t grace_usec;       /* it may take so long; 0: no grace */
+    usec_t grace_usec;       /* longest time until grace ends; 0: no grace */
     usec_t failover_margin;  /* of a grace period, beyond a lease */
     char warnings[STATUS_WARNINGS_MAX][STATUS_WARNING_SIZE];
     unsigned n_warnings;

@@ -2,8 +2,8 @@
 #pragma once
 
 /* The semaphore as the manager sees it. tests/contract runs against both implementations:
- * store-redis (scope cluster: leases, sessions, epochs) and store-memory (scope host: no lease, no state but
- * what was adopted).
+ * store-redis (scope cluster: leases, sessions, epochs) and store-memory (scope host: no lease; after a restart
+ * it has what was adopted).
  *
  * No call blocks. A call notes the request and returns; the listener receives the result, never from inside
  * the call. The store copes with a Redis that is away, restarted or wiped: requests stay pending, in order,
@@ -41,38 +41,38 @@ enum store_loss {
 
 enum store_turn { /* why a turn is not this host's */
     STORE_TURN_TAKEN,   /* its due time was decided before */
-    STORE_TURN_SKIPPED, /* this call decided: a run of the job is not over, or a queue is full */
-    STORE_TURN_LATER,   /* it is open, and its delay is not over */
-    STORE_TURN_EARLY,   /* the due time is too far ahead of the clock of Redis */
+    STORE_TURN_SKIPPED, /* decided by this call: a run of the job is not over, or a queue is full */
+    STORE_TURN_LATER,   /* it is open, but its delay is not over */
+    STORE_TURN_EARLY,   /* the due time is too far ahead of Redis's clock */
 };
 
 struct store_turn_answer {
     enum store_turn turn;
-    const char *host;  /* TAKEN, SKIPPED: that has it, or has the other run; NULL: not known */
+    const char *host;  /* TAKEN: the host of the turn; SKIPPED: that of the other run; NULL: not known */
     const char *why;   /* SKIPPED: "overlap", "queue-full" */
     const char *run;   /* SKIPPED: the run that is not over; NULL: not known */
-    usec_t after_usec; /* LATER, EARLY: when to ask again */
-    uint32_t attempt;  /* LATER: which one is open; 0: not known */
+    usec_t after_usec; /* LATER, EARLY: time until the caller may ask again */
+    uint32_t attempt;  /* LATER: the open one; 0: not known */
 };
 
 struct store_open_turn {
     const char *pool; /* of the job */
     int64_t due;
     uint32_t attempt;
-    usec_t after_usec; /* when it may be taken */
+    usec_t after_usec; /* time until it may be taken */
     const char *why;   /* "host-lost", "given-back", "retry" */
 };
 
-struct store_ended_turn { /* one that was open */
+struct store_ended_turn { /* a turn that was open */
     int64_t due;
-    uint32_t attempt;            /* that will not be made */
+    uint32_t attempt;            /* the one that will not follow */
     char chain[TURN_CHAIN_SIZE]; /* as in struct claim_turn */
 };
 
 struct store_listener {
-    /* Queued, parked, or requeued: as claim->state has it; ticket and position are set. */
+    /* Queued, parked or requeued: state, ticket and position are set. */
     void (*on_waiting)(struct claim *c, void *userdata);
-    /* Granted, and the deadline leaves claim->needs_usec. */
+    /* Granted, and claim->needs_usec is left before the deadline. */
     void (*on_granted)(struct claim *c, void *userdata);
     /* Not queued; the claim is the owner's again (CLAIM_STATE_NONE). pool: valid during the call. */
     void (*on_refused)(struct claim *c, enum store_refusal refusal, const char *pool, void *userdata);
@@ -83,17 +83,18 @@ struct store_listener {
     /* The deadline of all held claims has moved (boottime, R8). Never with store-memory. */
     void (*on_deadline)(struct store *s, usec_t deadline, void *userdata);
     void (*on_state)(struct store *s, enum store_state state, void *userdata);
-    /* Of claims with a turn; never with store-memory: */
+    /* The next four are about turns; store-memory never calls them. */
     /* The turn of the claim is not this host's; the claim is the owner's again (CLAIM_STATE_NONE). */
     void (*on_turn_refused)(struct claim *c, const struct store_turn_answer *answer, void *userdata);
     /* Answers store_commit(). False: another host may have the turn; the owner releases the claim. */
     void (*on_committed)(struct claim *c, bool is_ours, void *userdata);
-    /* The turn is anybody's. May come again for the same turn. */
+    /* Any host may take the turn. May be called several times for one turn. */
     void (*on_turn_open)(struct store *s, const struct store_open_turn *turn, void *userdata);
-    /* The turn of this claim, which is this host's, takes the place of one that was in its delay. Once: if Redis's answer is
-     * lost, nobody knows of it. */
+    /* This host's turn for the claim replaces one whose delay was not over. Called once; if Redis's reply is lost, no
+     * host learns of it. */
     void (*on_turn_superseded)(struct claim *c, const struct store_ended_turn *turn, void *userdata);
-    /* A claim has another head start since claim->moved (R2). Never with store-memory: store_move() answers that. */
+    /* Move number claim->moved gave the claim another head start (R2). Never with store-memory, where the reply to
+     * store_move() says it. */
     void (*on_moved)(struct claim *c, void *userdata);
     void *userdata;
 };
@@ -102,7 +103,7 @@ struct store_pool { /* as this host's config declares it */
     char name[POOL_NAME_SIZE];
     uint32_t limit, queue_limit;
     bool is_host_scoped; /* declared only to report the other scope (R14): no claim in this store names it */
-    uint32_t due_hash;   /* of a job's pool: jobs with other due times have another one; 0: not known */
+    uint32_t due_hash;   /* of a job's pool: differs where the due times differ; 0: not known */
 };
 
 /* A handler is called once, at the latest by store_free(): r is 0, a positive named answer, or a negative
@@ -115,42 +116,43 @@ typedef void (*store_reply_fn)(int r, void *userdata);
 /* The handler frees the snapshot, and may sort its lists. */
 typedef void (*store_inspect_fn)(int r, struct snapshot *snapshot, void *userdata);
 
-/* Answers of store_pass(); 0: the due times were missed, and this host logs it. -ENOTCONN: to be asked again when the
- * store is READY. -EAGAIN: they are ahead of the clock of Redis, or it is in grace. */
+/* Answers of store_pass(). 0: the due times were missed, and this host logs that. -ENOTCONN: the caller asks again
+ * when the store is READY. -EAGAIN: they are ahead of Redis's clock, or Redis is in grace. */
 enum { STORE_E_TAKEN = 3 }; /* they were decided before */
 struct store_pass {
     const char *pool; /* of the job */
     int64_t due;      /* all due times up to this one are missed, if they were not decided before */
-    const char *id;   /* of the call, as made by id_make(): with it the call may be repeated (R6) */
+    const char *id;   /* of the call, made by id_make(); a repeated call has the same one (R6) */
 };
 
-/* What store_end_turns() has found of a job in the cluster. */
-struct store_other_run { /* of another host: it goes on */
+/* What store_end_turns() found of a job in the cluster. */
+struct store_other_run { /* of another host; it goes on */
     char run[ID_TEXT_SIZE], host[NAME_MAX_LENGTH + 1];
     bool waits; /* for its permits */
 };
 struct store_ended_turns {
-    struct store_ended_turn *turns; /* that were open */
+    struct store_ended_turn *turns;
     size_t n_turns;
     struct store_other_run *runs; /* some of them, if there are many */
     size_t n_runs;
 };
-/* ended: NULL unless r is 0; valid during the call. r: 0, -ENOTCONN: no answer came; some turns may have been ended; -EAGAIN: Redis is in grace. */
+/* ended: NULL unless r is 0; valid during the call. r: 0; -ENOTCONN: no reply came, and some turns may have ended;
+ * -EAGAIN: Redis is in grace. */
 typedef void (*store_ended_turns_fn)(int r, const struct store_ended_turns *ended, void *userdata);
 
 /* What Redis has of a job that hosts share. */
-struct store_shared_turn {
+struct store_shared_turn { /* an open turn */
     int64_t due;
     uint32_t attempt;
-    usec_t after_usec; /* when it may be taken */
+    usec_t after_usec; /* time until it may be taken */
 };
 struct store_shared {
-    char (*hosts)[NAME_MAX_LENGTH + 1]; /* that may begin it: not those that are drained */
+    char (*hosts)[NAME_MAX_LENGTH + 1]; /* hosts that may begin it; drained ones may not */
     size_t n_hosts;
-    struct store_shared_turn *turns; /* that are open */
+    struct store_shared_turn *turns;
     size_t n_turns;
 };
-/* shared: NULL unless r is 0; valid during the call. r: 0 or -ENOTCONN: no answer came. */
+/* shared: NULL unless r is 0; valid during the call. r: 0, or -ENOTCONN: no reply came. */
 typedef void (*store_shared_fn)(int r, const struct store_shared *shared, void *userdata);
 
 struct store_override {
@@ -162,11 +164,11 @@ struct store_override {
     const char *reason; /* or NULL */
 };
 
-/* A move of a claim to another place in all its queues, and what became of it (R2). */
+/* A move of a claim to another place in all its queues, and its result (R2). */
 enum store_move_kind {
     STORE_MOVE_FIRST,  /* before all others */
-    STORE_MOVE_BEFORE, /* right before another one, in the queues that both stand in */
-    STORE_MOVE_BY,     /* by_usec more head start; a negative one takes moves back */
+    STORE_MOVE_BEFORE, /* right before another one, in the queues that both are in */
+    STORE_MOVE_BY,     /* by_usec more head start; a negative one undoes moves */
 };
 #define STORE_PASSED_MAX 4
 struct store_move { /* the caller's until its handler is called; the store copies nothing */
@@ -174,37 +176,37 @@ struct store_move { /* the caller's until its handler is called; the store copie
     char claim[ID_TEXT_SIZE], before[ID_TEXT_SIZE];
     int64_t by_usec;
 
-    /* the store's; valid if the handler gets 0, but for `about` */
-    char about[ID_TEXT_SIZE]; /* of a named answer: the claim that it is about */
-    uint64_t number;          /* that the namespace's clock drew for it; 0: it was at that place already */
+    /* the store's; all but `about` valid only if the handler gets 0 */
+    char about[ID_TEXT_SIZE]; /* the claim that a named answer is about */
+    uint64_t number;          /* of the move, by the namespace's clock; 0: the claim was at that place already */
     uint64_t ticket;
-    usec_t head_start_usec; /* from now on, its own included */
-    bool is_parked, is_held; /* is_held: it was granted at once */
+    usec_t head_start_usec; /* the new one, its own included */
+    bool is_parked, is_held; /* is_held: granted by the move */
     char host[NAME_MAX_LENGTH + 1], name[NAME_MAX_LENGTH + 1];
     char pools[DEMANDS_TEXT_SIZE]; /* "db:2,net:1" */
     size_t n_places; /* none if it is parked */
     struct store_place {
         char pool[POOL_NAME_SIZE];
-        uint32_t place, passed; /* before anything was granted; passed: claims that stood before it there */
+        uint32_t place, passed; /* before any grant; passed: how many claims were ahead and are now behind */
     } places[DEMAND_POOLS_MAX];
-    size_t n_passed; /* some of those, in the queue with most of them */
+    size_t n_passed; /* some of those claims, of the queue with the most */
     struct store_passed {
         char host[NAME_MAX_LENGTH + 1], name[NAME_MAX_LENGTH + 1];
     } passed[STORE_PASSED_MAX];
 };
-/* Named answers besides STORE_E_UNKNOWN (`about` does not wait, and holds nothing). -EAGAIN: Redis is in grace. -EREMOTEIO: Redis did
- * not answer, and may have moved the claim; the call is sent once. */
+/* Named answers besides STORE_E_UNKNOWN (`about` neither waits nor holds). -EAGAIN: Redis is in grace. -EREMOTEIO:
+ * Redis did not reply and may have moved the claim, because the call is sent once. */
 enum {
     STORE_E_HELD = 4, /* `about` holds its permits */
-    STORE_E_APART,    /* the two stand in no queue together */
+    STORE_E_APART,    /* the two claims share no queue */
 };
 
-/* What a snapshot has besides the pools that configs name. Keys of this host's claims are always in it. Of
- * pools that are named here, and of those keys, it lists SNAPSHOT_LIST_MAX claims; of others a tenth. */
+/* What a snapshot includes besides the pools that configs name and the keys of this host's claims. Of the pools
+ * named here, and of those keys, it lists SNAPSHOT_LIST_MAX claims; of others a tenth. */
 struct store_question {
-    const char *const *pools; /* keys among them are looked at as well */
+    const char *const *pools; /* pools and keys */
     size_t n_pools;
-    bool keys; /* all keys with claims (SNAPSHOT_KEYS_MAX of each pattern), with their counts alone */
+    bool keys; /* all keys with claims (SNAPSHOT_KEYS_MAX of each pattern), only with their counts */
     bool times; /* of hosts whose claims are in the pools named here */
 };
 
@@ -241,8 +243,8 @@ struct store { /* embedded first in each implementation */
     enum store_state state;
     char away_why[256]; /* AWAY: the last error, for people; "": none yet */
     usec_t away_since;  /* AWAY: realtime */
-    bool is_full; /* Redis has no memory for new claims: waiting ones are requested again, in their order */
-    bool is_connecting; /* AWAY, and connecting; false while it pauses before the next attempt */
+    bool is_full; /* Redis has no memory for new claims; these are requested again, in order */
+    bool is_connecting; /* AWAY and connecting; false in the pause before the next attempt */
     usec_t deadline; /* boottime; of all held claims; 0: none yet; USEC_INFINITY: leases do not exist here */
     uint64_t known;  /* this host has received every grant up to this number (R7); 0: not known */
 };
@@ -282,34 +284,34 @@ static inline int store_adopt(struct store *s, struct claim *c) {
 static inline void store_release(struct store *s, struct claim *c) {
     s->ops->release(s, c);
 }
-/* Does at once what was to be done at the end of this turn of the event loop, because others wait for a release: it is
- * sent, or listeners are called. Not inside of a listener's call. */
+/* Sends the calls that this turn of the event loop has collected, or calls the listeners, without waiting for the
+ * end of the turn: for releases that other claims wait for. Not to be called by a listener. */
 static inline void store_send(struct store *s) {
     s->ops->send(s);
 }
-/* Commits the turn of a held claim before anything of it is started (R18). on_committed follows; while Redis is
- * away it waits. A turn that is committed already is committed again. */
+/* Commits the turn of a held claim before its command starts (R18). on_committed follows, once Redis is back if it is
+ * away. A turn may be committed twice. */
 static inline void store_commit(struct store *s, struct claim *c) {
     s->ops->commit(s, c);
 }
-/* Releases a claim, and opens its turn: as this attempt, with turn->chain, to be taken after the delay. on_released
- * follows. store_release() ends the turn. */
+/* Releases a claim and opens its turn as this attempt, with turn->chain, after the delay. on_released follows.
+ * store_release() would end the turn. */
 static inline void store_give_back(struct store *s, struct claim *c, uint32_t attempt, usec_t delay_usec) {
     s->ops->give_back(s, c, attempt, delay_usec);
 }
 static inline int store_pass(struct store *s, const struct store_pass *pass, store_reply_fn fn, void *userdata) {
     return s->ops->pass(s, pass, fn, userdata);
 }
-/* This host knows that the due times up to this one are decided: it reports that after a loss of data (R10), as long as
- * it declares the pool. */
+/* Notes that the due times up to this one are decided. This host reports that after a loss of data (R10) while it
+ * declares the pool. */
 static inline void store_remember(struct store *s, const char *pool, int64_t due) {
     s->ops->remember(s, pool, due);
 }
-/* Ends every open turn of the job with this pool, on whichever host it was. 0, -ENOMEM or -ENOTCONN: nothing was done. */
+/* Ends every open turn of the job with this pool, of any host. 0, or -ENOMEM or -ENOTCONN without any effect. */
 static inline int store_end_turns(struct store *s, const char *pool, store_ended_turns_fn fn, void *userdata) {
     return s->ops->end_turns(s, pool, fn, userdata);
 }
-/* Asks about the job with this pool. 0, -ENOMEM or -ENOTCONN. */
+/* Asks Redis about the job with this pool. 0, -ENOMEM or -ENOTCONN. */
 static inline int store_ask_shared(struct store *s, const char *pool, store_shared_fn fn, void *userdata) {
     return s->ops->ask_shared(s, pool, fn, userdata);
 }
@@ -327,14 +329,14 @@ static inline int store_move(struct store *s, struct store_move *move, store_rep
 static inline int store_end_grace(struct store *s, store_reply_fn fn, void *userdata) {
     return s->ops->end_grace(s, fn, userdata);
 }
-/* question: copied; NULL: nothing besides. */
+/* question: copied; NULL: nothing more is included. */
 static inline int store_inspect(struct store *s, const struct store_question *question, store_inspect_fn fn,
                                 void *userdata) {
     return s->ops->inspect(s, question, fn, userdata);
 }
 
-/* Tells other hosts how long this one's runs held their permits (snapshot_times), with one of the next heartbeats, as long as
- * the session lives. text: taken over, at most STORE_TOLD_MAX bytes with the NUL; replaces the one before. */
+/* Publishes how long this host's runs held their permits (snapshot_times), with one of the next heartbeats and for the
+ * life of the session. text: taken over, at most STORE_TOLD_MAX bytes with the NUL; replaces the one before. */
 static inline void store_tell(struct store *s, char *text) {
     s->ops->tell(s, text);
 }
@@ -353,23 +355,24 @@ struct store_redis_options { /* copied */
 };
 int store_redis_new(struct store **ret, sd_event *event, struct events *events,
                     const struct store_redis_options *options, const struct store_listener *listener);
-/* Checks the certificates and the key of TLS, as far as this process may read them. 0, a negative errno, or 1: `why` names the file and what
- * is wrong with it. */
+/* Checks the certificates and the key of TLS that this process may read. 0, a negative errno, or 1: `why` names the
+ * file and what is wrong with it. */
 int store_redis_check(const struct redis_settings *settings, char *why, size_t size);
-/* Takes other settings of the same server, which are copied, and the files that they name as these are now. A live store connects a
- * second time where that makes a difference, and goes on with the old connections until the new ones are up. One that is away tries at
- * once. 0 or -ENOMEM. */
+/* Takes other settings of the same server, copied, and reads again the files that they name. A live store to which
+ * that makes a difference connects a second time, and keeps the old connections until the new ones are up. A store
+ * that is away connects at once. 0 or -ENOMEM. */
 int store_redis_use(struct store *s, const struct redis_settings *settings);
 
-/* Accepts the namespace that Redis has, where it is not the one that this host was in: the host comes as a new one, and
- * what it holds is lost. 0, or STORE_E_UNKNOWN: there is no such namespace. */
+/* Accepts the namespace of a Redis that replaced the one of this host. The host joins as a new one and loses what it
+ * holds. 0, or STORE_E_UNKNOWN: there is no such namespace. */
 int store_redis_accept(struct store *s);
 
-struct store_use_watch { /* one that waits until other settings are in use */
+struct store_use_watch { /* waits until other settings are in use */
     struct list link;
-    /* Called once, when the watch is unlinked. why: NULL: they are in use; else why not, valid during the call. */
+    /* Called once, after the watch was unlinked. why: the reason why they are not in use, valid during the call; NULL:
+     * they are. */
     void (*on_used)(struct store_use_watch *watch, const char *why);
 };
-/* Returns whether an attempt to use other settings is under way. Then on_used follows, never from inside this call;
- * list_unlink() ends the watch. */
+/* Returns whether a change of settings is under way. Then on_used follows, never from inside this call; list_unlink()
+ * ends the watch. */
 bool store_redis_watch_use(struct store *s, struct store_use_watch *watch);

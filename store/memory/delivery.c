@@ -42,7 +42,7 @@ static void deliver_state(struct delivery *d, struct pool_claim *entry) {
 
     switch (entry->state) {
     case POOL_CLAIM_STATE_NONE:
-        return; /* revoked while it waited: the owner knows */
+        return; /* revoked while it waited, and the owner was notified */
     case POOL_CLAIM_STATE_WAITING:
     case POOL_CLAIM_STATE_PARKED:
         delivery_publish(entry,

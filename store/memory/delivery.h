@@ -19,7 +19,7 @@ struct delivery_reply {
 };
 
 struct delivery {
-    struct store *store; /* not owned; as are the pools */
+    struct store *store; /* borrowed, as are the pools */
     struct pools *pools;
     char host[NAME_MAX_LENGTH + 1];
     struct list outbox;  /* struct pool_claim, in the order of the changes */
@@ -34,19 +34,19 @@ int delivery_init(struct delivery *d, sd_event *event, struct store *store, stru
 /* Fails the replies that are due. */
 void delivery_done(struct delivery *d);
 
-/* Has the claim's listener called. */
+/* Schedules the listener's call for a claim. */
 void delivery_notify(struct delivery *d, struct pool_claim *entry);
-/* Does so for claims that other claims' calls have granted, parked or requeued. */
+/* Schedules the calls for claims that other claims' calls have granted, parked or requeued. */
 void delivery_collect(struct delivery *d);
-/* Calls the listeners of these claims now. The turn calls those that are more than its bound. */
+/* Calls the listener for scheduled claims, up to a bound; the next turns serve the rest. */
 void delivery_claims(struct delivery *d);
 /* Writes the claim's public part. */
 void delivery_publish(struct pool_claim *entry, enum claim_state state);
 /* Returns the claim to its owner. */
 void delivery_end_claim(struct pool_claim *entry);
-/* Delivered when the loop turns, so the caller may still set its result. NULL: no memory. */
+/* Returns a reply whose result the caller may set until the loop turns. NULL: no memory. */
 struct delivery_reply *delivery_add_reply(struct delivery *d, store_reply_fn fn, store_inspect_fn inspect_fn,
                                           void *userdata);
 void delivery_set_state(struct delivery *d, enum store_state state);
-/* Delivers only replies from now on; `done` is the last one. */
+/* Delivers nothing but replies from now on; `done` is the last one. */
 void delivery_stop(struct delivery *d, store_reply_fn done, void *userdata);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SPARE_USEC USEC_PER_SEC /* between a claim and one that goes right before it, so that later ones find room between the two */
+#define SPARE_USEC USEC_PER_SEC /* left before a claim, so that later moves before it find room */
 #define GIVEN_MAX ((usec_t) 3650 * 24 * 3600 * USEC_PER_SEC)
 #define TRIES 16
 
@@ -35,7 +35,7 @@ static void find_first(const struct pool_claim *c, struct target *t) {
     }
 }
 
-/* Notes who stands before a part, but for the claim itself. */
+/* Notes the queue key right before a part, the claim itself not counted. */
 static void find_lower(const struct pool_claim *c, const struct pool_part *part, struct target *t) {
     const struct list *queue = &part->pool->queue;
     const struct list *at = part->link.prev;
@@ -67,7 +67,7 @@ static int find_before(const struct pool_claim *c, const struct pool_claim *othe
     return 0;
 }
 
-/* Whole milliseconds, which the events of a run can tell. */
+/* Rounds up to milliseconds, the unit of events. */
 static usec_t rounded(usec_t usec) {
     return (usec + USEC_PER_MSEC - 1) / USEC_PER_MSEC * USEC_PER_MSEC;
 }
@@ -88,7 +88,7 @@ static usec_t add(usec_t given, int64_t by) {
     return given + (usec_t) by < GIVEN_MAX ? rounded(given + (usec_t) by) : GIVEN_MAX;
 }
 
-/* Two claims of one key would stand in the order of their tickets. */
+/* Returns whether another claim has the key: then tickets would decide the order of the two. */
 static bool is_taken(const struct pool_claim *c, uint64_t key) {
     for (size_t i = 0; i < c->n_parts; i++)
         list_foreach(part, &c->parts[i].pool->queue, struct pool_part, link)
@@ -108,7 +108,7 @@ static uint32_t place_of(const struct pool_claim *c, size_t i) {
     return 0;
 }
 
-/* Names those that stand right behind it in a queue. */
+/* Lists some of the n claims right behind it in a queue. */
 static void name_passed(const struct pool_claim *c, size_t i, uint32_t n, struct store_move *move) {
     const struct list *at = c->parts[i].link.next;
 

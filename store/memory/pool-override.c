@@ -40,7 +40,7 @@ int pool_pause(struct pool *pool, usec_t until, const char *reason) {
     if (r < 0)
         return r;
     made.is_pause = true;
-    if (pool->override.is_pause) /* twice: what the first one replaced is still what comes back */
+    if (pool->override.is_pause) /* a second pause keeps what the first one replaced */
         override_done(&pool->override);
     else
         pool->replaced = pool->override;

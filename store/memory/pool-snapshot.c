@@ -116,7 +116,7 @@ static void count_keys(struct pools *p, struct snapshot *s) {
     }
 }
 
-/* Where each waiting claim stands: all claims here are of this host. */
+/* Lists the positions of this host's waiting claims: all claims here are this host's. */
 static int fill_mine(struct pools *p, struct snapshot *s) {
     size_t n = 0;
 

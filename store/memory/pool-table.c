@@ -116,8 +116,8 @@ bool pool_has_own_limit(const struct pool *pool) {
     return !pool->pattern || pool->declared || pool->override.is_set;
 }
 
-/* Returns the pool whose declaration counts: of a key that is not declared in full that of its pattern. When
- * both are declared no more, the last one stays until the key's last claim is gone. */
+/* Returns the pool whose declaration counts: the pattern of a key that is not declared in full. When neither is
+ * declared any more, the last declaration stays until the key's last claim is gone. */
 static const struct pool *declared_of(const struct pool *pool) {
     bool is_patterns = pool->pattern && !pool->declared && (pool->pattern->declared || pool->declared_limit == 0);
 

@@ -91,7 +91,7 @@ static void claim_set_state(struct pools *pools, struct pool_claim *c, enum pool
         part_link(pools, &c->parts[i]);
 }
 
-/* Does the same because of another claim, and reports it in pools->changed. */
+/* Does the same on behalf of another claim, and adds this one to pools->changed. */
 static void claim_move(struct pools *pools, struct pool_claim *c, enum pool_claim_state state) {
     claim_set_state(pools, c, state);
     if (!list_is_linked(&c->changed))
@@ -178,9 +178,8 @@ void pools_reevaluate(struct pools *pools, usec_t now_realtime) {
         pool_park(pools, pool);
     list_foreach(pool, &pools->pools, struct pool, link)
         pool_unpark(pools, pool);
-    list_foreach(pool, &pools->pools, struct pool, link)
-        pool_touch(pools, pool);
     list_foreach(pool, &pools->pools, struct pool, link) {
+        pool_touch(pools, pool);
         pool->is_evaluated = true;
         pool->evaluated_limit = pool_limit(pool);
         pool->evaluated_own = pool_has_own_limit(pool);

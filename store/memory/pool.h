@@ -34,7 +34,7 @@ struct pool {
     uint32_t n_keys;      /* of a pattern: its keys that exist */
     uint32_t declared_limit, queue_limit;
     struct pool_override override;
-    struct pool_override replaced; /* by a pause; comes back when that ends */
+    struct pool_override replaced; /* by a pause; restored when that ends */
     struct list queue, parked;     /* struct pool_part of claims in these states, by queue key */
     struct list held;              /* struct pool_part of held claims, oldest grant first */
     uint32_t n_queue, n_parked;    /* elements of the two; kept where they are linked and unlinked */
@@ -88,7 +88,7 @@ struct pool_claim {
 
 struct pools {
     struct list pools;   /* struct pool */
-    struct list claims;  /* struct pool_claim, each that was not freed */
+    struct list claims;  /* struct pool_claim */
     struct list due;     /* struct pool whose first waiting claim may fit */
     struct list changed; /* struct pool_claim, changed by another claim; the owner unlinks them */
     bool is_open;        /* else nothing is granted */
@@ -100,20 +100,21 @@ void pools_init(struct pools *p);
 void pools_done(struct pools *p); /* with all pools and claims */
 
 struct pool *pools_find(struct pools *p, const char *name);
-/* The pool of that name; a new one is not declared, and has the limit 0 or that of its pattern. 0 or
+/* Finds or makes the pool of that name. A new one is not declared, and has the limit 0 or that of its pattern. 0 or
  * -ENOMEM. */
 int pools_make(struct pools *p, const char *name, struct pool **ret);
-/* Finds the pool of that name; makes it if it is a key of a declared pattern. 0 (*ret is NULL if it is neither) or -ENOMEM. */
+/* Finds the pool of that name, or makes it if it is a key of a declared pattern. 0 (*ret: NULL if neither) or
+ * -ENOMEM. */
 int pools_get(struct pools *p, const char *name, struct pool **ret);
 /* A reload undeclares all pools and declares those of the new config. An undeclared pool keeps its limit
  * until its last claim is gone. */
 void pools_undeclare(struct pools *p);
 void pool_declare(struct pool *pool, uint32_t limit, uint32_t queue_limit);
-/* Forgets pools that are not declared, without claims; keys with an override of their own stay. */
+/* Frees pools that are neither declared nor in use; keys with an override of their own stay. */
 void pools_drop_unused(struct pools *p);
 
-/* The limit in force: the override, or what is declared; of a key its own or else its pattern's, overrides
- * first. */
+/* Returns the limit in force: the override, or else the declared limit. A key uses those of its pattern where it has
+ * none of its own. */
 uint32_t pool_limit(const struct pool *pool);
 /* Whether a key has an override or a declaration of its own; true for other pools. */
 bool pool_has_own_limit(const struct pool *pool);
@@ -154,8 +155,8 @@ int pools_claim(struct pools *p, struct claim *claim, usec_t now_realtime, struc
 int pools_adopt(struct pools *p, struct claim *claim, usec_t now_realtime, struct pool_claim **ret);
 /* Removes a claim in any state from its pools, and grants what has become possible; idempotent. */
 void pools_leave(struct pools *p, struct pool_claim *c, usec_t now_realtime);
-/* Gives a waiting or parked claim this head start besides its own: it goes to its new place in all its queues. Draws the number of
- * the move. pools_settle() follows. */
+/* Adds this head start to a waiting or parked claim's own, moves it to its new place in all its queues, and draws the
+ * number of the move. The caller then calls pools_settle(). */
 void pools_place(struct pools *p, struct pool_claim *c, usec_t given_usec, usec_t now_realtime);
 /* Grants what has become possible. */
 void pools_settle(struct pools *p, usec_t now_realtime);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /* The store of scope host: the pools of pool.h, driven by the event loop. A call takes effect in the pools
- * at once. The listener is called when the loop turns, and the claim's public part is written only then, so
- * it always shows what its owner knows. There is no lease: a claim is held until it is released. */
+ * at once. The listener is called when the loop turns. The claim's public part is written only then, so it never
+ * is ahead of the owner. There is no lease: a claim is held until it is released. */
 
 #include <string.h>
 #include <syslog.h>
@@ -37,13 +37,13 @@ static void memory_emit_limits(struct memory *m) {
         if (pool_has_own_limit(pool))
             (void) snprintf(limits, sizeof(limits), "%s:%" PRIu32 "/host", pool->name, pool_limit(pool));
         else
-            (void) snprintf(limits, sizeof(limits), "%s:-/host", pool->name); /* again its pattern's */
+            (void) snprintf(limits, sizeof(limits), "%s:-/host", pool->name); /* that of its pattern */
         event_emit(m->events,
                    &(struct event) {.type = EVENT_LIMIT_CHANGED,
                                    .pools = pool->name,
                                    .limits = limits,
                                    .reason = pool->override.reason},
-                   "the limit of pool %s on this host is %" PRIu32 " now, it was %" PRIu32, pool->name,
+                   "the limit of pool %s on this host is now %" PRIu32 ", it was %" PRIu32, pool->name,
                    pool_limit(pool), pool->evaluated_limit);
     }
 }
@@ -141,7 +141,7 @@ static int memory_adopt(struct store *s, struct claim *claim) {
     if (r < 0)
         return r;
     claim->store_data = entry;
-    if (claim->token > 0) { /* the owner knows */
+    if (claim->token > 0) { /* the listener is not called */
         delivery_publish(entry, CLAIM_STATE_HELD);
         return 0;
     }
@@ -191,7 +191,7 @@ static int memory_revoke(struct store *s, const char *claim, const char *reason 
     return 0;
 }
 
-/* An answer, or what a move asks of a claim. NULL: `about` and *ret say why it cannot be moved. */
+/* Returns a claim that can be moved. NULL: `about` and *ret say why there is none. */
 static struct pool_claim *memory_find_waiting(struct memory *m, const char *id, struct store_move *move, int *ret) {
     struct pool_claim *entry = memory_find_live(m, id);
 
@@ -219,7 +219,7 @@ static int memory_move_now(struct memory *m, struct store_move *move) {
     (void) snprintf(move->host, sizeof(move->host), "%s", m->delivery.host);
     for (size_t i = 0; i < move->n_passed; i++)
         (void) snprintf(move->passed[i].host, sizeof(move->passed[i].host), "%s", m->delivery.host);
-    entry->claim->given_usec = entry->given_usec; /* a new claim of the same run keeps them */
+    entry->claim->given_usec = entry->given_usec; /* a later claim of the same run keeps them */
     entry->claim->moved = entry->moved;
     delivery_collect(&m->delivery);
     return 0;
@@ -274,7 +274,7 @@ static int memory_start(struct store *s) {
     return 0;
 }
 
-/* Gives all claims up; only replies are delivered from now on. */
+/* Gives up all claims without calling their listener. */
 static void memory_forget_claims(struct memory *m) {
     list_foreach_safe(entry, &m->pools.claims, struct pool_claim, link) {
         pools_leave(&m->pools, entry, clock_realtime());

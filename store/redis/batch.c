@@ -13,8 +13,7 @@ struct batch { /* one call for claims, or for releases */
     struct list link; /* on batches.all */
     bool is_release;
     size_t n;
-    struct claim_entry
-        *entries[BATCH_MAX]; /* they stay in the table until the reply, or until the connection is closed */
+    struct claim_entry *entries[BATCH_MAX]; /* in the table until the reply, or until the connection is closed */
 };
 
 static struct batch *batch_free(struct batch *batch) {
@@ -37,7 +36,7 @@ static int read_line(const struct batch *batch, const struct redisReply *reply, 
                      struct reply_line *ret) {
     size_t n;
 
-    if (batch->n == 1) /* that of a turn may be followed by others */
+    if (batch->n == 1) /* a reply to `turn` may have more lines */
         return reply_line_read(reply_count(reply, &n) < 0 ? reply : reply_at(reply, 0), ret);
     if (reply_count(reply, &n) < 0 || n != batch->n)
         return -EBADMSG;
@@ -149,7 +148,7 @@ static void add_claims(struct redis_command *command, const struct batch *batch)
     }
     for (size_t i = 0; i < batch->n; i++) {
         const struct claim *claim = batch->entries[i]->claim;
-        char head[CLAIM_HEAD_SIZE], details[CLAIM_HEAD_SIZE + 24 + ID_TEXT_SIZE + NAME_MAX_LENGTH]; /* head start, pid, the run, and its name */
+        char head[CLAIM_HEAD_SIZE], details[CLAIM_HEAD_SIZE + 24 + ID_TEXT_SIZE + NAME_MAX_LENGTH];
 
         (void) snprintf(details, sizeof(details), "%s %" PRIu64 " %s %s", claims_format_head(claim, head),
                         (uint64_t) claim->pid, claim->run, claim->name);

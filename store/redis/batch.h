@@ -16,8 +16,7 @@ struct batches {
 };
 
 void batch_init(struct store_redis *store);
-/* Requests or releases a claim on a live link. Without memory, or while the link is failing, nothing
- * happens. */
+/* Requests or releases a claim on a live link. Does nothing without memory, or while the link is failing. */
 void batch_add_claim(struct claim_entry *entry);
 void batch_add_release(struct claim_entry *entry);
 /* Sends the open batch. */

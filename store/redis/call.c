@@ -56,7 +56,7 @@ static void handle_error(struct store_redis *store, const char *error, bool is_c
         link_fail(store, redis_error_class(error), error);
 }
 
-/* Redis does not know the session: it has expired, or Redis has lost it. */
+/* Handles that Redis does not know the session: it has expired, or Redis has lost it. */
 static void handle_gone(struct store_redis *store) {
     if (heartbeat_is_past_deadline(store)) {
         session_lose(store, "it was expired");

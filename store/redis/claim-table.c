@@ -84,7 +84,7 @@ static void claim_table_on_finish(void *userdata) {
 
     if (store->stop.is_under_way)
         return;
-    /* Those that a listener adds are for the next turn. */
+    /* Entries that a listener adds wait for the next turn. */
     while ((entry = list_first(&store->table.finished, struct claim_entry, finish))) {
         list_unlink(&entry->finish);
         list_append(&due, &entry->finish);

@@ -62,8 +62,7 @@ void claims_handle_held(struct claim_entry *entry, uint64_t ticket, uint64_t tok
     claim->state = CLAIM_STATE_HELD;
     claim->position = 0;
     deliver_grant(entry);
-    if (!entry->notified &&
-        !entry->store->heartbeat.is_under_way) /* one for each grant, not for each reply */
+    if (!entry->notified && !entry->store->heartbeat.is_under_way) /* at most one heartbeat for all such grants */
         heartbeat_send(entry->store);
 }
 
@@ -208,8 +207,7 @@ int claims_adopt(struct store *base, struct claim *claim) {
     if (!entry)
         return -ENOMEM;
     clock_observe_drawn(store, claim->moved);
-    clock_observe_drawn(
-        store, claim->token); /* its run may end before Redis is back, perhaps without this token (R7) */
+    clock_observe_drawn(store, claim->token); /* the run may end before Redis is back, which may have lost it (R7) */
     entry->sent = true;
     entry->notified = claim->token > 0;
     return 0;
@@ -267,7 +265,7 @@ bool claims_retry_first(struct store_redis *store) {
 
 /* --- sync and lost sessions --- */
 
-/* A grant without a notified owner may have been given to another claim since. */
+/* Treats a grant of which no owner was notified as waiting: its permits may be another claim's since. */
 static void requeue_undelivered(struct claim_entry *entry) {
     if (entry->claim->nowait) {
         claim_table_refuse(entry);

@@ -37,8 +37,8 @@ void claims_prepare_sync(struct store_redis *store);
 void claims_finish_released(struct store_redis *store);
 /* Notifies owners of grants that waited for a deadline. */
 void claims_deliver_grants(struct store_redis *store);
-/* The session is lost. Held claims without `keep` are over; those with it, and waiting ones, return in the
- * new session. */
+/* Applies the loss of the session. Held claims without `keep` are over. Those with it, and waiting ones, return in
+ * the new session. */
 void claims_lose(struct store_redis *store);
 bool claims_any_held(const struct store_redis *store);
 /* Returns whether a lost claim has not stopped yet. */
@@ -47,7 +47,7 @@ bool claims_any_stopping(const struct store_redis *store);
 /* --- calls and replies for one claim --- */
 
 #define CLAIM_HEAD_SIZE 72 /* of three numbers */
-/* The head start as it stands in a record in Redis; returns buffer. */
+/* Formats the head start as records in Redis have it. Returns buffer. */
 const char *claims_format_head(const struct claim *claim, char buffer[static CLAIM_HEAD_SIZE]);
 
 void claims_begin_call(struct claim_entry *entry);
@@ -60,13 +60,13 @@ void claims_handle_waiting(struct claim_entry *entry, bool parked, uint64_t tick
                            usec_t since);
 /* number: the clock's number of the revocation; 0: not known. */
 void claims_handle_revoked(struct claim_entry *entry, uint64_t number);
-/* The claim was moved, and has this head start besides its own. An earlier move than the last one is ignored. */
+/* Takes the head start that a move gave. Ignores a move that is not later than the last one. */
 void claims_handle_moved(struct claim_entry *entry, usec_t given, uint64_t number);
-/* The claim was refused: it is its owner's again. */
+/* Returns a refused claim to its owner. */
 void claims_handle_refused(struct claim_entry *entry, enum store_refusal refusal, const char *pool);
-/* The claim was released; -EBADMSG if the reply contradicts its token. */
+/* Ends a released claim; -EBADMSG if the reply contradicts its token. */
 int claims_handle_released(struct claim_entry *entry, const struct release_reply *reply);
-/* Redis had no memory for the claim: it is refused if it would not wait, else requested again, before all
+/* Handles that Redis had no memory for the claim: refuses it if it would not wait, else requests it again before all
  * later ones. */
 void claims_handle_full(struct claim_entry *entry);
 /* Redis does not know the claim. */

@@ -29,11 +29,10 @@ void epoch_set_grace(struct store_redis *store, bool in_grace) {
     if (in_grace && !store->epoch.in_grace)
         event_emit(store->env.events,
                    &(struct event) {.type = EVENT_GRACE_BEGUN, .clock = store->base.known},
-                   "a new epoch of the namespace: nothing is granted until all hosts had a lease to report "
-                   "their claims");
+                   "the namespace has a new epoch: nothing is granted for a lease, while hosts report their claims");
     else if (!in_grace && store->epoch.in_grace)
         event_emit(store->env.events, &(struct event) {.type = EVENT_GRACE_ENDED},
-                   "grace has ended: permits are granted again");
+                   "the grace period has ended: permits are granted again");
     store->epoch.in_grace = in_grace;
 }
 

@@ -15,7 +15,7 @@ struct store_redis;
 /* Data of the epoch that Redis has lost. */
 enum data_loss {
     DATA_LOSS_NONE,
-    DATA_LOSS_SEEN, /* Redis lacks something that it had */
+    DATA_LOSS_SEEN, /* Redis lacks something that this host received from it */
     DATA_LOSS_HALF, /* a script failed, possibly halfway */
 };
 
@@ -31,6 +31,6 @@ void epoch_init(struct store_redis *store);
 bool epoch_is(const struct store_redis *store, const char *id);
 /* Takes the epoch of a reply. A new one makes heartbeat counts and numbers of the old one void. */
 void epoch_observe(struct store_redis *store, const char *id);
-/* Logs the begin or end of grace. */
+/* Notes whether grace lasts, and logs its begin and end. */
 void epoch_set_grace(struct store_redis *store, bool in_grace);
 void epoch_note_data_loss(struct store_redis *store, enum data_loss loss);

@@ -13,8 +13,7 @@ void expired_log(struct store_redis *store, const struct sessions_reply *session
             event_emit(
                 store->env.events,
                 &(struct event) {.type = EVENT_HOST_EXPIRED, .host = session.host, .clock = session.clock},
-                "host %s sent no heartbeat for a lease: its permits and places are given back",
-                session.host);
+                "host %s sent no heartbeat for a lease: its permits are reclaimed", session.host);
     for (size_t i = 0; reclaimed_reply_at(sessions->reclaimed, i, &claim) == 0; i++)
         event_emit(store->env.events,
                    &(struct event) {.type = EVENT_RECLAIMED,
@@ -24,7 +23,7 @@ void expired_log(struct store_redis *store, const struct sessions_reply *session
                                    .host = claim.host,
                                    .token = claim.token,
                                    .clock = claim.clock},
-                   "permits of %s (%s) on host %s are given back: its lease is over", claim.name,
-                   claim.pools, *claim.host ? claim.host : "(its name is lost)");
+                   "permits of %s (%s) on host %s are reclaimed: the host's lease is over", claim.name,
+                   claim.pools, *claim.host ? claim.host : "(name unknown)");
     limits_apply_undeclared(store, sessions->undeclared, skip_declared);
 }

@@ -18,10 +18,10 @@ struct full {
 
 int full_init(struct store_redis *store);
 void full_done(struct store_redis *store);
-/* Redis is full: a claim is requested again after a pause. */
+/* Notes that Redis is full, and requests a claim again after a pause. */
 void full_begin(struct store_redis *store);
 /* Logs that claims wait for memory, once a minute at most. */
 void full_log_waiting(struct store_redis *store);
-/* A claim was answered: Redis has memory again. */
+/* Notes that Redis has memory again, because it took a claim. */
 void full_end(struct store_redis *store);
 void full_reset(struct store_redis *store);

@@ -7,7 +7,7 @@
 
 #define EXTRA_MAX 250   /* calls between two regular heartbeats; each may expire 128 claims (R15) */
 #define IDLE_PART 3     /* of the lease: the pause of an idle host; a half leaves no room for a lost one */
-#define LATEST_EVERY 16 /* heartbeats, 8 of an idle host: asking for the latest number costs more */
+#define LATEST_EVERY 16 /* heartbeats, 8 of an idle host, of which one asks for the latest number, which costs more */
 
 /* --- the deadline --- */
 
@@ -143,7 +143,7 @@ static void heartbeat_on_reply(const struct redisReply *reply, void *userdata) {
     if (!beat.grace)
         admin_answer_grace(store);
     if (ends_grace && !store->session.namespace[0])
-        hello_declare(store); /* now the namespace gets an id, or has one */
+        hello_declare(store); /* gives the namespace an id, or gets the one that it has */
     if (store->link.phase != PHASE_LIVE)
         return;
     if (!store->heartbeat.is_answered || store->heartbeat.resend_due)
@@ -163,8 +163,8 @@ static void heartbeat_on_reply(const struct redisReply *reply, void *userdata) {
 
 /* --- calls --- */
 
-/* In grace this host reports what it knows of the clock. Otherwise it asks for the latest number sometimes. What it tells comes
- * behind that. */
+/* Adds what this host knows of the clock if it is in grace; otherwise asks for the latest number every so often. What
+ * the host publishes follows. */
 static void add_clock(struct store_redis *store, struct redis_command *command, usec_t now) {
     bool in_grace = store->epoch.in_grace, asks, tells = tell_is_due(store);
     unsigned every = store->heartbeat.is_slow ? LATEST_EVERY / 2 : LATEST_EVERY;
@@ -172,7 +172,7 @@ static void add_clock(struct store_redis *store, struct redis_command *command, 
     asks = in_grace || store->heartbeat.n_sent++ % every == 0;
     if (!asks && !tells)
         return;
-    /* An administrator who ends grace names a whole lease. */
+    /* A lease has passed for an administrator who ends grace. */
     command_add_u64(command, admin_is_ending_grace(store) ? USEC_INFINITY / 2
                                                           : usec_sub(usec_sub(now, store->epoch.known_since), slot_failover_margin(store)));
     command_add_u64(command, in_grace ? clock_latest(store, now) : 0);
@@ -243,20 +243,18 @@ static void log_late(struct store_redis *store, usec_t now) {
         return;
     store->heartbeat.late_logged = true;
     event_emit(store->env.events, &(struct event) {.type = EVENT_LEASE_LATE},
-               "the last heartbeat that was answered was sent %" PRIu64 " ms ago, the lease is %" PRIu64
-               " ms",
+               "the last answered heartbeat was sent %" PRIu64 " ms ago, the lease is %" PRIu64 " ms",
                age / USEC_PER_MSEC, lease / USEC_PER_MSEC);
 }
 
-/* Redis has nothing of this host that the lease protects, no grace has to be ended, and no turn of another
- * host must be taken over (R18). */
+/* Returns whether this host has no claim that the lease protects, no grace to end, and shares no job (R18). */
 static bool is_idle(const struct store_redis *store) {
     return list_is_empty(&store->table.entries) && store->base.state == STORE_STATE_READY &&
            !limits_has_job(store);
 }
 
-/* Returns 0.9 to 1.1 thirds of the lease. If such a heartbeat is not answered, a new connection must be up
- * within the lease, else the session would expire while its host lives: then it is a heartbeat as ever. */
+/* Returns 0.9 to 1.1 thirds of the lease. Returns the usual interval if a new connection after an unanswered heartbeat
+ * could come too late for the lease: the session would expire although its host lives. */
 static usec_t idle_pause(const struct store_redis *store) {
     const struct redis_settings *settings = &store->link.settings;
     usec_t lease = store->env.lease_usec, jitter = lease / IDLE_PART / 10, least = lease / IDLE_PART - jitter,

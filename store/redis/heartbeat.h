@@ -18,7 +18,7 @@ struct heartbeat {
     struct timer timer, deadline_timer;
     bool is_under_way;
     bool repeat;      /* another one was requested meanwhile */
-    bool is_answered; /* once since the link is live */
+    bool is_answered; /* at least one since the link is live */
     bool resend_due;  /* everything pending is sent again after the next heartbeat */
     bool late_logged;
     bool is_slow;     /* the timer has the pause of an idle host */
@@ -26,9 +26,9 @@ struct heartbeat {
     uint64_t drawn_before; /* the clock's last number when it was sent */
     unsigned n_sent;       /* every sixteenth asks for the clock's latest number */
     usec_t round_trips[HEARTBEAT_ROUND_TRIPS]; /* of the last ones on this connection, in any order */
-    unsigned n_round_trips; /* ever */
+    unsigned n_round_trips; /* all on this connection */
     struct histogram all_round_trips; /* since berthd started */
-    usec_t answered_sent; /* boottime: when the last answered one was sent; 0: none was */
+    usec_t answered_sent; /* boottime when the last answered one was sent; 0: none */
     usec_t due;            /* boottime for which the timer is set */
     struct redis_standstill standstill;
     unsigned n_extra;      /* calls since the last regular heartbeat that replies and pushes caused */
@@ -42,14 +42,14 @@ void heartbeat_start(struct store_redis *store);
 void heartbeat_reset(struct store_redis *store);
 /* Sends one now, or as soon as the one under way is answered. */
 void heartbeat_send(struct store_redis *store);
-/* The first claim came: this host is no longer idle. Sends one now if the last is a heartbeat old. */
+/* Ends the long pause of an idle host, because it has a claim. Sends one now if the last is an interval old. */
 void heartbeat_wake(struct store_redis *store);
 /* Sends one if heartbeat_take_extra() allows it. */
 void heartbeat_send_extra(struct store_redis *store);
 /* Returns whether a reply or push may cause another call. The number between two regular heartbeats is
  * bounded, so that a Redis that sends false replies cannot keep berthd busy. */
 bool heartbeat_take_extra(struct store_redis *store);
-/* For a new connection: also forgets the round trips on the one before. */
+/* Forgets the round trips and the extra calls of the connection before. */
 void heartbeat_begin_connection(struct store_redis *store);
 /* Returns the median of the last round trips; 0: none was measured yet. */
 usec_t heartbeat_round_trip(const struct store_redis *store);

@@ -62,11 +62,11 @@ static void log_refusal(struct store_redis *store, const struct refusal_reply *r
     if (lease_differs)
         (void) snprintf(why, sizeof(why),
                         "the namespace has a lease of %" PRIu64 " ms, this host's config names %" PRIu64
-                        " ms: all must name the same",
+                        " ms: all hosts must name the same",
                         refusal->lease_usec / USEC_PER_MSEC, store->env.lease_usec / USEC_PER_MSEC);
     else
         (void) snprintf(why, sizeof(why),
-                        "another machine is in the namespace as host %s: give this one a name of its own",
+                        "another machine in the namespace has the name %s: give this host a name of its own",
                         store->env.host);
     link_note_away(store, why);
     event_emit(store->env.events,
@@ -74,8 +74,8 @@ static void log_refusal(struct store_redis *store, const struct refusal_reply *r
                why);
 }
 
-/* A live session has this host's name, or another lease: logged once, then hello is repeated as often as a
- * heartbeat. The heartbeat clock is observed meanwhile, so that this host may report that session as dead
+/* Handles that a live session has this host's name, or another lease. Logs that once, and repeats hello at the
+ * interval of heartbeats. Observes the heartbeat count meanwhile, so that this host may report that session as dead
  * (R4). */
 static void handle_refusal(struct store_redis *store, const struct redisReply *reply, bool lease_differs) {
     const char *word = lease_differs ? "lease-differs" : "name-taken";
@@ -100,8 +100,8 @@ static void handle_refusal(struct store_redis *store, const struct redisReply *r
     link_enter_away(store);
 }
 
-/* The url leads to another Redis than before. hello is repeated as often as a heartbeat: the former one may come
- * back. */
+/* Handles that the url leads to another Redis than before. Repeats hello at the interval of heartbeats, because the
+ * former Redis may come back. */
 static void handle_other_namespace(struct store_redis *store) {
     struct hello *hello = &store->hello;
     const char *name = store->env.prefix + strlen("berth:{");
@@ -110,7 +110,7 @@ static void handle_other_namespace(struct store_redis *store) {
     if (!hello_is_of_another_namespace(store)) {
         (void) snprintf(hello->refused, sizeof(hello->refused), "%s", OTHER_NAMESPACE);
         (void) snprintf(why, sizeof(why),
-                        "this Redis has another namespace \"%.*s\" than the one that this host was in: wrong url?",
+                        "this Redis has another namespace \"%.*s\", not the one that this host was in: wrong url?",
                         (int) strcspn(name, "}"), name);
         link_note_away(store, why);
         event_emit(store->env.events,

@@ -20,7 +20,7 @@ void hello_send(struct store_redis *store);
 void hello_reset(struct store_redis *store);
 bool hello_is_of_another_namespace(const struct store_redis *store);
 bool hello_is_refused(const struct store_redis *store);
-/* The declared limits have changed: sends them, or has them sent as soon as the link is live. */
+/* Sends changed declared limits, now or as soon as the link is live. */
 void hello_declare(struct store_redis *store);
 /* Sends limits that hello_declare() could not. */
 void hello_declare_due(struct store_redis *store);

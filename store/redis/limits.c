@@ -42,11 +42,10 @@ uint32_t limits_queue_limit(const struct store_redis *store, const char *pool) {
 
     if (!declared && pool_name_pattern(pool, pattern))
         declared = find_any_scope(store, pattern);
-
     return declared ? declared->pool.queue_limit : 0;
 }
 
-/* A new pool's limit was never logged. It is news once redis-connected has logged the others. */
+/* Returns declared.in_force of a pool. The limit of a new pool is news if redis-connected has logged the others. */
 static uint64_t logged_in_force(const struct store_redis *store, const char *pool) {
     const struct declared *declared = find_any_scope(store, pool);
 
@@ -137,8 +136,7 @@ static int apply_override(struct store_redis *store, const struct override_reply
     struct override_reply *known = find_override(store, override->pool);
 
     if (!known && limits->n_overrides >= OVERRIDES_MAX && !limits_find(store, override->pool))
-        return 0; /* pools that nobody declares must not exhaust memory; those of this host are always
-                     remembered */
+        return 0; /* pools that no host declares must not exhaust memory; those of this host are always kept */
     if (!known)
         known = add_override(limits, override->pool);
     if (!known)
@@ -166,7 +164,7 @@ int limits_apply_overrides(struct store_redis *store, const struct redisReply *l
 
 /* --- hello --- */
 
-/* Returns whether no host can still repeat the call that this cleared override has replaced. */
+/* Returns whether a cleared override is so old that no host can repeat the call that it replaced. */
 static bool is_obsolete(struct store_redis *store, const struct override_reply *override) {
     return strcmp(override->limit, "-") == 0 && !*override->restore &&
            override->version + OVERRIDE_KEPT < store->clock.latest && !limits_find(store, override->pool);
@@ -222,9 +220,8 @@ static void log_differing(struct store_redis *store, struct declared *declared,
                    reply->lowest, reply->highest, pool->name, pool->limit);
     if (reply->host_scoped > 0 && reply->host_scoped != declared->host_scoped)
         event_emit(store->env.events, &event,
-                   "%" PRIu64 " hosts count pool %s each by itself (scope host), others share it "
-                   "(scope cluster); this one has scope %s",
-                   reply->host_scoped, pool->name, pool->is_host_scoped ? "host" : "cluster");
+                   "pool %s has scope host on %" PRIu64 " hosts and scope cluster on others; this one has scope %s",
+                   pool->name, reply->host_scoped, pool->is_host_scoped ? "host" : "cluster");
     if (strcmp(reply->other, declared->other) != 0 && *reply->other)
         event_emit(store->env.events, &(struct event) {.type = EVENT_JOBS_DIFFER, .job = pool->name + 1, .other.host = reply->other},
                    "%s has other due times on %s: each due time of either is decided once", pool->name + 1, reply->other);

@@ -17,14 +17,14 @@ struct declared {
     uint64_t lowest, highest; /* logged by the last limits-differ; equal: hosts agree */
     uint64_t host_scoped;     /* likewise: sessions that have the pool with scope host */
     char other[NAME_MAX_LENGTH + 1]; /* logged by the last jobs-differ; "": none */
-    int64_t decided;          /* of a job's pool: this host knows all due times up to this one to be decided; 0: none */
+    int64_t decided;          /* of a job's pool: due times up to this one are decided, as far as known; 0: none */
     uint64_t in_force;        /* the lowest limit as last logged in BERTH_LIMITS; UINT64_MAX: never */
 };
 
 struct limits {
     struct declared *declared;
     size_t n_declared;
-    bool is_drained;                  /* declared behind the version */
+    bool is_drained;                  /* declared with the version */
     struct override_reply *overrides; /* the newest of each pool */
     size_t n_overrides;
     uint64_t overrides_version;

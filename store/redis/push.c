@@ -31,7 +31,7 @@ void push_observe_number(struct store_redis *store, uint64_t before, uint64_t nu
         pushes->highest = number;
     if (number <= pushes->seq)
         return;
-    if (before > pushes->seq) { /* one between was missed, or is still on the other connection */
+    if (before > pushes->seq) { /* one in between was missed, or is still on the other connection */
         if (pushes->n_gaps < PUSH_GAPS_MAX)
             pushes->gaps[pushes->n_gaps++] = (struct push_gap) {.before = before, .number = number};
         return;
@@ -48,8 +48,8 @@ void push_note_heartbeat(struct store_redis *store) {
     store->pushes.gaps_at_heartbeat = store->pushes.n_gaps > 0;
 }
 
-/* A push may arrive later than the heartbeat's reply that includes it, so only what was missing a heartbeat
- * ago is missing. */
+/* A push may arrive later than the heartbeat's reply that includes it. So a push counts as missing if it was missing
+ * a heartbeat ago. */
 bool push_check_gaps(struct store_redis *store, uint64_t last_number) {
     struct push_log *pushes = &store->pushes;
     bool missed = (pushes->gaps_at_heartbeat && pushes->n_gaps > 0) ||
@@ -143,8 +143,8 @@ static int push_parse(struct store_redis *store, char *text, struct push *ret) {
     return reply_number_parse(fields[PUSH_SINCE], &ret->since);
 }
 
-/* Any client with the right to publish may have sent it. If it replaced a valid push, the next heartbeat's
- * reply shows the gap. */
+/* Ignores a malformed push, which any client with the right to publish may have sent. If a valid one was lost, the
+ * next heartbeat's reply shows the gap. */
 static void handle_malformed(struct store_redis *store) {
     if (!store->pushes.malformed_logged)
         journal_log(store_redis_journal(store), LOG_WARNING,

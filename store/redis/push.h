@@ -30,7 +30,7 @@ struct push_log {
 
 /* Takes a number given to this session, and the one before it. */
 void push_observe_number(struct store_redis *store, uint64_t before, uint64_t number);
-/* Takes the last number before a sync: none up to it is missing. */
+/* Takes the last number before a sync, up to which no push is missing. */
 void push_skip_to(struct store_redis *store, uint64_t number);
 void push_on_message(const struct redisReply *reply, void *userdata);
 /* A heartbeat is about to be sent. */
@@ -40,7 +40,7 @@ void push_note_heartbeat(struct store_redis *store);
 bool push_check_gaps(struct store_redis *store, uint64_t last_number);
 /* Forgets gaps: a sync follows. */
 void push_reset_gaps(struct store_redis *store);
-/* A new connection, a new epoch, a new session. */
+/* Forget what belonged to the connection, the epoch or the session before. */
 void push_reset_connection(struct store_redis *store);
 void push_reset_epoch(struct store_redis *store);
 void push_reset_session(struct store_redis *store);

@@ -84,7 +84,7 @@ int differing_reply_at(const struct redisReply *list, size_t i, struct differing
     return 0;
 }
 
-/* Each element of a list that must be there. */
+/* Checks that a list is there, and each of its elements. */
 #define CHECK_LIST(list, type, at) \
     do { \
         struct type _item; \

@@ -21,7 +21,7 @@ void session_done(struct store_redis *store) {
 
 /* --- the file --- */
 
-/* Another boot has another zero of boottime: then the number's age counts from now on. */
+/* Restores the clock. boottime of another boot means nothing, so the number's age then counts from now. */
 static void read_clock(struct store_redis *store, const struct message *m, uint64_t latest, bool same_boot) {
     usec_t now = clock_boottime(), since_file = now;
     uint64_t since;
@@ -54,7 +54,7 @@ static int read_file(struct store_redis *store) {
         message_get_u64(&m, "connection", &connection) < 0 || message_get_u64(&m, "clock", &latest) < 0)
         return -EBADMSG;
     read_clock(store, &m, latest, strcmp(boot, session->boot) == 0);
-    if (strcmp(boot, session->boot) != 0) { /* none of its runs is alive: its permits are free at once */
+    if (strcmp(boot, session->boot) != 0) { /* no run of it is alive: hello frees its permits at once */
         memcpy(session->replaced, id, sizeof(id));
         return -ENOENT;
     }
@@ -190,7 +190,7 @@ void session_lose(struct store_redis *store, const char *why) {
         return;
     event_emit(store->env.events,
                &(struct event) {.type = EVENT_SESSION_LOST, .reason = why, .clock = store->base.known},
-               "the lease is over (%s): what this host held is no longer its own", why);
+               "the lease is over (%s): this host has lost its permits", why);
     link_close(store);
     inspect_fail(store);
     session_replace(store, id);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The session: its id is stored in a file, so that a restarted berthd continues the session, but not after a
- * reboot. */
+/* The session. A file has its id, so a restarted berthd continues the session, but not after a reboot. */
 
 #include <stdbool.h>
 
@@ -30,20 +29,20 @@ void session_done(struct store_redis *store);
 int session_open(struct store_redis *store);
 /* Gives the next connection its number. */
 void session_begin_connection(struct store_redis *store);
-/* The file was older than Redis's record: numbers continue above this one. */
+/* Continues above this number, because the file was older than Redis's record. */
 void session_skip_connections(struct store_redis *store, uint64_t connection);
 /* Redis confirmed the session. */
 void session_confirm(struct store_redis *store);
 /* Writes the clock to the file if it has changed. */
 void session_save_clock(struct store_redis *store);
-/* Takes the id of the namespace, "": it has none yet; or forgets it. */
+/* Takes the id of the namespace ("": it has none yet), or forgets it. */
 void session_note_namespace(struct store_redis *store, const char *id);
 void session_forget_namespace(struct store_redis *store);
-/* The session was ended by a bye: leaves the id of the namespace in the file, or removes it. */
+/* Forgets a session that a bye ended: leaves the id of the namespace in the file, or removes the file. */
 void session_forget(struct store_redis *store);
 /* Returns whether claims of an earlier berthd were lost with a session that Redis does not know. */
 bool session_has_lost_claims(const struct store_redis *store);
 /* Begins the new session if the last lost claim has stopped. */
 void session_check_stops(struct store_redis *store);
-/* The lease is over: claims are lost. A new session begins when they have stopped, or after the margin. */
+/* Ends the session and loses its claims. A new one begins when they have stopped, or after the margin. */
 void session_lose(struct store_redis *store, const char *why);

@@ -4,9 +4,8 @@
 /* Composes the store on Redis; store/store.h is its interface. Each part is a struct declared in the header
  * of its own name and written by the file of that name alone. Other files read it and call its functions.
  *
- * One call is EVALSHA sha 1 berth:{ns}:meta session connection ...; its reply begins with a word. Replies
- * that any call can get
- * ("epoch", "gone", "stale", errors) are handled by call_handle_common_reply(). */
+ * A call is EVALSHA SHA 2 berth:{ns}:meta berth:{ns}:none SESSION CONNECTION ...; its reply begins with a word.
+ * call_handle_common_reply() handles those that any call can get: "epoch", "gone", "stale", errors. */
 
 #include "base/list.h"
 #include "store/redis/operator/admin.h"
@@ -37,7 +36,7 @@
 #include "store/redis/verify.h"
 #include "store/store.h"
 
-#define STORE_REDIS_DRAINED ",drained" /* behind a session's version in Redis */
+#define STORE_REDIS_DRAINED ",drained" /* appended to the version of a drained host's session in Redis */
 
 struct redis_env { /* constant after store_redis_new() */
     sd_event *event;

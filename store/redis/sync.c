@@ -17,8 +17,8 @@ void sync_reset(struct store_redis *store) {
     store->sync = (struct sync) {};
 }
 
-/* Its turn is given back, and Redis has not answered: without the claim the sync would end the turn. Redis
- * may have done it nevertheless, and then another host may have the turn and its permit. */
+/* Returns whether the claim's turn is given back and Redis has not replied. A sync without the claim would end the
+ * turn. Redis may have given it back, so another host may have the turn and its permit. */
 static bool is_given_back(const struct claim_entry *entry) {
     return entry->claim->state == CLAIM_STATE_RELEASING && entry->back_attempt > 0 && entry->claim->token > 0;
 }
@@ -112,7 +112,7 @@ static void log_overcommitted(struct store_redis *store, const struct redisReply
     for (size_t i = 0; overcommitted_reply_at(list, i, &pool) == 0; i++)
         event_emit(store->env.events, &(struct event) {.type = EVENT_OVERCOMMITTED, .pools = pool.pool},
                    "%" PRIu64 " permits of pool %s are in use, its limit is %" PRIu64
-                   ": what runs was restored, nothing is granted until use is below the limit",
+                   ": the claims of running jobs are restored, nothing is granted until use is below the limit",
                    pool.used, pool.pool, pool.limit);
 }
 
@@ -141,15 +141,14 @@ static void sync_on_reply(const struct redisReply *reply, void *userdata) {
         apply_claim(store, &claim);
     log_overcommitted(store, part.overcommitted);
     clock_observe_drawn(store, part.drawn);
-    if (!sync->is_answered) { /* a claim granted between two parts may be missing in the first: its push is
-                                 awaited */
+    if (!sync->is_answered) { /* the push of a grant between two parts counts as missing until it comes */
         sync->is_answered = true;
         sync->last_number = part.last_number;
     }
     if (store->link.phase != PHASE_SYNC)
         return;
     if (sync->at == sync->n && part.more > 0 && !heartbeat_take_extra(store))
-        link_fail(store, REDIS_ERROR_RETRY, "Redis wants a sync to go on without end");
+        link_fail(store, REDIS_ERROR_RETRY, "Redis asks for more parts of a sync without end");
     else if (sync->at < sync->n || part.more > 0)
         sync_send(store);
     else

@@ -13,7 +13,7 @@ struct sync {
     struct claim_entry **entries; /* held ones first, then by ticket */
     size_t n, at;
     bool is_begun, is_answered; /* the first part was sent, was answered */
-    uint64_t last_number;       /* the last number given to this session, by the first reply */
+    uint64_t last_number;       /* the last one given to this session, by the first reply */
 };
 
 void sync_start(struct store_redis *store);

@@ -34,8 +34,7 @@ static void verify_on_reply(const struct redisReply *reply, void *userdata) {
         return;
     if (verify_reply_is_broken(reply))
         journal_log(store_redis_journal(store), LOG_WARNING,
-                    "keys of this namespace were deleted: all hosts report their claims again, nothing is "
-                    "granted for a lease");
+                    "keys of this namespace were deleted: nothing is granted for a lease, while hosts report their claims");
     if (!call_handle_common_reply(store, reply, PHASE_LIVE))
         return;
     if (verify_reply_parse(reply, &verify) < 0) {

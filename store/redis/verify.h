@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Checks once a lease that Redis still has some of the claims that it confirmed, so that no claim waits for
- * ever because a key was deleted by hand. Heartbeats do not see that: their cost does not depend on claims. */
+/* Checks once a lease that Redis still has some of the claims that it confirmed. Otherwise a claim whose key was
+ * deleted by hand would wait for ever: heartbeats do not look at claims. */
 
 #include <stdbool.h>
 

@@ -153,7 +153,7 @@ static void test_versions(void) {
     ask_for_certificate(false, "TLSv1.2");
     attempt_begin(&a, &place, "localhost", port);
     a.settings.tls.minimum = TLS_MINIMUM_1_3;
-    attempt_expect_down(&a, REDIS_ERROR_RETRY, "it speaks no TLS that tls-minimum allows");
+    attempt_expect_down(&a, REDIS_ERROR_RETRY, "it speaks no version of TLS that tls-minimum allows");
     attempt_begin(&a, &place, "localhost", port);
     attempt_expect_up(&a, "up");
     TEST_STRING(a.version, "TLSv1.2");
@@ -255,7 +255,7 @@ static void test_other_protocol(void) {
     attempt_begin(&a, &place, "localhost", port);
     a.settings.tls.is_used = false;
     (void) snprintf(text, sizeof(text),
-                    "localhost:%u: closed before the first answer: does url have to name rediss://?", port);
+                    "localhost:%u: closed before the first answer: should url begin with rediss://?", port);
     attempt_expect_down(&a, REDIS_ERROR_LATER, text);
     attempt_begin(&a, &place, "localhost", plain_port);
     a.settings.connect_timeout_usec = 300 * USEC_PER_MSEC;

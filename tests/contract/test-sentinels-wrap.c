@@ -202,7 +202,7 @@ static void test_behaviours(void) {
     expect("sentinels: 1 of 3 know the master \"fleet\" (127.0.0.1:");
     expect("no answer in time");
     ask(ANSWER, CLOSE, NONSENSE, false);
-    expect("its answer to SENTINEL MASTER makes no sense");
+    expect("its answer to SENTINEL MASTER is malformed");
     TEST_INT(error, REDIS_ERROR_RETRY);
     ask(CLOSE, ANSWER, ANSWER, true);
 }

@@ -9,7 +9,7 @@
 #include "tests/harness/redis-bed.h"
 
 #define ID "0123456789abcdef0123456789abcdef"
-#define DIFFERS "this Redis has another namespace \"test\" than the one that this host was in: wrong url?"
+#define DIFFERS "this Redis has another namespace \"test\", not the one that this host was in: wrong url?"
 
 static struct redis_server first, second, *current = &first;
 static char paths[2][sizeof(first.directory) + 16];

@@ -135,12 +135,12 @@ static void test_wrong_file(void) {
     (void) snprintf(password, sizeof(password), "wrong");
     reload(&b);
     BED_UNTIL(&b,
-              bed_says(&b, "new ones cannot be made: Redis refuses the user or the password (WRONGPASS)"));
+              bed_says(&b, "new ones fail: Redis refuses the user or the password (WRONGPASS)"));
     (void) claim_on(&b, 0, 20);
     settings = redis_bed_settings();
     settings.tls.ca = (char *) "/nonexistent";
     TEST_INT(store_redis_use(b.stores[0], &settings), 0);
-    BED_UNTIL(&b, bed_says(&b, "new ones cannot be made: tls-ca /nonexistent: No such file or directory"));
+    BED_UNTIL(&b, bed_says(&b, "new ones fail: tls-ca /nonexistent: No such file or directory"));
     (void) claim_on(&b, 0, 20);
     TEST_INT(connection_of(&b), before);
     memcpy(password, right, sizeof(right));

@@ -15,7 +15,7 @@
 
 struct redis_command {
     char **items;
-    size_t n, size;                           /* arguments; capacity of `items` */
+    size_t n, size;                           /* number of arguments; capacity of `items` */
     bool failed;
     size_t used;                              /* bytes of `buffer` */
     char *inline_items[COMMAND_ITEMS_INLINE]; /* `items` of a short command */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* hiredis parses replies, and no more. Its asynchronous half is not used: version 0.14 aborts the program when a server sends
- * something unexpected. */
+/* hiredis only parses replies here. Its asynchronous API is not used: version 0.14 aborts the program when a server
+ * sends something unexpected. */
 
 #include "store/redis/client/connection.h"
 
@@ -34,11 +34,11 @@ struct redis_connection {
     struct defer defer, flush; /* reports the failure; sends this turn's commands */
     bool awaits_room;      /* io waits for writability: connecting, or the socket was full */
     bool is_up, down_reported, freed;
-    unsigned busy;         /* > 0: a callback is on the stack, freeing is postponed */
+    unsigned busy;         /* callbacks on the stack; while there are any, freeing is postponed */
     struct list pendings;  /* struct pending */
-    struct redis_subscription subscription; /* once it is acknowledged */
+    struct redis_subscription subscription; /* once acknowledged */
     enum redis_error error;
-    char text[SOCKET_REASON_SIZE]; /* the error; "": none */
+    char text[SOCKET_REASON_SIZE]; /* of the error; "": none */
 };
 
 /* --- the end --- */
@@ -110,8 +110,8 @@ static void connection_on_defer(void *userdata) {
 
 /* --- deadlines --- */
 
-/* Called for the first command and after the last reply. In between the timer may fire too early and is set again: moving it with each
- * reply would cost more than the reply. */
+/* Sets the timer: for the first command and after the last reply. In between it may fire too early, and is set again.
+ * Setting it with each reply would cost more than the reply. */
 static void arm(struct redis_connection *c) {
     const struct pending *first = list_first(&c->pendings, struct pending, link);
     usec_t silence = c->subscription.fn ? c->options->silence_usec : 0;
@@ -181,13 +181,13 @@ static bool read_replies(struct redis_connection *c) {
     any = parse_replies(c);
     if (r < 0)
         note_socket_error(c);
-    /* TLS answers by itself in the handshake, after which the first commands can go. */
+    /* The handshake of TLS has bytes to send, and after it the first commands. */
     else if (c->socket.tls && !is_over(c) && (!was_up || redis_socket_awaits_room(&c->socket, &c->out)) && !c->awaits_room)
         write_commands(c);
     return any;
 }
 
-/* Returns whether the other end of a subscription may live. */
+/* Returns whether the peer of a subscription may be alive. */
 static bool check_silence(struct redis_connection *c) {
     switch (redis_subscription_check(&c->subscription)) {
     case REDIS_SILENCE_NONE:
@@ -275,11 +275,11 @@ void redis_connection_flush(struct redis_connection *c) {
 }
 
 void redis_connection_send(struct redis_connection *c) {
-    if (c->socket.has_answered) /* before that, sending may read the reason of a refusal, and call an fn */
+    if (c->socket.has_answered) /* before the first reply, sending may read a refusal and call its fn */
         connection_on_flush(c);
 }
 
-/* deadline: 0: the timeout of an answer. */
+/* deadline: 0: `timeout` from now. */
 static int call(struct redis_connection *c, size_t argc, const char *const *argv, redis_reply_fn fn, void *userdata,
                 usec_t deadline, bool subscription) {
     struct pending *p;
@@ -323,15 +323,13 @@ static void connection_on_setup(const struct redisReply *reply, void *userdata) 
         note_error(c, redis_error_class(error), error);
 }
 
-/* The name is for people only. Any reply to it proves that the commands before succeeded. */
+/* The name is for people. A user may lack the right to set it, so most errors prove that the commands before succeeded. */
 static void connection_on_named(const struct redisReply *reply, void *userdata) {
     struct redis_connection *c = userdata;
     const char *error = reply_error(reply);
 
-    if (error && redis_error_class(error) != REDIS_ERROR_FATAL) {
+    if (error && (redis_error_class(error) != REDIS_ERROR_FATAL || strncmp(error, "NOAUTH", 6) == 0)) {
         note_error(c, redis_error_class(error), error);
-    } else if (error && strncmp(error, "NOAUTH", 6) == 0) {
-        note_error(c, REDIS_ERROR_FATAL, error);
     } else {
         c->is_up = true;
         c->options->on_up(c, c->options->userdata);
@@ -371,7 +369,7 @@ static int attach(struct redis_connection *c, sd_event *event, const struct redi
         r = defer_init(&c->defer, event, SD_EVENT_PRIORITY_NORMAL, connection_on_defer, c);
     if (r >= 0)
         r = defer_init(&c->flush, event, SD_EVENT_PRIORITY_NORMAL, connection_on_flush, c);
-    c->awaits_room = true; /* writable is what a finished connect looks like */
+    c->awaits_room = true; /* the socket is writable when connect has finished */
     if (r >= 0)
         r = sd_event_add_io(event, &c->io, c->socket.fd, EPOLLOUT, connection_on_io, c);
     return r < 0 ? r : set_up(c, target);

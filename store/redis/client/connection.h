@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* One connection to Redis, driven by sd-event. No call blocks and each command has a deadline. The commands of one turn of the event
- * loop are sent together. A connection does not recover from an error: on_down is called once, never from inside a call, and replies
- * that were awaited are not reported one by one. */
+/* One connection to Redis, driven by sd-event. No call blocks and each command has a deadline. The commands of one
+ * turn of the event loop are sent together. A connection does not recover from an error: on_down is called once, never
+ * from inside a call, and the fn of commands without a reply are not called. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,27 +27,28 @@ struct redis_connection_options { /* must outlive the connection */
     /* Called before the output buffer is flushed; commands added here go out in the same write. May be NULL. */
     void (*on_writing)(struct redis_connection *c, void *userdata);
     void *userdata;
-    usec_t silence_usec; /* of a subscription, before Redis is asked whether it lives; 0: never */
+    usec_t silence_usec; /* of a subscription, after which it is checked by PING; 0: never */
 };
 
-/* Starts to connect. The target is used during the call alone; its TLS context stays the owner's. Returns 0 or a negative errno; on_down
- * is not called after an error. */
+/* Starts to connect. The target is used during the call alone; its TLS context stays the owner's. Returns 0 or a
+ * negative errno; on_down is not called after an error. */
 int redis_connection_new(struct redis_connection **ret, sd_event *event, const struct redis_target *target,
                          const struct redis_connection_options *options);
-/* From now on the callbacks are those of other options. */
+/* Uses the callbacks of other options from now on. */
 void redis_connection_set_options(struct redis_connection *c, const struct redis_connection_options *options);
 /* NULL: the connection is plain, or not up. */
 const struct tls_session *redis_connection_tls(const struct redis_connection *c);
 /* May be called from the connection's callbacks; calls none afterwards. */
 struct redis_connection *redis_connection_free(struct redis_connection *c);
 
-/* Sends a command; arguments are copied. fn receives the reply, also an error reply; it is not called if the connection fails. Returns
- * 0, -ENOTCONN if the connection has failed, -ENOMEM. */
+/* Sends a command; arguments are copied. fn receives the reply, also an error; it is not called if the connection
+ * fails. Returns 0, -ENOMEM, or -ENOTCONN if the connection has failed. */
 int redis_connection_call(struct redis_connection *c, size_t argc, const char *const *argv, redis_reply_fn fn, void *userdata);
 /* Requests on_writing in this turn of the event loop, or as soon as the socket is writable. */
 void redis_connection_flush(struct redis_connection *c);
-/* Sends at once what this turn would send at its end, on_writing included. Calls no reply's fn. */
+/* Sends now what this turn of the event loop would send at its end, after on_writing. Calls no reply's fn. */
 void redis_connection_send(struct redis_connection *c);
-/* Subscribes to a sharded channel. fn receives the acknowledgment (an array whose first element is "ssubscribe"), then each message
- * ("smessage", channel, text), and "sunsubscribe" if the slot of the channel leaves this server. One channel a connection, and no command after it. */
+/* Subscribes to a sharded channel. fn receives the acknowledgment (an array whose first element is "ssubscribe"), then
+ * each message ("smessage", channel, text), and "sunsubscribe" if the slot of the channel leaves this server. A
+ * connection has one channel, and takes no command after this call. */
 int redis_connection_subscribe(struct redis_connection *c, const char *channel, redis_reply_fn fn, void *userdata);

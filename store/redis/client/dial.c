@@ -8,8 +8,7 @@
 #include "conf/settings.h"
 #include "store/redis/client/secret.h"
 
-#define NEXT_ADDRESS                                                                                        \
-    (1 * USEC_PER_SEC) /* after which the next address is tried beside those that do not answer */
+#define NEXT_ADDRESS (1 * USEC_PER_SEC) /* after which the next address is tried beside those that do not answer */
 #define EXPIRY_NEAR (INT64_C(14) * 86400) /* seconds before the end of the server's certificate */
 #define DAY (UINT64_C(86400) * USEC_PER_SEC)
 #define CREDENTIAL_DEFAULT "redis-password"
@@ -28,7 +27,7 @@ static void dial_on_defer(void *userdata) {
 
     (void) snprintf(text, sizeof(text), "%s", dial->reasons);
     redis_dial_stop(dial);
-    /* OpenSSL reads a trusted certificate once, and keeps it as unusable if memory was short then. */
+    /* OpenSSL parses a trusted certificate once. If it ran out of memory then, the certificate stays unusable. */
     if (dial->error == REDIS_ERROR_FATAL)
         *dial->tls = tls_context_unref(*dial->tls);
     dial->handler.on_down(dial->error, text, dial->handler.userdata);
@@ -41,13 +40,12 @@ static bool is_waiting(const struct redis_dial *dial) {
     return dial->next < dial->addresses.n;
 }
 
-/* Redis's own errors begin with a word in capitals; which error it is depends on that. */
+/* Returns whether the text is an error reply of Redis, which begins with a word in capitals. */
 static bool is_of_redis(const char *text) {
     return text[0] >= 'A' && text[0] <= 'Z' && text[1] >= 'A' && text[1] <= 'Z' && strncmp(text, "TLS ", 4) != 0;
 }
 
-/* Each reason names what was tried: of several addresses which one. An error for administrators counts more than
- * one that passes. */
+/* Adds a reason, with the address that was tried. An error for administrators takes precedence over a temporary one. */
 static void note_reason(struct redis_dial *dial, size_t i, enum redis_error error, const char *text) {
     size_t used = strlen(dial->reasons);
     char target[SOCKET_WHERE_SIZE];
@@ -88,7 +86,7 @@ static struct redis_target target_of(const struct redis_dial *dial, const char *
     };
 }
 
-/* Tries the next address, and those after it as long as there is an error at once. */
+/* Tries the next address, and further ones while each fails at once. */
 static void try_next(struct redis_dial *dial) {
     while (dial->next < dial->addresses.n) {
         size_t i = dial->next++;
@@ -145,7 +143,7 @@ bool redis_dial_warns_of_files(const struct redis_dial *dial, char *text, size_t
     return warning != NULL;
 }
 
-/* Logs that once a day. */
+/* Passes the warning on once a day. */
 static void warn_of_expiry(struct redis_dial *dial, const struct redis_connection *c) {
     char text[320];
 
@@ -263,7 +261,7 @@ void redis_dial_start(struct redis_dial *dial) {
         give_up(dial, REDIS_ERROR_RETRY, strerror(-r));
 }
 
-/* A node without a known host is on the one that named it. */
+/* An empty host is that of the node that sent the redirection. */
 void redis_dial_redirect(struct redis_dial *dial, const struct moved *moved) {
     const char *host = moved->host[0] != '\0' ? moved->host : dial->up;
     struct moved to = {.port = moved->port};

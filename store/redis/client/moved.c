@@ -10,7 +10,7 @@
 
 #define SLOTS 16384
 
-/* A host reaches the resolver and messages: it has letters, digits and these alone. */
+/* Returns whether a host has only letters, digits and these: it reaches the resolver and messages. */
 static bool is_host(const char *text, size_t n) {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:";
 

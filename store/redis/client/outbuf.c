@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define KEPT ((size_t) 64 << 10) /* bytes that an empty buffer keeps allocated */
-#define LENGTHS_KEPT 32          /* lengths of arguments that are not computed twice */
+#define LENGTHS_KEPT 32          /* arguments whose length is not computed twice */
 #define COUNT_SIZE 24            /* the most that put_count() writes */
 
 /* As realloc(), but clears what it leaves behind. */
@@ -83,7 +83,7 @@ void redis_outbuf_consume(struct redis_outbuf *out, size_t n) {
     memmove(out->data, out->data + n, out->size);
     if (out->is_secret)
         explicit_bzero(out->data + out->size, n);
-    if (out->size == 0 && (out->is_secret || out->allocated > KEPT)) /* after a sync; claims need little */
+    if (out->size == 0 && (out->is_secret || out->allocated > KEPT)) /* a sync is large, claims are small */
         redis_outbuf_done(out);
 }
 

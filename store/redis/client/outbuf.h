@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The output buffer of a connection: commands in Redis's protocol that are not sent yet. hiredis formats each number with printf,
- * which took a quarter of a claim's time here. */
+/* The output buffer of a connection: commands in Redis's protocol that are not sent yet. The formatter of hiredis
+ * calls printf for each number, which took a quarter of a claim's time here. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 struct redis_outbuf { /* begin with {} */
     char *data;
     size_t size, allocated;
-    bool is_secret; /* set by the owner before it appends a password: memory is cleared, until all is consumed */
+    bool is_secret; /* set by the owner before it appends a password: memory is cleared until all is consumed */
 };
 
 /* Appends one command. 0 or -ENOMEM; then nothing is appended. */

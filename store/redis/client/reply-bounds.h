@@ -27,5 +27,5 @@ struct redis_meter {   /* initialise with {} */
  * meter must outlive the reader. */
 void redis_meter_attach(struct redis_meter *m, struct redisReader *reader);
 /* Takes the next reply that was read. 1: *ret is a reply, to be freed; 0: it is not complete yet; -EBADMSG: `text`
- * says why there will be none. */
+ * is the reason why none will come. */
 int redis_meter_next(struct redis_meter *m, struct redisReader *reader, struct redisReply **ret, char *text, size_t size);

@@ -23,7 +23,7 @@ static const struct meaning {
     const char *text; /* NULL: the error itself */
 } meanings[] = {
     {"LOADING", REDIS_ERROR_BUSY, "Redis is still loading its data (LOADING)"},
-    {"BUSY", REDIS_ERROR_BUSY, "a script of somebody keeps Redis busy (BUSY)"},
+    {"BUSY", REDIS_ERROR_BUSY, "a script of another client keeps Redis busy (BUSY)"},
     {"TRYAGAIN", REDIS_ERROR_WAIT, "the cluster moves the slot of this namespace to another node (TRYAGAIN)"},
     {"NOREPLICAS", REDIS_ERROR_RETRY, "Redis refuses writes: it has fewer replicas than min-replicas-to-write requires (NOREPLICAS)"},
     {"MASTERDOWN", REDIS_ERROR_RETRY, NULL},
@@ -60,7 +60,7 @@ const char *redis_error_text(const char *text) {
     const struct meaning *m = find_meaning(text);
 
     if (strncmp(text, NO_DATABASE, strlen(NO_DATABASE)) == 0)
-        return "a cluster has database 0 alone: remove the database from the url";
+        return "a cluster has only database 0: remove the database from the url";
     if (strncmp(text, NO_PASSWORD, strlen(NO_PASSWORD)) == 0)
         return "Redis asks for no password, and the config names one: wrong url, or remove password-file";
     return m && m->text ? m->text : text;

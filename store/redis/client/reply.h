@@ -15,11 +15,11 @@ struct redisReply;
 /* The reaction to an error (R13). */
 enum redis_error {
     REDIS_ERROR_RETRY,    /* temporary: MASTERDOWN ...; also errors of the connection */
-    REDIS_ERROR_BUSY,     /* the same of a Redis that has too much to do: LOADING, BUSY, no connection in time; the pauses grow longer */
-    REDIS_ERROR_LATER,    /* the same, and attempts soon after each other make it worse */
+    REDIS_ERROR_BUSY,     /* temporary: LOADING, BUSY, no connection in time; Redis is overloaded, so the pauses grow longer */
+    REDIS_ERROR_LATER,    /* as BUSY, but frequent attempts make it worse */
     REDIS_ERROR_RELOAD,   /* NOSCRIPT: load the scripts again */
     REDIS_ERROR_REDIRECT, /* MOVED, READONLY: this server is not the master; connect again, to the node that is named */
-    REDIS_ERROR_WAIT,     /* TRYAGAIN, ASK: the slot moves to another node (R17); repeat it on the same connection */
+    REDIS_ERROR_WAIT,     /* TRYAGAIN, ASK: the slot moves to another node (R17); repeat hello on the same connection */
     REDIS_ERROR_FULL,     /* OOM */
     REDIS_ERROR_FATAL,    /* an administrator must act: NOAUTH, WRONGPASS, NOPERM ...; also any unknown error */
 };
@@ -37,9 +37,9 @@ const struct redisReply *reply_at(const struct redisReply *reply, size_t i);
 const char *reply_text(const struct redisReply *reply);
 /* Returns whether a reply is this text. */
 bool reply_is(const struct redisReply *reply, const char *text);
-/* The highest number that is accepted in a reply or a push: ten years ahead of this host's time, or of 2026 if that is later. The largest
- * valid numbers are those of the namespace's clock (tokens, tickets, epochs: µs since 1970). A higher one is rejected, so that no host
- * can end the growth of tokens (R7). A clock that is a year ahead still works. */
+/* Returns the highest number that is accepted in a reply or a push: ten years ahead of this host's time, or of 2026 if
+ * that is later. The largest valid numbers are those of the namespace's clock (tokens, tickets: µs since 1970). Higher
+ * ones are rejected, so that none can end the growth of tokens (R7). A clock that is a year ahead still works. */
 uint64_t reply_number_max(void);
 /* Parses a decimal text of at most reply_number_max(). 0 or -EBADMSG. */
 int reply_number_parse(const char *text, uint64_t *ret);
@@ -58,8 +58,8 @@ int reply_line_read(const struct redisReply *reply, struct reply_line *line);
 int reply_line_u64(const struct reply_line *line, size_t i, uint64_t *ret);
 /* Returns a field, or "" if there is none. */
 const char *reply_line_field(const struct reply_line *line, size_t i);
-/* Formats a text or number of any bytes for people with text_escape(). The second keeps UTF-8 without control characters as it is. "" for
- * other types. */
+/* Formats a text of any bytes or a number for people with text_escape(); "" for other types. The second one keeps UTF-8
+ * without control characters as it is. */
 void reply_escape(const struct redisReply *reply, char *buffer, size_t size);
 void reply_readable(const struct redisReply *reply, char *buffer, size_t size);
 /* Copies a text. 0, or -EBADMSG if the reply is not a text, or too long. */

@@ -16,7 +16,7 @@ struct redis_resolve {
     void *userdata;
     pid_t pid;       /* our child, which only reap() waits for; 0: reaped */
     usec_t deadline;
-    int fd;          /* the child writes the addresses there, one text for all, and exits */
+    int fd;          /* to which the child writes all addresses as one text before it exits */
     struct redis_addresses addresses;
     sd_event_source *io;
     struct timer timer;
@@ -74,7 +74,7 @@ static void parse_addresses(struct redis_addresses *addresses, char *text) {
             (void) snprintf(addresses->items[addresses->n++], RESOLVE_ADDRESS_SIZE, "%s", line);
 }
 
-/* The child's memory is a copy of ours, so it is always killed and reaped. */
+/* Kills and reaps the child, also after its answer: its memory is a copy of ours. */
 static void reap(struct redis_resolve *resolve) {
     if (resolve->pid <= 0)
         return;

@@ -20,8 +20,8 @@ struct redis_addresses { /* numeric, in the resolver's order (RFC 6724) */
 
 struct redis_resolve;
 
-/* None: the name has no address, or not in time. Called once, never from inside a call. The owner frees the resolver, also inside this
- * call; the addresses are valid until then. */
+/* Called once, never from inside a call. No addresses: the name has none, or no answer came in time. The owner frees
+ * the resolver, also inside this call; the addresses are valid until then. */
 typedef void (*redis_resolve_fn)(const struct redis_addresses *addresses, void *userdata);
 
 /* Returns whether a text is a numeric address. */

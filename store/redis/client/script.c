@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/redis/client/script.h"
 
-/* store/redis/lua/assemble.sh writes the last two. */
+/* store/redis/lua/assemble.sh writes SHA-1 and text. */
 static const struct {
     const char *name, *sha, *text;
 } scripts[REDIS_SCRIPTS] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The scripts of daemon/lua, compiled in. */
+/* The scripts of store/redis/lua, compiled in. */
 
 enum redis_script {
     REDIS_SCRIPT_HELLO, REDIS_SCRIPT_BYE, REDIS_SCRIPT_HEARTBEAT, REDIS_SCRIPT_CLAIM, REDIS_SCRIPT_CLAIMS, REDIS_SCRIPT_RELEASE,
@@ -11,9 +11,9 @@ enum redis_script {
     REDIS_SCRIPTS
 };
 
-#define REDIS_SHA_SIZE 41 /* 40 hex digits: what SCRIPT LOAD answers and EVALSHA wants */
+#define REDIS_SHA_SIZE 41 /* 40 hex digits: what SCRIPT LOAD returns and EVALSHA takes */
 
 const char *redis_script_name(enum redis_script script);
 const char *redis_script_sha(enum redis_script script);
-/* As Redis gets it: parts ("--#include NAME") filled in, without comments. */
+/* Returns the text that Redis gets: with the included parts, without comments. */
 const char *redis_script_text(enum redis_script script);

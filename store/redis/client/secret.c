@@ -65,7 +65,7 @@ static const char *explain(char *text, size_t n) {
     if (n == 0)
         return "is empty";
     if (memchr(text, '\0', n))
-        return "holds a NUL byte";
+        return "contains a NUL byte";
     return memchr(text, '\n', n) ? "has more than one line" : NULL;
 }
 

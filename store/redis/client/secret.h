@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Files of secrets: named by an option, else a systemd credential of berthd's unit. */
+/* Files with secrets: the one that an option names, or else a systemd credential of berthd's unit. */
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -12,14 +12,14 @@
 /* The named answers of redis_secret_read(). */
 enum { SECRET_E_FILE = 1 };
 
-/* Finds the file: the one that the option names, else the credential if it exists, else "". */
+/* Finds the file that the option names, or else the credential if it exists. Returns path; "": none. */
 const char *redis_secret_path(const char *option, const char *credential,
                               char path[static SECRET_PATH_SIZE]);
-/* Adds size, time and inode of a file to a hash (conf/hash.h): another hash, another content. */
+/* Adds size, time and inode of a file to a hash (conf/hash.h), which changes with the file's content. */
 void redis_secret_add_stamp(uint64_t *stamp, const char *path);
-/* Reads a password of at most SECRET_MAX bytes without the newline at its end; *ret is NULL if there is
- * none. It is to be given to redis_secret_free(). 0, -ENOMEM, or SECRET_E_FILE: `why` names the file and
- * what is wrong with it. */
+/* Reads a password of at most SECRET_MAX bytes without the newline at its end; *ret is NULL if there is none. The
+ * caller frees it with redis_secret_free(). 0, -ENOMEM, or SECRET_E_FILE: `why` names the file and what is wrong with
+ * it. */
 int redis_secret_read(const char *option, const char *credential, char **ret, char *why, size_t size);
-/* Clears the memory. */
+/* Clears the memory and frees it. */
 char *redis_secret_free(char *secret);

@@ -135,7 +135,7 @@ void sentinel_poll_take(struct sentinel_poll *poll, const char *who, const struc
     } else if (error) {
         sentinel_poll_fail(poll, who, redis_error_class(error), redis_error_text(error));
     } else if (!read_answer(poll, reply, &answer)) {
-        sentinel_poll_fail(poll, who, REDIS_ERROR_RETRY, "its answer to SENTINEL MASTER makes no sense");
+        sentinel_poll_fail(poll, who, REDIS_ERROR_RETRY, "its answer to SENTINEL MASTER is malformed");
     } else if (answer.epoch < poll->known_epoch) {
         poll->n_old++;
         sentinel_poll_fail(poll, who, REDIS_ERROR_RETRY, "it does not know the latest failover");
@@ -187,7 +187,7 @@ enum sentinel_verdict sentinel_poll_decide(struct sentinel_poll *poll) {
     sentinel_poll_format(&poll->best, a);
     sentinel_poll_format(&poll->other, b);
     if (poll->other.port > 0)
-        (void) snprintf(text, sizeof(text), "sentinels disagree where the master \"%s\" is: %.200s, %.200s",
+        (void) snprintf(text, sizeof(text), "sentinels name different masters \"%s\": %.200s, %.200s",
                         poll->master, a, b);
     else
         (void) snprintf(text, sizeof(text), "sentinels: the master \"%s\" at %.200s is down, a failover is awaited",

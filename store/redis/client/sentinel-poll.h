@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The address of the master, from the answers of several sentinels to SENTINEL MASTER. Only a
- * majority of the sentinels in the config counts, and of its answers those with the highest
- * configuration epoch. An epoch below the highest one known so far never counts, so that sentinels of a
- * lost minority cannot lead a host back to an old master. Only if all sentinels are below it, they were
- * replaced, and the next poll begins without it. No input or output. */
+/* Finds the address of the master in the answers of several sentinels to SENTINEL MASTER. A majority of the sentinels
+ * in the config must answer, and the answers with the highest configuration epoch count. An answer below the highest
+ * epoch known so far never counts, so sentinels of a cut-off minority cannot lead a host back to an old master. If all
+ * sentinels are below that epoch, they were replaced, and the next poll forgets it. No input or output. */
 
 #include "base/clock.h"
 #include "base/name.h"
@@ -33,7 +32,7 @@ struct sentinel_poll {
     struct moved best;       /* the address at that epoch */
     struct moved other;      /* another address at the same epoch; port 0: none */
     bool is_up;              /* a sentinel at that epoch sees the master up */
-    bool is_late;            /* a majority has answered a while ago: the others are not awaited */
+    bool is_late;            /* a majority answered a while ago, so the others are not awaited */
     usec_t down_after;       /* the longest of this poll; 0: unknown */
     enum redis_error error;
     char reasons[SOCKET_REASON_SIZE]; /* of the sentinels that failed, then of the verdict */
@@ -41,9 +40,9 @@ struct sentinel_poll {
 
 /* Begins a poll of n sentinels. Keeps the highest epoch if the master's name is the same as before. */
 void sentinel_poll_begin(struct sentinel_poll *poll, const char *master, size_t n);
-/* A sentinel replied. who: its address, for people. */
+/* Takes the reply of a sentinel. who: its address, for people. */
 void sentinel_poll_take(struct sentinel_poll *poll, const char *who, const struct redisReply *reply);
-/* A sentinel cannot be asked. An error for administrators counts more than one that passes. */
+/* Notes that a sentinel cannot be asked. An error for administrators takes precedence over a temporary one. */
 void sentinel_poll_fail(struct sentinel_poll *poll, const char *who, enum redis_error error, const char *text);
 /* Must be called once after each answer until it is not OPEN; sets `error` and `reasons`. */
 enum sentinel_verdict sentinel_poll_decide(struct sentinel_poll *poll);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define TIMEOUT_MAX (1 * USEC_PER_SEC) /* of an answer: a sentinel that hangs must not delay a failover */
-/* After a majority's answers. The machine of a lost master often takes a sentinel with it. */
+/* After a majority's answers. A machine that is lost with its master often had a sentinel, too. */
 #define LATE_AFTER (1 * USEC_PER_SEC)
 #define CREDENTIAL "sentinel-password"
 
@@ -25,7 +25,8 @@ static struct sentinel *sentinel_free(struct sentinel *sentinel) {
     return NULL;
 }
 
-/* Notes that a sentinel has answered or failed; the decision comes outside of the connection's callbacks. */
+/* Notes that a sentinel has answered or failed; the decision follows outside of the connection's callbacks. Returns
+ * false if it did before. */
 static bool is_first_answer(struct sentinel *sentinel) {
     if (sentinel->has_answered)
         return false;
@@ -64,7 +65,7 @@ static void sentinel_on_down(struct redis_connection *connection _unused_, enum 
     sentinel_fail(userdata, error, text);
 }
 
-/* The certificates' files are those of the master's connections, which warn of them. */
+/* The master's connections use the same files and pass such a warning on. */
 static void sentinel_on_warning(_unused_ const char *text, _unused_ void *userdata) {
 }
 
@@ -171,7 +172,7 @@ void sentinels_ask(struct sentinels *sentinels) {
 
     sentinels_stop(sentinels);
     r = make_all(sentinels);
-    if (r < 0) { /* a part of them must not decide */
+    if (r < 0) { /* some of the sentinels must not decide alone */
         sentinels_stop(sentinels);
         sentinel_poll_begin(&sentinels->poll, sentinels->dial->options->settings->sentinels.master, 1);
         sentinel_poll_fail(&sentinels->poll, "this host", REDIS_ERROR_RETRY, strerror(-r));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Asks all sentinels of the config at once where the master is; sentinel-poll.h decides what their answers
- * say together. Each has a connection for one question. */
+/* Asks all sentinels of the config at once for the master, each by a connection of its own; sentinel-poll.h decides
+ * from their answers. */
 
 #include "conf/redis-url.h"
 #include "conf/settings.h"
@@ -25,7 +25,7 @@ struct sentinel {
     struct redis_connection *connection;
     char host[REDIS_HOST_SIZE];
     char where[SENTINEL_WHERE_SIZE]; /* "host:port", for people */
-    bool has_answered;               /* or failed */
+    bool has_answered;               /* or has failed */
 };
 
 struct sentinels {
@@ -33,7 +33,7 @@ struct sentinels {
     struct redis_dial *dial; /* of the master: its settings, and the TLS context */
     struct sentinels_handler handler;
     struct defer defer; /* decides */
-    struct timer late;  /* decides without those that do not answer */
+    struct timer late;  /* decides without the sentinels that have not answered */
     struct redis_settings settings; /* a copy, during a question */
     struct sentinel_poll poll;
     size_t n;

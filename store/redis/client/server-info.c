@@ -146,12 +146,12 @@ static bool warns_of_policy(const struct server_info *server, char *text, size_t
         return false;
     if (server->policy[0])
         (void) snprintf(text, size,
-                        "berth does not know the maxmemory-policy \"%s\" of Redis: see that it evicts no keys "
+                        "berth does not know the maxmemory-policy \"%s\" of Redis: make sure that it evicts no keys "
                         "without TTL",
                         server->policy);
     else
         (void) snprintf(text, size,
-                        "Redis does not report its maxmemory-policy: see that it evicts no keys without TTL");
+                        "Redis does not report its maxmemory-policy: make sure that it evicts no keys without TTL");
     return true;
 }
 
@@ -162,12 +162,6 @@ static bool warns_of_clients(const struct server_info *server, char *text, size_
     (void) snprintf(text, size, "Redis has %" PRIu32 " of %" PRIu32 " clients: each host takes 2",
                     server->clients, server->clients_max);
     return true;
-}
-
-static bool say(bool is_so, char *text, size_t size, const char *what) {
-    if (is_so)
-        (void) snprintf(text, size, "%s", what);
-    return is_so;
 }
 
 bool server_info_warns(const struct server_info *server, enum server_warning warning, char *text,
@@ -184,9 +178,11 @@ bool server_info_warns(const struct server_info *server, enum server_warning war
                         server->replicas, server->replicas == 1 ? "" : "s");
         return true;
     case SERVER_WARNING_SNAPSHOT:
-        return say(server->snapshot_failed, text, size,
-                   "the last snapshot of Redis failed: with stop-writes-on-bgsave-error yes (its default) it "
-                   "refuses heartbeats, and all jobs are stopped; free its disk or set that to no");
+        if (server->snapshot_failed)
+            (void) snprintf(text, size,
+                            "the last snapshot of Redis failed: with stop-writes-on-bgsave-error yes (its default) it "
+                            "refuses heartbeats, and all jobs are stopped; free its disk or set that to no");
+        return server->snapshot_failed;
     case SERVER_WARNING_CLIENTS:
         return warns_of_clients(server, text, size);
     case SERVER_WARNINGS:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What a server says about itself in INFO, whether berth can use it, and what is risky about it. Touches no
- * connection: the text may be anything. */
+/* What a server reports in INFO, whether berth can use it, and which of its settings are risky. No input or output; the
+ * text may be anything. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ struct server_info { /* "", 0: not known; texts are printable */
     bool has_replication_id, is_cluster, snapshot_failed;
     bool has_replicas, has_good_replicas; /* whether the numbers are known */
     uint32_t replicas;
-    uint32_t good_replicas; /* that are not behind; known where min-replicas-to-write is not 0 */
+    uint32_t good_replicas; /* replicas that are not behind; known where min-replicas-to-write is not 0 */
     uint32_t clients, clients_max;
     uint64_t memory_used, memory_max; /* bytes; max 0: no bound */
     uint64_t evicted;                 /* keys, since the server started */
@@ -32,15 +32,15 @@ struct server_info { /* "", 0: not known; texts are printable */
     uint64_t time_usec;               /* the server's clock, in µs since 1970 */
 };
 
-/* Reads the text of INFO. The first line of a name counts. */
+/* Reads the text of INFO. Of several lines with one name the first counts. */
 void server_info_read(struct server_info *ret, const char *info);
-/* Returns whether berth can use the server. Otherwise why is for people, and *ret_error says what to do. */
+/* Returns whether berth can use the server. Otherwise sets why, for people, and *ret_error, the reaction. */
 bool server_info_is_usable(const struct server_info *server, enum redis_error *ret_error, char *why,
                            size_t size);
-/* The same for the version alone, where INFO has nothing else. */
+/* Returns whether the version is too old, also from an INFO with nothing else. */
 bool server_info_is_too_old(const char *info, char *why, size_t size);
 
-/* What an administrator should change, although berth goes on. */
+/* Settings that an administrator should change, although berth goes on. */
 enum server_warning {
     SERVER_WARNING_POLICY,   /* keys may be evicted */
     SERVER_WARNING_REPLICAS, /* an old master goes on alone */
@@ -48,6 +48,6 @@ enum server_warning {
     SERVER_WARNING_CLIENTS,  /* clients may be refused */
     SERVER_WARNINGS
 };
-/* Returns whether there is such a warning; then the text says it. */
+/* Returns whether there is such a warning, and writes its text. */
 bool server_info_warns(const struct server_info *server, enum server_warning warning, char *text,
                        size_t size);

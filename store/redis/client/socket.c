@@ -104,7 +104,7 @@ static int fail_closed(struct redis_socket *s, const char *reason) {
         return fail(s, reason);
     s->is_turned_away = true;
     (void) snprintf(s->reason, sizeof(s->reason),
-                    "%s: closed before the first answer: does url have to name rediss://?", s->where);
+                    "%s: closed before the first answer: should url begin with rediss://?", s->where);
     return -1;
 }
 

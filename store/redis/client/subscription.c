@@ -2,7 +2,7 @@
 
 #include "store/redis/client/subscription.h"
 
-/* An error is an answer, too: a user may lack the right to PING. */
+/* Returns whether the reply answers PING. An error also does: a user may lack the right to PING. */
 static bool is_answer(const struct redisReply *reply) {
     return reply_error(reply) || reply_is(reply_at(reply, 0), "pong");
 }

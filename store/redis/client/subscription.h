@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The listeners of a subscription, and whether it still lives: nothing is sent on it, so a proxy between may
- * have ended it unnoticed. One that was silent for a while is asked by PING. */
+/* The handler of a subscription, and whether the subscription is alive. A proxy can end a connection on which nothing
+ * is sent without notice, so PING checks one that was silent for a while. */
 
 #include <stdbool.h>
 
@@ -14,15 +14,15 @@ struct redis_subscription {
     redis_reply_fn fn; /* NULL: there is none */
     void *userdata;
     bool is_heard; /* since the last check */
-    bool is_asked; /* and has not answered yet */
+    bool is_asked; /* PING was sent and is not answered */
 };
 
-/* Passes a message on; or returns true: it was the answer to PING. */
+/* Passes a message on, or returns true: it was the answer to PING. */
 bool redis_subscription_hear(struct redis_subscription *s, const struct redisReply *reply);
 
 enum redis_silence {
-    REDIS_SILENCE_NONE,  /* check again after the silence that is allowed */
-    REDIS_SILENCE_ASK,   /* send PING, and check again after the timeout of an answer */
+    REDIS_SILENCE_NONE,  /* check again after silence_usec */
+    REDIS_SILENCE_ASK,   /* send PING, and check again after `timeout` */
     REDIS_SILENCE_DEAD,
 };
 enum redis_silence redis_subscription_check(struct redis_subscription *s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The context: trusted certificates, our certificate and its key, and the tickets of earlier sessions. Files
- * are read by us, so that each has a bound and an error its name. */
+/* The context: trusted certificates, our certificate and its key, and the tickets of earlier sessions. berth reads the
+ * files itself, so that their size is bounded and errors name them. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ struct tls_reading { /* a context while it is made */
     char *why;
     size_t size;
     char paths[TLS_FILES][SECRET_PATH_SIZE]; /* "": none */
-    const char *path;                        /* of the file that is being read */
+    const char *path;                        /* of the file under way */
     enum tls_file file;
 };
 
@@ -47,7 +47,7 @@ static int refuse(const struct tls_reading *reading, const char *wrong) {
 struct folder {
     const char *path;
     struct tls_reading *reading; /* NULL: for the stamp alone */
-    uint64_t stamp;              /* the sum over all files: their order does not count */
+    uint64_t stamp;              /* a sum over all files, whatever their order */
     unsigned n;                  /* certificates in them */
 };
 
@@ -85,7 +85,7 @@ static uint64_t stamp_of(const struct tls_reading *reading, const struct tls_set
 
 /* --- files --- */
 
-/* Never asks for the passphrase of a key: there is nobody to ask. */
+/* Gives no passphrase for a key: a daemon cannot ask for one. */
 static int no_passphrase(_unused_ char *buffer, _unused_ int size, _unused_ int rwflag,
                          _unused_ void *userdata) {
     return -1;
@@ -221,7 +221,7 @@ static void note_mode(struct tls_reading *reading) {
                         "tls-key %.150s is open to every user of this machine; run: chmod o-rwx", path);
 }
 
-/* Our certificate and key; none is no error. */
+/* Reads our certificate and key. Having none is no error. */
 static int read_ours(struct tls_reading *reading) {
     int r;
 
@@ -244,7 +244,7 @@ static int read_ours(struct tls_reading *reading) {
 
 /* --- OpenSSL's side --- */
 
-/* A server's new ticket replaces the earlier one. Returns 1: the ticket is ours now. */
+/* Replaces a server's earlier ticket by its new one. Returns 1: the ticket is ours now. */
 static int context_on_ticket(SSL *ssl, SSL_SESSION *resumable) {
     struct tls_session *session = tls_session_of(ssl);
     struct tls_context *context = session->context;
@@ -286,7 +286,7 @@ static bool set_rules(SSL_CTX *ctx, enum tls_minimum minimum) {
     openssl.SSL_CTX_set_cert_cb(ctx, context_on_asked, NULL);
     openssl.SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, context_on_certificate);
     openssl.X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    /* Any certificate in tls-ca is an anchor: a self-signed one is pinned so. */
+    /* Any certificate in tls-ca is a trust anchor, so that it can pin a server's own. */
     return openssl.X509_VERIFY_PARAM_set_flags(param, X509_V_FLAG_PARTIAL_CHAIN) == 1 &&
            openssl.SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION,
                                 minimum == TLS_MINIMUM_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION, NULL) == 1;
@@ -313,7 +313,7 @@ static int context_new(struct tls_context **ret, struct tls_reading *reading,
     r = read_trusted(reading);
     if (r == 0)
         r = read_ours(reading);
-    openssl.ERR_clear_error(); /* the end of a file is an error there */
+    openssl.ERR_clear_error(); /* for OpenSSL the end of a file is an error */
     if (r == 0)
         *ret = steal_pointer(&context);
     return r;
@@ -354,7 +354,7 @@ static bool may_read(const struct tls_reading *reading) {
     return true;
 }
 
-/* Our certificate alone: that of the server is its own. */
+/* Checks the end of our certificate. */
 static int check_time(const struct tls_context *context, time_t now, char *why, size_t size) {
     const X509 *ours = openssl.SSL_CTX_get0_certificate(context->ctx);
     time_t until = ours ? tls_time(openssl.X509_get0_notAfter(ours)) : 0;

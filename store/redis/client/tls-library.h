@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The functions of OpenSSL. libssl is loaded when the first context is made: linked, it costs a berthd
- * without TLS 1.7 MB of memory (4.4 to 6.0 MB, OpenSSL 3.0). Many names of OpenSSL's manual are macros
- * around these. */
+/* The functions of OpenSSL. libssl is loaded when the first context is made: linked, it would cost a berthd without TLS
+ * 1.7 MB of memory (4.4 to 6.0 MB, OpenSSL 3.0). Many names in OpenSSL's manual are macros around these. */
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -40,5 +39,5 @@ struct tls_library {
 
 extern struct tls_library openssl; /* all set once tls_library_load() has succeeded */
 
-/* 0, or -ENOENT: `why` says what is missing. */
+/* 0, or -ENOENT: `why` names what is missing. */
 int tls_library_load(char *why, size_t size);

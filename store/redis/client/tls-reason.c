@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Why a TLS session failed, for administrators: what is wrong, and the option that is to be changed. */
+/* Why a TLS session failed, for administrators: the fault, and the option to change. */
 
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static size_t add_name(char *list, size_t used, size_t size, const char *data, s
 
     text_escape(data, n, name, sizeof(name));
     if (used + strlen(name) + sizeof(", ") > size)
-        return used; /* the first names are enough */
+        return used; /* there is no room for more */
     return used + (size_t) snprintf(list + used, size - used, "%s%.*s", used > 0 ? ", " : "",
                                     (int) strlen(name), name);
 }
@@ -124,9 +124,9 @@ void tls_note_certificate(struct tls_session *session, X509_STORE_CTX *store) {
 
 #define REFUSED "the server refused our certificate (%s): see tls-certificate"
 #define ASKED "the server asks for a certificate of ours: see tls-certificate"
-#define VERSION_REFUSED "it speaks no TLS that tls-minimum allows"
+#define VERSION_REFUSED "it speaks no version of TLS that tls-minimum allows"
 
-/* Alerts of the server, and what OpenSSL itself finds. NULL: OpenSSL's own words. */
+/* Explains alerts of the server and errors of OpenSSL. NULL: OpenSSL's own text is used. */
 static const char *explain(const struct tls_session *session, int reason) {
     switch (reason) {
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Memory BIOs stand on both sides of OpenSSL, so it never reads or writes a descriptor, and only waits for
- * bytes. */
+/* OpenSSL has a memory BIO on either side, so it never reads or writes a descriptor, and only waits for bytes. */
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -32,8 +32,7 @@ usec_t backoff_next(struct backoff *b, usec_t most) {
     return pause;
 }
 
-/* Tries are rare, so each draw asks the kernel. Without randomness the middle is as good as another number.
- */
+/* Attempts are rare, so each draw asks the kernel. Without randomness it is the middle. */
 usec_t backoff_draw_within(usec_t most) {
     uint32_t number = UINT32_MAX / 2;
 

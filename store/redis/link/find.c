@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* A master that hangs accepts connections and does not answer. So a failover is noticed before the limit of
- * connecting. */
+/* A master that hangs accepts connections and does not answer. Asking again finds its successor before the dial's
+ * deadline. */
 #define AGAIN (2 * USEC_PER_SEC)
 
 bool find_uses_sentinels(const struct store_redis *store) {

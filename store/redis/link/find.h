@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Finds the server for the link: the url names it, or the sentinels do. They are asked for each attempt, and
- * again while the server does not answer. */
+/* Finds the server for the link, by the url or by the sentinels. It asks the sentinels for each attempt, and again
+ * while the server does not answer. */
 
 #include "store/redis/client/sentinels.h"
 
@@ -10,18 +10,18 @@ struct store_redis;
 
 struct finder {
     struct sentinels sentinels;
-    struct moved master; /* that the dial goes to, while `again` is set or asks */
+    struct moved master; /* the dial's target, if is_dialing */
     bool is_dialing;
-    struct timer again; /* asks beside the dial */
-    usec_t down_after; /* after which the sentinels take the master for down; 0: unknown */
+    struct timer again; /* asks the sentinels again during a dial */
+    usec_t down_after; /* time without an answer after which sentinels take the master for down; 0: unknown */
 };
 
-/* After the link's dial was made. 0 or a negative errno; find_done() in any case, before the dial is freed. */
+/* The link's dial must exist. 0 or a negative errno; find_done() in any case, before the dial is freed. */
 int find_init(struct store_redis *store);
 void find_done(struct store_redis *store);
 /* Begins an attempt to connect; ends an earlier one. Ends in the handler of the link's dial. */
 void find_start(struct store_redis *store);
 void find_stop(struct store_redis *store);
-/* The dial has connected: the sentinels are asked no more. */
+/* Stops asking the sentinels, because the dial has connected. */
 void find_settle(struct store_redis *store);
 bool find_uses_sentinels(const struct store_redis *store);

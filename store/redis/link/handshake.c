@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* client/server-info.h decides which server is usable; here it is asked, and what berthd may do there. */
+/* Asks the server for INFO, scripts and rights; client/server-info.h decides which server is usable. */
 
 #include <string.h>
 #include <syslog.h>
@@ -98,7 +98,7 @@ void handshake_add_script(struct store_redis *store, struct redis_command *comma
         handshake->sent |= UINT32_C(1) << script;
 }
 
-/* Returns whether Redis refused SCRIPT in this reply; then scripts are sent as text. */
+/* Returns whether this reply refuses SCRIPT. Then scripts are sent as text. */
 static bool take_refusal(struct store_redis *store, const struct redisReply *reply) {
     const char *error = reply_error(reply);
 
@@ -169,7 +169,7 @@ static int send_script_exists(struct store_redis *store) {
 #define INFO_REFUSED "ERR syntax error" /* by Redis before 7.0, whose INFO takes one section */
 #define DAY (UINT64_C(86400) * USEC_PER_SEC)
 
-/* Logs each warning when it begins. The number of clients goes up and down: that is logged once a day. */
+/* Logs each warning when it begins. That of the clients comes and goes, and is logged once a day. */
 static void log_warnings(struct store_redis *store) {
     struct handshake *handshake = &store->handshake;
     usec_t now = clock_boottime();

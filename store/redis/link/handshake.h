@@ -15,24 +15,24 @@ struct store_redis;
 struct redis_command;
 
 struct handshake {
-    bool info_due, scripts_due, probe_due; /* replies that are awaited */
+    bool info_due, scripts_due, probe_due; /* awaited replies */
     bool is_subscribed;
     bool is_by_text; /* Redis refuses SCRIPT: the first call of a script on a connection has its text */
-    uint32_t sent;   /* scripts that were sent so, a bit each */
+    uint32_t sent;   /* a bit for each script whose text was sent */
     unsigned loads;  /* SCRIPT LOADs under way */
     usec_t info_sent;           /* boottime of the last INFO */
-    struct server_info server; /* what the last INFO said */
-    struct server_clock clock; /* what all of this connection said */
-    usec_t silent_until[SERVER_WARNINGS]; /* boottime; a warning that was logged is not logged again before */
+    struct server_info server; /* from the last INFO */
+    struct server_clock clock; /* from each INFO of this connection */
+    usec_t silent_until[SERVER_WARNINGS]; /* boottime before which a warning is not logged again */
 };
 
-/* For a new attempt to connect. */
+/* Begins again, for a new attempt to connect. */
 void handshake_reset(struct store_redis *store);
 /* The command connection is up: sends INFO and SCRIPT EXISTS; fails the link if there is no memory. */
 void handshake_start(struct store_redis *store);
-/* Redis lost the scripts: only these are loaded again. */
+/* Loads the scripts again, which Redis lost. */
 void handshake_reset_scripts(struct store_redis *store);
-/* The subscription was acknowledged. */
+/* Notes that the subscription was acknowledged. */
 void handshake_note_subscribed(struct store_redis *store);
 /* Sends INFO once a lease. To be called after each answered heartbeat. */
 void handshake_recheck(struct store_redis *store);

@@ -47,7 +47,7 @@ static void log_connected(struct store_redis *store) {
                                 .limits = limits,
                                 .clock = store->limits.effective_after,
                                 .redis = known_address(store)},
-               "Redis answers and knows what this host holds");
+               "Redis is connected and has this host's claims");
     store->link.log.is_connected = true;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Logs that Redis was lost, has moved or is connected. Each is logged once until the contrary. */
+/* Logs that Redis was lost, has moved or is connected: each change once. */
 
 #include <stdbool.h>
 
@@ -10,17 +10,17 @@
 struct store_redis;
 
 struct link_log {
-    bool is_connected, is_lost;        /* logged last */
+    bool is_connected, is_lost;        /* as logged */
     bool is_reloaded;                  /* a reload caused the present attempt to connect */
     char last_error[256];              /* logged already */
     char address[STATUS_ADDRESS_SIZE]; /* where the link was live last; "": never */
 };
 
-/* The link has failed. */
+/* Logs that the link has failed, unless that is logged. */
 void link_log_lost(struct store_redis *store, const char *why, bool needs_administrator);
-/* The next redis-connected is news: the session is a new one. */
+/* Makes the next redis-connected news, because the session is a new one. */
 void link_log_forget_connected(struct store_redis *store);
-/* A reload causes the next connection, or does not any more. */
+/* Notes whether a reload causes the next connection. */
 void link_log_note_reload(struct store_redis *store, bool is_reloaded);
-/* The link is live: redis-moved if the server has another address, and redis-connected if that is news. */
+/* Logs redis-moved if the server of a live link has another address, and redis-connected if that is news. */
 void link_log_live(struct store_redis *store);

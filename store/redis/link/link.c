@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "store/redis/store-redis.h"
 
-/* Of the push connection; it is silent for twice as long at most. TCP proxies close what is silent for a minute, some
- * after 35 s. */
+/* Interval at which the push connection is checked, which is silent for twice as long at most. TCP proxies close
+ * silent connections after a minute, some after 35 s. */
 #define SILENCE (15 * USEC_PER_SEC)
 
 static void link_connect(struct store_redis *store);
@@ -124,7 +124,7 @@ static usec_t pause_after(struct store_redis *store, enum redis_error error) {
 }
 
 void link_fail(struct store_redis *store, enum redis_error error, const char *text) {
-    bool is_right = strncmp(text, "NOPERM ", strlen("NOPERM ")) == 0 || strstr(text, "ACL failure");
+    bool lacks_right = strncmp(text, "NOPERM ", strlen("NOPERM ")) == 0 || strstr(text, "ACL failure");
     bool all_tried = true;
     usec_t delay;
     char why[256];
@@ -134,7 +134,7 @@ void link_fail(struct store_redis *store, enum redis_error error, const char *te
         return;
     (void) snprintf(why, sizeof(why), "%s%.180s%s",
                     slot_goes_in_circles(store) ? "the nodes of the cluster send this host in circles: " : "",
-                    redis_error_text(text), is_right ? " (see redis.acl)" : "");
+                    redis_error_text(text), lacks_right ? " (see redis.acl)" : "");
     if (error == REDIS_ERROR_WAIT && store->link.phase >= PHASE_HELLO && !store->stop.is_under_way) {
         slot_wait(store, why);
         return;
@@ -142,7 +142,7 @@ void link_fail(struct store_redis *store, enum redis_error error, const char *te
     store->slot.n_redirects = 0;
     if (store->link.phase != PHASE_LIVE)
         all_tried = redis_dial_next(&store->link.dial);
-    /* The hosts of the url are tried one soon after the other: one of them may know more than the others. */
+    /* The hosts of the url are tried in quick succession: one of them may be right. */
     delay = all_tried || error == REDIS_ERROR_FATAL ? pause_after(store, error) : BACKOFF_MIN;
     link_close(store);
     link_log_lost(store, why, error == REDIS_ERROR_FATAL);
@@ -212,7 +212,8 @@ static void note_address(struct store_redis *store) {
     redis_dial_format_address(&store->link.dial, store->link.address, sizeof(store->link.address));
 }
 
-/* The push connection is begun when the other one is up: it goes to the same address and resumes its TLS session. */
+/* Begins the push connection when the other one is up, so that it can go to the same address and resume its TLS
+ * session. */
 static void link_on_found(struct redis_connection *connection, void *userdata) {
     struct store_redis *store = userdata;
     int r;
@@ -300,7 +301,7 @@ int link_use(struct store_redis *store, const struct redis_settings *settings) {
     renewal_expect(store);
     if (link->phase == PHASE_LIVE) {
         renewal_start(store);
-    } else { /* not with what the attempt has begun with */
+    } else { /* the attempt under way has the old settings */
         link_close(store);
         backoff_reset(&link->backoff);
         link_retry(store, 0);

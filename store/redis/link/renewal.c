@@ -46,12 +46,12 @@ bool renewal_fail(struct store_redis *store, const char *text) {
 
     if (!store->renewal.is_under_way)
         return false;
-    (void) snprintf(why, sizeof(why), "%s", redis_error_text(text)); /* it may be the connection's */
+    (void) snprintf(why, sizeof(why), "%s", redis_error_text(text)); /* the connection that is freed may own the text */
     find_stop(store);
     renewal_reset(store);
     link_log_note_reload(store, false);
     (void) snprintf(store->renewal.why, sizeof(store->renewal.why),
-                    "the connections to Redis stay as they were before the reload, new ones cannot be made: %.220s",
+                    "the old connections to Redis stay, new ones fail: %.220s",
                     why);
     journal_log(store_redis_journal(store), LOG_ERR, "%s", store->renewal.why);
     renewal_conclude(store, store->renewal.why);
@@ -63,7 +63,7 @@ static void renewal_on_down(struct redis_connection *connection _unused_, enum r
     (void) renewal_fail(userdata, text);
 }
 
-/* The push connection, which is begun last, is up. */
+/* Replaces the link's connections: the push connection, which begins last, is up. */
 static void renewal_on_up(struct redis_connection *connection _unused_, void *userdata) {
     struct store_redis *store = userdata;
     struct redis_connection *commands = steal_pointer(&store->renewal.commands);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A second pair of connections, made after a reload while the first one works: with another user, password
- * or certificate. It replaces the first when both connections are up, so no heartbeat is missed. */
+/* A second pair of connections with another user, password or certificate, made after a reload while the first pair
+ * works. It replaces the first pair when both connections are up, so no heartbeat is missed. */
 
 #include "base/list.h"
 #include "store/redis/client/connection.h"
@@ -14,19 +14,20 @@ struct renewal {
     struct redis_connection_options options; /* of the second pair */
     bool is_under_way;
     struct redis_connection *commands, *pushes; /* NULL: not up yet */
-    bool is_awaited;               /* by store_redis_watch_use(): settings are to come into use */
+    bool is_awaited;               /* settings are to come into use, with a second pair or without */
     struct list watches;           /* struct store_use_watch */
-    char why[STATUS_WARNING_SIZE]; /* the last one failed, and the first pair goes on; "": no */
+    char why[STATUS_WARNING_SIZE]; /* why the last renewal failed; "": it did not */
 };
 
 void renewal_init(struct store_redis *store);
-/* Begins it; ends an earlier one. The link must be live. */
+/* Begins a renewal of a live link; ends an earlier one. */
 void renewal_start(struct store_redis *store);
-/* Other settings are to come into use, with a second pair or without; they are, or why they are not. */
+/* Notes that other settings are to come into use. */
 void renewal_expect(struct store_redis *store);
+/* Ends that, and calls the watches. why: the reason why the settings are not in use; NULL: they are. */
 void renewal_conclude(struct store_redis *store, const char *why);
-/* Returns whether the connection that was found, or the failure, belongs to the renewal. */
+/* Takes a new connection, or a failure. Returns whether it belongs to a renewal. */
 bool renewal_take(struct store_redis *store, struct redis_connection *connection);
 bool renewal_fail(struct store_redis *store, const char *why);
-/* Ends it, and forgets why an earlier one failed. */
+/* Ends a renewal, and forgets why an earlier one failed. */
 void renewal_reset(struct store_redis *store);

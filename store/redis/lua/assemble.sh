@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# assemble.sh SCRIPT: what Redis gets of it, as elements of a C initializer: the SHA1 by which Redis calls it, and its text with all
-# parts ("--#include NAME") filled in, without comments and indentation, which are half of it and went over the network with it. Lines stay
-# lines, because errors name them. In a script "--" begins a comment wherever it stands.
+# assemble.sh SCRIPT: prints two elements of a C initializer: the SHA-1 by which Redis knows the script, and the text that Redis gets. That
+# has all parts ("--#include NAME") in it, and no comments and indentation, which are half of the bytes. Lines are kept, because errors
+# name them. "--" always begins a comment, also inside a string.
 set -eu
 text=$(mktemp)
 trap 'rm -f "$text"' EXIT

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
--- bye: ends a session at once (R14), in any epoch: its host holds nothing any more.
+-- bye: ends a session at once (R14), in any epoch, because its host holds nothing any more.
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
 -- ARGV  session connection

@@ -5,11 +5,11 @@
 -- KEYS  berth:{ns}:meta berth:{ns}:none
 -- ARGV  session connection epoch claim
 --       details "head-start pid run name", as in its record
---       ticket  0, or the one it had before, for its old place even if the queue is full
+--       ticket  0, or the one that it had before: it gets its old place even if the queue is full
 --       nowait(0|1), then for each pool: pool permits queue-limit
 -- Reply, one line: ok epoch more state ticket token last-token-before position time-µs      state: H(eld) W(aiting) P(arked)
 --                  refused epoch more busy|queue-full pool
---       {'epoch', epoch} another epoch, nothing was done;  {'gone'} no such session;  {'stale'} there is a newer connection
+--       {'epoch', epoch}: another epoch, without any effect;  {'gone'}: no such session;  {'stale'}: there is a newer connection
 -- Cost  granted: 8 calls for one pool, 9 or 10 for a key; waiting: about 15; O(log n)
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)

@@ -4,7 +4,7 @@
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
 -- ARGV  session connection epoch pool queue-limit, then for each claim: claim details(as in claim)
--- Reply {line, ...}: for each the reply of claim;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
+-- Reply {line, ...}: the reply of claim for each;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  all granted: 9 calls; else that of as many calls of claim
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)

@@ -1,16 +1,16 @@
 -- SPDX-License-Identifier: MIT
--- Part of scripts, for all but their fast path ("--#include core" inserts this text): the namespace's state, the hybrid clock,
--- epochs, records of claims, limits. Expects `call`, `meta` (KEYS[1]) and `at` (its prefix).
+-- Part of scripts, behind their fast path ("--#include core" inserts this text): the namespace's state, the hybrid clock, epochs,
+-- records of claims, limits. Expects `call`, `meta` (KEYS[1]) and `at` (its prefix).
 --
 -- meta    hash  id schema epoch began replid grace grace_elapsed clock lead heartbeat_count lease unsettled
 --               override_version override_expiry broken(a key was deleted);
 --               epoch: the random id of this epoch; began: the clock when it began; lead: how far the clock runs ahead of TIME, µs
 --               c:SESSION = "connection last-token", h:HOST = session, o:POOL = override;
 --               l:POOL = limit in force, followed by "+" if claims may be waiting (a script that finds none removes the "+"),
---               by "!" if parked claims have to be requeued; of a pattern and of a key always followed by "/": a key
---               without an override or a declaration of its own has no l:KEY, its limit is in l:PATTERN;
+--               or by "!" if parked claims must be requeued. That of a pattern and of a key always ends in "/". A key
+--               without an override or a declaration of its own has no l:KEY; its limit is in l:PATTERN;
 --               replid: as INFO prints it, "master_replid:...";
---               about: a text for people, long enough that Redis stores this hash as a hash table from the first host on
+--               about: a text for people, so long that Redis stores this hash as a hash table from the first host on
 -- waiting set   pools whose l:POOL ends in "+" or "!", and each key with waiting or parked claims
 -- pool:PATTERN:keys  set  keys with claims
 -- Tickets and tokens are numbers of the hybrid clock. They are stored and compared as text, because `..` and tostring() lose
@@ -20,7 +20,7 @@ local f = call('HMGET', meta, 'epoch', 'replid', 'grace', 'unsettled', 'clock', 
 local epoch, replid, grace, unsettled, lease = f[1], f[2], f[3] == '1', f[4], f[6]
 local clock, lead, began = tonumber(f[5]) or 0, tonumber(f[7]) or 0, tonumber(f[8]) or 0
 local clock_read, lead_read, time_read = clock, lead, nil
-local more = 0        -- 1: the bound of this call was reached, a host has to call again
+local more = 0        -- 1: this call reached its bound, and a host must call again
 local trusted = nil   -- whether Redis is still in this epoch; nil: not checked yet
 local limits = {}     -- pool -> limit in force, a cache
 
@@ -83,7 +83,7 @@ local function save_clock()
     end
 end
 
--- Every call but hello is refused until a hello begins the next epoch.
+-- Ends the epoch: every call but hello is refused until a hello begins the next one.
 local function end_epoch()
     call('HDEL', meta, 'epoch')
     epoch, trusted = nil, false
@@ -98,7 +98,7 @@ local function in_epoch()
     return trusted
 end
 
--- Parses "db:2,net:1" to {'db', 2, 'net', 1}; nil: not a valid request
+-- Parses "db:2,net:1" into {'db', 2, 'net', 1}; nil: not a valid request
 local function parse_pools(text)
     local list = {}
     for pool, n in string.gmatch(text or '', '([^:,]+):(%d+)') do
@@ -109,10 +109,10 @@ local function parse_pools(text)
     return #list > 0 and list or nil
 end
 
--- A claim's record: state token session pools ticket since head-start pid run name reason, separated by spaces. state: W(aiting),
--- P(arked), H(eld). since: when it was queued, or granted. head-start: of a claim that was moved OWN+GIVEN@NUMBER: its own head
--- start, what moves gave it besides (both µs), the number of the last move. reason: of a revocation, "" if there was none. An
--- invalid record is treated as missing.
+-- Parses a claim's record: state token session pools ticket since head-start pid run name reason, separated by spaces. state:
+-- W(aiting), P(arked), H(eld). since: when it was queued, or granted. head-start: µs; of a moved claim OWN+GIVEN@NUMBER: its own
+-- head start, that by moves, the number of the last move. reason: of a revocation; "": none. Returns nil if it is invalid, which
+-- callers treat as missing.
 local function parse_claim(text)
     local r = {}
     r.state, r.token, r.session, r.pools, r.ticket, r.since, r.head, r.pid, r.run, r.name, r.reason =
@@ -121,7 +121,7 @@ local function parse_claim(text)
     return r.list and r
 end
 
--- Returns a head start as its three numbers; 0 for those that it lacks.
+-- Returns the three numbers of a head start; 0 for a missing one.
 local function parse_head(text)
     local own, given, number = string.match(text, '^(%d+)%+(%d+)@(%d+)$')
     return tonumber(own or text), tonumber(given or 0), tonumber(number or 0)
@@ -152,8 +152,8 @@ local function write_claim(c, r)
         {r.state, r.token, r.session, r.pools, r.ticket, r.since, r.head, r.pid, r.run, r.name, r.reason}, ' '))
 end
 
--- An override: version, limit ("-": cleared), until (µs, 0: no end), id of the call that made it, the override that a resume
--- restores ("": not a pause; else "limit until", "-" for none), reason; separated by tabs.
+-- Parses an override: version, limit ("-": cleared), until (µs; 0: no end), id of the call that made it, the override that a
+-- resume restores ("": this is no pause; "-": none; else "limit until reason"), reason; separated by tabs.
 local function parse_override(text)
     local o = {}
     o.version, o.limit, o.until_usec, o.by, o.restore, o.reason =
@@ -179,9 +179,9 @@ local function lowest_limit(pool)
     return tonumber(call('ZRANGE', at .. 'pool:' .. pool .. ':limits', '0', '0', 'WITHSCORES')[2])
 end
 
--- Returns the override, or the lowest limit that a live session declares (R14); of a key its own or else its pattern's, overrides
--- first. An override stays in force until a heartbeat ends it, so that the claims it parked are requeued before other claims are
--- granted the permits (R2).
+-- Returns the override, or else the lowest limit that a live session declares (R14). A key uses those of its pattern where it has
+-- none of its own. An override stays in force until a heartbeat ends it, so that the claims that it parked are requeued before
+-- other claims are granted the permits (R2).
 local function limit_of(pool)
     local limit = limits[pool]
     if not limit then
@@ -193,7 +193,7 @@ local function limit_of(pool)
     return limit
 end
 
--- Returns whether claims that were parked at this pool have to be requeued: its limit is no longer below what they want.
+-- Returns whether claims that were parked at this pool must be requeued, because its limit allows them again.
 local function is_unsettled(pool)
     return call('ZCOUNT', at .. 'pool:' .. pool .. ':parked', '-inf', fmt(limit_of(pool))) > 0
 end

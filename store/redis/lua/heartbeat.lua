@@ -1,19 +1,18 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
 -- heartbeat: keeps a session alive, at a cost that does not depend on its number of claims (R15). Also ends grace (R10), expires
--- dead sessions (R4), settles pools and ends overrides. An administrator who knows that a namespace is new ends grace with a
--- known-µs of a whole lease.
+-- dead sessions (R4), settles pools and ends overrides. `berth grace --end` sends a known-µs of a lease or more.
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
 -- ARGV  session connection epoch
 --       dead       the highest count that this host received at least a lease ago in this epoch, 0 if none
---       own        the highest count in a reply to this session in this epoch
+--       own        the highest count that a reply gave this session in this epoch
 --       overrides  the newest version of an override that its host knows
 --       given      the highest number given to this session that its host has received in this epoch
 --       then, in grace, or to get the latest number:
 --       known-µs   how long its host has known this epoch
 --       latest     as in hello
---       times      if there are new ones: how long this host's last runs held their permits, for people (daemon/times.h)
+--       times      if they changed: how long this host's last runs held their permits, for people (daemon/times.h)
 -- Reply, one line: ok epoch more grace(0|1) count last-token claims clock [latest]
 --         clock: the last number drawn;  latest: no number drawn so far is higher
 --       or with news: {that line, overrides, ended, reclaimed, undeclared}
@@ -52,7 +51,7 @@ end
 --#include turns
 --#include session
 --#include limits
--- First of all: if Redis has older data than this host has seen, the sessions it would expire may be alive.
+-- This check comes first: if Redis has older data than this host has received, the sessions to be expired may be alive.
 local score = tonumber(call('ZSCORE', heartbeats, s) or 0)
 if score < tonumber(own_count) or tonumber(expired_count) >= tonumber(count) then
     end_epoch()

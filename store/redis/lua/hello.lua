@@ -5,29 +5,30 @@
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
 -- ARGV  session connection
---       replaced   the session that this one replaces and that ends here; "": none
+--       replaced   the session that this one replaces, which this call ends; "": none
 --       host machine version lease-µs
 --       drawn      the highest ticket or token that this host has received
 --       latest     an upper bound of all numbers drawn so far, as this host knows it; used in grace (R10)
---       epoch      the last one it knew, 0: none;  own: as in heartbeat, 0 if that call was sent a lease ago;  dead: as in heartbeat
+--       epoch      the last one that the host knew, 0: none
+--       own        as in heartbeat; 0 if that heartbeat was sent a lease ago
+--       dead       as in heartbeat
 --       lost       1: Redis lost data of that epoch;  2: a script failed and may have done half of its work;  0: neither
---       fresh      a new random id, for the epoch that begins here if there is none. Behind it may stand the id of a namespace:
---                  ,=ID  the one that this host was in;  ,+ID  a new one. A namespace that has no id gets the first; in grace
---                  not the second, because a host that was in the namespace before may still come
---       limits     how many, then for each: pool limit; limit "host": a pool of scope host on this host; "1xHEX": of a job that hosts
---                  share, whose due times have this hash
+--       fresh      a new random id, for an epoch that this call begins. The id of a namespace may follow: ",=ID" is the one that
+--                  this host was in, ",+ID" a new one. A namespace without an id gets it. In grace it does not get a new one,
+--                  because a host that was in the namespace before may still come
+--       limits     their number, then for each: pool limit. limit: "host": a pool of scope host on this host; "1xHEX": of a job that
+--                  hosts share, whose due times have this hash
 --       then the overrides that it knows, for each: pool version limit until-µs by restore reason
 -- Reply {'ok', epoch, more, grace, count, known(1: the session was there), latest, overrides, differing, undeclared, ended,
 --         reclaimed, limits_effective_after}
 --         differing: {pool, lowest, highest, host_scoped, other} of its pools that live sessions declare differently; host_scoped: how
---           many declare it with scope host, if others share it; other: only where a host has other due times of its job
---         the rest as in heartbeat
+--           many declare it with scope host while others share it; other: a host on which the pool's job has other due times
 --         limits_effective_after: the last number drawn before these limits took effect
---         then the id of the namespace; '': it has none yet
+--         the id of the namespace follows ('': it has none yet); the rest as in heartbeat
 --       {'lease-differs', epoch, more, count, lease-µs, latest, ended, reclaimed, undeclared}: a live session has another lease (R4)
 --       {'name-taken', the same}: a live session of this host name on another machine
---       {'again'}: old data is being removed, and the bound of this call was reached
---       {'other', id}: the host was in a namespace of another id; nothing was done
+--       {'again'}: this call reached its bound while it removed old data
+--       {'other', id}: the host was in a namespace of another id; the call had no effect
 --       {'gone'}: the session belongs to another machine;  {'stale', connection}: there was a newer connection
 --       {'schema', n}: the data is newer than this script;  {'none'}: the key of that name exists (R17)
 -- Cost  about 15 calls and 6 a pool declared
@@ -56,10 +57,10 @@ if id and how_known == '=' and own_id ~= id then return {'other', id} end
 local old_connection, last = string.match(call('HGET', meta, 'c:' .. s) or '', '^(%d+) (%d+)$')
 if old_connection and tonumber(old_connection) > tonumber(connection) then return {'stale', old_connection} end
 
--- Removes all sessions, claims and queues, but not the clock, the overrides and the marks. A script changes all keys of a claim at once.
--- If one is missing or has a wrong type, another program changed it, and the rest no longer shows what is held (R5). In the
--- grace period of the next epoch hosts report what they hold and wait for, as after a loss of data (R10). False: the bound
--- was reached before the end.
+-- Removes all sessions, claims and queues, but not the clock, the overrides and the marks. A script changes all keys of a claim at
+-- once. If one is missing or has a wrong type, another program changed it, and the rest no longer shows what is held (R5). In the
+-- grace period of the next epoch hosts report what they hold and wait for, as after a loss of data (R10). False: this call reached
+-- its bound before the end.
 local function wipe()
     local sessions, budget = {}, 500
     local keys_left, finished = 500, true
@@ -114,13 +115,13 @@ end
 
 local named = epoch == own_epoch -- this host's counts are from this epoch
 
--- Returns the heartbeat_count of a session's last heartbeat; 0: it does not exist, or is being ended.
+-- Returns the heartbeat_count of a session's last heartbeat; 0: the session does not exist, or is being ended.
 local function count_of(id)
     return tonumber(call('ZSCORE', at .. 'heartbeats', id) or 0)
 end
 
--- Ends the epoch if the same Redis has older data than the host has seen. A session whose end has
--- begun counts as gone: a host that expired it by an older count may have its permits.
+-- Ends the epoch if the same Redis has older data than the host has received. A session whose end has begun counts as gone: a
+-- host that expired it by an older count may have its permits.
 local function end_forgotten_epoch()
     if named and (lost ~= '0' or count_of(s) < tonumber(own_count))
         or clock < tonumber(highest_number) and (named or not grace) then end_epoch() end
@@ -155,7 +156,7 @@ local function is_name_taken()
     return namesake and namesake ~= s and count_of(namesake) > 0 and is_of_another_machine(namesake)
 end
 
--- Sets this host's lease, or returns that the namespace is bound to another one. Claims that the session got under a longer
+-- Sets this host's lease, or returns true if the namespace is bound to another one. Claims that the session got under a longer
 -- lease may be in use until that lease ends (R8), so they bind the namespace as other sessions do. A session that is being
 -- ended binds no lease, because nobody uses its permits.
 local function is_lease_refused()
@@ -205,7 +206,7 @@ local function merge_overrides()
     if FIRST_OVERRIDE <= #ARGV then end_overrides() end
 end
 
--- Returns a host on which the job with this pool has other due times, or nil. Looks at one other session, so that hello stays bounded.
+-- Returns a host on which the job with this pool has other due times, or nil. It looks at one other session, to stay bounded.
 local records = {} -- session -> {host, {pool -> text}}
 local function find_other_job(pool, text)
     if not string.find(text, 'x', 1, true) then return nil end
@@ -240,7 +241,7 @@ end
 
 end_forgotten_epoch()
 if is_broken() then
-    call('HSET', meta, 'broken', '1') -- the next hello continues a wipe that is cut short
+    call('HSET', meta, 'broken', '1') -- the next hello continues a wipe that reached its bound
     end_epoch()
     if not wipe() then return {'again'} end
     last, old_connection = nil, nil
@@ -269,7 +270,7 @@ if refusal then
         latest(), ended, reclaimed, undeclared}
 end
 
-last = string.match(call('HGET', meta, 'c:' .. s) or '', ' (%d+)$') -- the ends of others may have opened turns
+last = string.match(call('HGET', meta, 'c:' .. s) or '', ' (%d+)$') -- a session that ended may have opened turns
 call('HSET', meta, 'c:' .. s, connection .. ' ' .. (last or '0'), 'h:' .. host, s)
 local count = call('HINCRBY', meta, 'heartbeat_count', 1)
 call('ZADD', at .. 'heartbeats', count, s)

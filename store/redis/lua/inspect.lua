@@ -1,11 +1,11 @@
 #!lua flags=allow-oom,no-writes
 -- SPDX-License-Identifier: MIT
--- inspect: the state, for people, in slices: one call holds Redis for as long as some claims do. It never fails on keys that
--- were changed by hand: it returns values that it cannot read as malformed, and the others as usual. Numbers are the texts found
--- in Redis; the caller parses them, and records as well.
+-- inspect: returns the state, for people, in slices: one call takes as long as a few claims. It never fails on keys that were
+-- changed by hand: it returns values that it cannot read as malformed, and the others as usual. The caller parses numbers and
+-- records, which are the texts found in Redis.
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
--- ARGV  sessions FROM                    those with a higher heartbeat count; "0" at first
+-- ARGV  sessions FROM                    sessions with a higher heartbeat count; "0" at first
 -- Reply {'ok', malformed, epoch, grace(0|1), known-µs, time-µs, ids, heartbeat counts, records, numbers of claims}: 32, or all that are left
 -- ARGV  pool POOL
 -- Reply {'ok', malformed, limit, lowest, highest, override, used, waiting, parked, host-scoped, lowest-session}
@@ -13,13 +13,14 @@
 --         lowest-session: a session that declares the lowest; '' if there is none
 --         override: {} or {limit, until-µs, reason}
 -- ARGV  held POOL CURSOR                 "0" at first
--- Reply {'ok', malformed, next cursor("0": that was all), ids, records}: a claim may come twice
--- ARGV  queue|parked POOL FROM           a rank
+-- Reply {'ok', malformed, next cursor("0": no more follow), ids, records}: a claim may come twice
+-- ARGV  queue|parked POOL FROM           FROM: a rank
 -- Reply {'ok', malformed, ids, records}: 100 at most
 -- ARGV  positions POOL CLAIM...          100 at most
 -- Reply {'ok', malformed, position...}   1 first; 0: not in this queue
 -- ARGV  keys PATTERN CURSOR              "0" at first
--- Reply {'ok', malformed, next cursor("0": that was all), key, limit, used, waiting, parked, key, ...}: keys with claims; one may come twice
+-- Reply {'ok', malformed, next cursor("0": no more follow), key, limit, used, waiting, parked, key, ...}: keys with claims; one may
+--         come twice
 -- ARGV  times HOST...                    20 at most
 -- Reply {'ok', malformed, text...}       of the host's session; '': none
 -- malformed: {key, id, text} each: a key of a wrong type and the error, or an override that cannot be read

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Part of scripts that know overrides (R14). Expects core.lua and queue.lua.
+-- Part of scripts that handle overrides (R14). Expects core.lua and queue.lua.
 --
 -- overrides  zset  pool -> version of its override; a cleared one stays, so that a late resend does not set it again
 -- meta o:P   the override itself;  override_version: the newest;  override_expiry: the earliest
@@ -13,7 +13,7 @@ local function write_override(pool, o)
     change_limit(pool)
 end
 
--- Returns the override that a resume, or the end of a pause, restores: the replaced one, if its time is not over.
+-- Turns a pause into the override that its end restores: the replaced one if its time is not over, else none.
 local function restore_override(o)
     local limit, until_usec, reason = string.match(o.restore, '^(%d+) (%d+) (.*)$')
     if limit and (until_usec == '0' or tonumber(until_usec) > now()) then
@@ -24,15 +24,15 @@ local function restore_override(o)
     o.restore = ''
 end
 
--- Removes cleared overrides (R16) after a day, if no session declares their pools. Until then a late resend of an earlier call
--- must find their version. Hosts forget them as well.
+-- Returns whether a cleared override can be removed (R16): after a day, if no session declares its pool. Until then a late resend
+-- of an earlier call must find its version. Hosts forget it as well.
 local function is_forgotten(pool, o)
     return o.limit == '-' and o.restore == '' and tonumber(o.version) < clock - 86400000000
         and call('EXISTS', at .. 'pool:' .. pool .. ':limits') == 0
 end
 
--- Clears overrides whose time is over, and returns the earliest end of the others. Not in grace: an end is a new version, and a
--- host that reports later may know a newer one.
+-- Clears overrides whose time is over, and stores the earliest end of the others. Clears none in grace, because each end is a new
+-- version, and a host that reports later may know a newer one.
 local function end_overrides()
     local first
     for _, pool in ipairs(call('ZRANGE', at .. 'overrides', 0, -1)) do

@@ -1,27 +1,27 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
--- move: changes the head start of a waiting or parked claim, so that it goes to another place in all its queues (R2). A move to a
--- place that the claim has changes nothing and has no number. The push has a number of the clock and names its predecessor, as that
--- of a grant does. A sync reports the last move of each claim, in both directions.
+-- move: changes the head start of a waiting or parked claim, and so its place in all its queues (R2). A move to the place that the
+-- claim has changes nothing and draws no number. The push has a number of the clock and names its predecessor, as that of a grant
+-- does. A sync reports the last move of each claim, in both directions.
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
 -- ARGV  session connection epoch claim kind value
 --       first -       before all others of its queues
---       before CLAIM  right before this one, in the queues that both stand in
---       by µs         so much more; what is negative takes moves back, down to its own head start
--- Reply {'ok', epoch, more, number(0: nothing was to do), state-now(H W P), ticket, head-start-µs, host, name,
---         pools("db:2,net:1"), places, passed}   before anything was granted
---         places: {pool, place, claims that it passed there} each; none if it is parked
---         passed: {host, name} of some of those, in the queue in which there are most
---       {'unknown', epoch, claim}: it does not wait, and holds nothing;  {'held', epoch, claim}: it holds its permits
---       {'apart', epoch}: the two stand in no queue together;  {'grace', epoch}: not all hosts have reported
+--       before CLAIM  right before this one, in the queues that both are in
+--       by µs         this much more; a negative number undoes moves, down to the claim's own head start
+-- Reply {'ok', epoch, more, number(0: it was at that place), state-now(H W P), ticket, head-start-µs, host, name,
+--         pools("db:2,net:1"), places, passed}
+--         places: {pool, place, claims passed} each, before any grant; none if it is parked
+--         passed: {host, name} of some of the claims passed in the queue with the most
+--       {'unknown', epoch, claim}: it neither waits nor holds;  {'held', epoch, claim}: it holds its permits
+--       {'apart', epoch}: the two claims share no queue;  {'grace', epoch}: not all hosts have reported
 --       {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  about 20 calls, and 8 a pool
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
 local s, own_connection, own_epoch, c, kind, value = unpack(ARGV)
 local MSEC, GIVEN_MAX, NAMES = 1000, 315360000000000, 4
-local SPARE = 1000000 -- µs between a claim and one that goes right before it, so that later ones find room between the two
+local SPARE = 1000000 -- µs left before a claim, so that later moves before it find room
 --#include core
 --#include queue
 if epoch ~= own_epoch then return {'epoch', epoch or ''} end
@@ -30,7 +30,7 @@ if not current then return {'gone'} end
 if current ~= own_connection then return {'stale'} end
 if grace then return {'grace', epoch} end
 
--- Returns the record of a claim that waits or is parked, else nil and what to answer.
+-- Returns the record of a claim that waits or is parked, else nil and the reply.
 local function read_waiting(id)
     local r = read_claim(id)
     if not r or r.reason ~= '' or not call('HGET', meta, 'c:' .. r.session) then return nil, {'unknown', epoch, id} end
@@ -69,7 +69,7 @@ elseif kind == 'before' then
     bound = score_of(other)
 end
 
--- Whole milliseconds, which the events of a run can tell.
+-- Rounds up to milliseconds, the unit of events.
 local function rounded(usec)
     return math.ceil(usec / MSEC) * MSEC
 end
@@ -84,7 +84,7 @@ elseif bound and base - given >= bound then
     if room > 0 and base - middle > (lower or -math.huge) and base - middle < bound then want = middle end
 end
 
--- Two claims of one score would stand in the order of their ids.
+-- Returns whether another claim has the score: then ids would decide the order of the two.
 local function is_taken(score)
     for _, queue in ipairs(queues) do
         if call('ZCOUNT', queue, score, score) > 0 then return true end

@@ -4,14 +4,14 @@
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
 -- ARGV  session connection epoch pool
---       version   of the override that this one replaces, 0 if there was none
+--       version   of the override that this one replaces; 0: none
 --       id        of this call, by which a repeated call is recognized (R6)
 --       kind      set | clear | pause | resume
 --       limit for-µs(0: until cleared) reason     (set and pause)
 -- Reply {'ok', epoch, more, version}
 --       {'conflict', epoch, version}: that version is not in force
 --       {'unknown', epoch}: no session declares that pool;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
--- Cost  about 20 calls, and what it parks, brings back and grants
+-- Cost  about 20 calls, and those for the claims that it parks, requeues and grants
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
 local s, own_connection, own_epoch, pool, version, id, kind, limit, for_usec, reason = unpack(ARGV)

@@ -4,12 +4,12 @@
 -- fails because of a missing right would leave half of its work done.
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
--- Reply {'ok', {command, ...}}: those that this user may not run, or not with these keys and channels
+-- Reply {'ok', {command, ...}}: commands that this user may not run, or not with these keys and channels
 -- Cost  some 40 calls
 local key, refused = string.sub(KEYS[1], 1, -5) .. 'probe:', {}
 local h, s, s2, z = key .. 'h', key .. 's', key .. 's2', key .. 'z'
 
--- Redis 7.0 writes "can't run this command" or "can't access at least one of the keys", a later one "ACL failure in script".
+-- Redis 7.0 writes "can't run this command" or "can't access at least one of the keys"; later ones write "ACL failure in script".
 local function is_refusal(text)
     return string.find(text, "can't", 1, true) or string.find(text, 'ACL failure', 1, true) or string.find(text, 'NOPERM', 1, true)
 end

@@ -7,12 +7,12 @@
 -- unsettled      set   pools to settle later, after grace or after a bound was reached (R16)
 --
 -- A claim is in the queues of all its pools with the same score. The first claim of a queue is parked at a pool whose limit is
--- below what it wants, because it would keep other claims waiting. The queue of a paused pool stays as it is, because no claim
--- in it can be granted.
+-- below its demand, because it would keep other claims waiting. The queue of a paused pool stays as it is, because no claim in
+-- it can be granted.
 
 local moves = 128    -- claims that this call may still requeue
-local grants = 128   -- claims that it may still grant or park
-local visits = 256   -- pools that it may still visit
+local grants = 128   -- claims that this call may still grant or park
+local visits = 256   -- pools that this call may still visit
 local touched, n_touched, is_touched = {}, 0, {} -- pools to settle at the end of the call
 local has_unvisited = false -- the set `unsettled` has more pools than this call visits
 
@@ -37,7 +37,7 @@ local function hold(c, r)
     r.state = 'H'
 end
 
--- Puts a claim into its queues; one that is there goes to its place.
+-- Puts a claim into its queues, or moves it to its place there.
 local function enqueue(c, r)
     local score = fmt(score_of(r))
     for i = 1, #r.list, 2 do
@@ -49,13 +49,13 @@ local function enqueue(c, r)
     r.state = 'W'
 end
 
--- Returns whether a claim was granted in an earlier epoch, to a host that does not know the grant. Redis may have lost what
--- followed, when another claim got these permits (R10).
+-- Returns whether a claim was granted in an earlier epoch, to a host that does not know the grant. Redis may have lost that another
+-- claim got these permits afterwards (R10).
 local function is_doubtful(r)
     return r.state == 'H' and tonumber(r.token) < began
 end
 
--- Returns a claim's last place among its queues, from 1; 0: it is in no queue.
+-- Returns the highest of a claim's positions in its queues, from 1; 0: it is in no queue.
 local function position_of(c, r)
     local position = 0
     if r.state == 'W' then
@@ -96,7 +96,7 @@ local function push_place(c, r)
     push(r.session, r.state == 'P' and 'parked' or 'queued', epoch, position_of(c, r), r.ticket, c, r.ticket, r.since)
 end
 
--- Returns the first of a claim's pools whose limit is below what it wants, or nil.
+-- Returns the first of a claim's pools whose limit is below its demand, and that demand, or nil.
 local function find_low_limit(r)
     for i = 1, #r.list, 2 do
         if r.list[i + 1] > limit_of(r.list[i]) then return r.list[i], r.list[i + 1] end
@@ -111,8 +111,8 @@ local function park(c, r, pool, permits)
     r.state = 'P'
 end
 
--- Requeues parked claims that no longer exceed the limit, `share` at most. False: that was reached. This pool must grant nothing
--- then, or other claims would overtake those that are not requeued yet (R2).
+-- Requeues parked claims that no longer exceed the limit, `share` at most. False: more are left. Then this pool must grant nothing,
+-- or other claims would overtake those that are not requeued yet (R2).
 local function unpark(pool, share)
     local parked = at .. 'pool:' .. pool .. ':parked'
     local list = call('ZRANGEBYSCORE', parked, '-inf', fmt(limit_of(pool)), 'LIMIT', 0, share)
@@ -148,8 +148,8 @@ local function can_grant(c, r, left_out)
     return true
 end
 
--- Records the grant, then publishes it to its session together with the token granted to that before (R12). Its last word says how
--- far the token is ahead of TIME, in µs.
+-- Records the grant, then publishes it to its session together with the session's token before (R12). The last word is how far the
+-- token is ahead of TIME, in µs.
 local function grant(c, r)
     local connection, last = string.match(call('HGET', meta, 'c:' .. r.session) or '', '^(%d+) (%d+)$')
     dequeue(c, r)
@@ -168,7 +168,7 @@ local function grant(c, r)
     push(r.session, 'granted', epoch, last, r.token, c, r.ticket, queued, fmt(clock - now()))
 end
 
--- Grants or parks claims until the first of the queue has to wait, `share` at most. False: that was reached before.
+-- Grants or parks claims until the first of the queue must wait, `share` at most. False: more are left.
 local function grant_from(pool, left_out, share)
     local rest = grants - share
     while grants > rest do
@@ -183,7 +183,7 @@ local function grant_from(pool, left_out, share)
             if limit_of(pool) == 0 then return true end
             if not lowest and not can_grant(c, r, left_out) then return true end
             if not in_epoch() then return false end
-            is_touched[pool] = true -- this loop continues with it; what follows touches its other pools
+            is_touched[pool] = true -- this loop continues with this pool; the calls below touch the claim's other pools
             if lowest then
                 park(c, r, lowest, permits)
                 write_claim(c, r)
@@ -197,12 +197,12 @@ local function grant_from(pool, left_out, share)
     return false
 end
 
--- The part of a bound for the touched pool i: a pool with much to do delays no other pool.
+-- Returns the part of a bound for touched pool i, so that a pool with many claims delays no other pool.
 local function share_of(bound, i)
     return math.min(bound, math.ceil(bound / (n_touched - i + 1)))
 end
 
--- Grants what has become possible in the touched and the unsettled pools. Keeps pools that it must or can not settle yet.
+-- Grants what has become possible in the touched and the unsettled pools. Notes pools that it may not or cannot settle yet.
 local function settle()
     local remaining, left_out, taken = {}, {}, {}
     if n_touched == 0 and not unsettled then return end
@@ -260,7 +260,7 @@ local function cache_keys(pattern)
     until cursor == '0'
 end
 
--- The limit of a pool has changed: the first claim of any queue may have to be parked because of it.
+-- Handles a changed limit of a pool: it may require the first claim of any queue to be parked.
 local function change_limit(pool)
     limits = {} -- that of a pattern is that of its keys
     cache_limit(pool)
@@ -268,7 +268,7 @@ local function change_limit(pool)
     touch(pool)
     if call('SCARD', at .. 'waiting') <= visits then
         for _, other in ipairs(call('SMEMBERS', at .. 'waiting')) do touch(other) end
-    else -- a key each: too many for this call
+    else -- too many for this call: keys of patterns
         call('SUNIONSTORE', at .. 'unsettled', at .. 'unsettled', at .. 'waiting')
         call('HSET', meta, 'unsettled', 1)
         unsettled = '1'

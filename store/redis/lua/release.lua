@@ -27,7 +27,7 @@ if session ~= s then return 'ok ' .. m[1] .. ' 0' end
 
 call('SREM', at .. 'session:' .. s .. ':claims', c)
 call('HDEL', claims, c)
-local held, queue, first, queues -- queues: pools with waiting claims; first: the first claim of the last one
+local held, queue, first, queues -- queues: pools with waiting claims; first: the first claim in the last of them
 while true do
     held, queue = at .. 'pool:' .. pool .. ':held', at .. 'pool:' .. pool .. ':queue'
     if state == 'H' then
@@ -58,8 +58,8 @@ end
 local reply = ' 0 ' .. (m[3] or '0') .. ' ' .. (state == 'H' and given or '0')
 if not queues then return 'ok ' .. m[1] .. reply end
 
--- Fast path, in half of the time: one pool, and the next claim wants this pool alone. Unusual states, and further claims that
--- may fit, are left to the part below.
+-- Fast path, which takes half of the time: one pool, and the next claim wants this pool alone. The part below handles unusual
+-- states, and further claims that may fit.
 if #queues == 1 and queues[1] == pool then
     local text = call('HGET', claims, first)
     local owner, middle, of_pool, n, ticket, queued, rest = string.match(text or '',

@@ -4,8 +4,8 @@
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
 -- ARGV  session connection epoch, then the claims
--- Reply {line, ...}: for each the reply of release;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
--- Cost  all held with one permit of one pool: 6 calls; else about 5 a claim; and those of its grants
+-- Reply {line, ...}: the reply of release for each;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
+-- Cost  all held with one permit of one pool: 6 calls; else about 5 a claim; and those for its grants
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
 local FIRST_CLAIM = 4

@@ -1,16 +1,16 @@
 -- SPDX-License-Identifier: MIT
--- Part of scripts that request permits, for all but their fast path. Expects core.lua, queue.lua, and of the calling
--- session `s`, `own_epoch`, `connection` and `last`, the token granted to it before.
+-- Part of scripts that request permits, behind their fast path. Expects core.lua, queue.lua, and of the calling session `s`,
+-- `own_epoch`, `connection` and `last`, its last token.
 
 local function answer(c, r, before)
     return table.concat({'ok', epoch, more, r.state, r.ticket, r.token, before, position_of(c, r), r.since}, ' ')
 end
 
--- Returns the record of a claim that was sent before (R6), or nil. A claim held in an earlier epoch does not count.
+-- Returns the record of a claim that was sent before (R6), or nil. A doubtful grant does not count.
 local function find_resent(c)
     local r = read_claim(c)
     if not r then return nil end
-    if r.session ~= s or is_doubtful(r) then -- else: a late call of an earlier session of this host; as in sync
+    if r.session ~= s or is_doubtful(r) then -- of another session: a late call of this host's earlier one, as in sync
         call('SREM', claims_of(r.session), c)
         call('SREM', unsynced_of(r.session), c)
         if is_doubtful(r) then
@@ -24,7 +24,7 @@ local function find_resent(c)
     return r
 end
 
--- Returns whether a claim with this score is the first in all its pools and all its permits are free.
+-- Returns whether a claim with this score would be the first in all its pools, and all its permits are free.
 local function is_free(score, d)
     local free = not grace
     for i = 1, #d.list, 2 do
@@ -74,7 +74,7 @@ local function request(c, details, ticket, nowait, d)
     if lowest and blocks_others(c, r) then park(c, r, lowest, permits) end
     write_claim(c, r)
     call('SADD', claims_of(s), c)
-    if grace then -- no other call settles these pools by itself
+    if grace then -- no later call would touch these pools
         for i = 1, #r.list, 2 do call('SADD', at .. 'unsettled', r.list[i]) end
         if not unsettled then call('HSET', meta, 'unsettled', 1) end
     end

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
--- revoke: sends a claim's host the order to stop it, or frees the claim if its session is gone. The push has a number of the
--- clock and names its predecessor, as that of a grant does, so that the host detects its loss. A sync reports revoked claims.
+-- revoke: tells a claim's host to stop it, or frees the claim if its session is gone. The push has a number of the clock and
+-- names its predecessor, as that of a grant does, so that the host detects its loss. A sync reports revoked claims.
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
 -- ARGV  session connection epoch claim reason

@@ -8,7 +8,7 @@
 -- pool:P:limits  zset  session -> its declared limit;  pool:P:host_scoped  zset  sessions that declare it with scope host
 
 local ends = 128                -- claims and sessions that this call may still end
--- For the reply: {session, host, clock}; {claim, host, name, run, pools, token, clock}; {pool, lowest, clock} for pools
+-- Parts of the reply: {session, host, clock}; {claim, host, name, run, pools, token, clock}; {pool, lowest, clock} of pools
 -- whose lowest declared limit has changed (-1: no session declares it). clock: the last number drawn before the change.
 local ended, reclaimed, undeclared = {}, {}, {}
 
@@ -32,7 +32,7 @@ local function undeclare(s, pool, limit)
     end
 end
 
--- Removes a session's claims and limits. False: the bound was reached before the end.
+-- Removes a session's claims and limits. False: this call reached its bound before the end.
 local function end_session(s)
     local record = call('HGET', at .. 'sessions', s)
     local host, _, _, declared = string.match(record or '', '^(%S+) (%S+) (%S+) (%S*)$')
@@ -73,7 +73,8 @@ local function end_session(s)
     return true
 end
 
--- Expires sessions without a heartbeat since a count that some host received a whole lease ago (R4). Continues ends that were cut short.
+-- Expires sessions without a heartbeat since a count that some host received a whole lease ago (R4). Continues the ends of sessions
+-- that reached a bound.
 local function expire(dead, but)
     for _, s in ipairs(call('ZRANGEBYSCORE', at .. 'heartbeats', '-inf', dead, 'LIMIT', 0, 129)) do
         if s ~= but then

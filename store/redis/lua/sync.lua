@@ -7,13 +7,13 @@
 -- ARGV  session connection epoch latest(as in hello) first(0|1) last(0|1), then for each claim:
 --       claim kind token ticket head-start(as in a record) since-µs pid run name pools("db:2,net:1")
 --       kind: H  held, with this token
---             B  as H, and the host gives its turn back: outside a grace period that call has released a claim that is not there
+--             B  as H, while the host gives its turn back. If it is missing outside of grace, that call has released it
 --             K  held beyond a lost lease: counted even above the limit, gets a new token
 --             W  waits, with this ticket
---             A  was requested, and the reply never came
+--             A  was requested, and no reply came
 -- Reply {'ok', epoch, more, grace, last-token, clock, claims, overcommitted}
---         claims: {claim, state(H W P, or '-': A or B, and not there), ticket, token, position, since-µs, reason-of-revocation,
---           head-start('' : as reported; else there was a later move)} each
+--         claims: {claim, state(H W P, or '-': A or B, and missing), ticket, token, position, since-µs, reason-of-revocation,
+--           head-start('' : as reported; else that of a later move)} each
 --         overcommitted: {pool, used, limit} of pools in which restored claims exceed the limit
 --       {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  about 5 calls a claim
@@ -123,5 +123,5 @@ else -- no grants before the report is complete
 end
 save_clock()
 if not epoch then return {'epoch', ''} end
--- Not the newest token: the grants of settle() are not in these claims, and the host receives them by pushes (R12).
+-- `last` is not the newest token: the host receives the grants of settle() by pushes (R12).
 return {'ok', epoch, unfinished, grace and 1 or 0, last, fmt(clock), claims, overcommitted}

@@ -6,14 +6,14 @@
 -- KEYS  berth:{ns}:meta berth:{ns}:none
 -- ARGV  session connection epoch claim
 --       details  "head-start pid run name", as in its record
---       due      in seconds since 1970; 0: `berth start`, which has no turn, and begins by overlap alone
+--       due      in seconds since 1970; 0: `berth start`, which has no turn, and is decided by overlap alone
 --       overlap  skip | queue | allow
 --       then for each pool, the job's own one first: pool permits queue-limit
 -- Reply, one line: ok epoch more state ticket token last-token-before position time-µs attempt chain    as of claim; chain: "-", or
---         of a further attempt the word of the host that made the one before; or {that line, {due, attempt, chain}, ...}: open turns
---         that this one supersedes
+--         the word that the host of the attempt before gave. Or {that line, {due, attempt, chain}, ...}: open turns that this one
+--         supersedes
 --       taken epoch 0 mark host: decided before;  skipped epoch 0 overlap run host, or skipped epoch 0 queue-full pool -
---       later epoch 0 ms attempt: open, but not yet;  early epoch 0 ms: more than 60 s ahead of Redis's clock;  grace epoch 0
+--       later epoch 0 ms attempt: open after ms;  early epoch 0 ms: more than 60 s ahead of Redis's clock;  grace epoch 0
 --       {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  about 20 calls
 local call, meta = redis.call, KEYS[1]
@@ -47,7 +47,7 @@ if grace then return line_of('grace', epoch, 0) end
 local early = ms_early(due)
 if early > 0 then return line_of('early', epoch, 0, fmt(early)) end
 
--- The turn of this due time, or why it is none.
+-- Finds the open turn of this due time, or replies why it cannot be taken.
 local open, mark = read_open(job), mark_of(job)
 local turn = open[due]
 if turn and tonumber(turn.not_before) > now() then
@@ -58,7 +58,7 @@ if not turn and not is_start and tonumber(due) <= mark then
     if not (decided_due == due and by == c and how == 'S') then
         return line_of('taken', epoch, 0, fmt(mark), decider(due, decided_due, host))
     end
-    mark = 0 -- the reply was lost: no other host can log that it was skipped
+    mark = 0 -- this call skipped it before, and its reply was lost: no other host logs that
 end
 local host = string.match(call('HGET', at .. 'sessions', s) or '', '^%S+') or '-'
 
@@ -79,8 +79,7 @@ local function skip(why, run, on)
     return line_of('skipped', epoch, 0, why, run, on)
 end
 
--- What is there of the job: its claims, and for a new due time the turns that are open now. What still waits for its delay is
--- superseded.
+-- Counts the job's claims, and for a new due time the turns that are open now. Turns whose delay is not over are superseded.
 local present, superseded = 0, {}
 if overlap ~= 'allow' then
     local base = at .. 'pool:' .. job

@@ -1,24 +1,24 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
--- turned: what becomes of turns (R18).
+-- turned: commits, ends, opens, lists and reports turns (R18).
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
 -- ARGV  session connection epoch, then one of:
---       commit CLAIM AGAIN CHAIN    before anything is started. AGAIN: ms from the loss of this host to the next attempt, "-": the turn
---                                is over then; CHAIN: a word for the host that makes it. Reply: ok epoch 0;  lost epoch 0: another
+--       commit CLAIM AGAIN CHAIN    before its command is started. AGAIN: ms from the loss of this host to the next attempt, "-": the
+--                                turn is over then; CHAIN: a word for the host that makes it. Reply: ok epoch 0;  lost epoch 0: another
 --                                host may have the turn, or nobody;  waits epoch 0: the claim is not granted
---       over CLAIM               the run is over, or nothing of it will begin: its claim is released. Reply: that of release
---       back CLAIM ATTEMPT DELAY-MS CHAIN    the same, and the turn is open as this attempt after the delay. Reply: that of release
---       pass JOB DUE CLAIM       all due times up to this one are missed, if they were not decided before. CLAIM: an id that makes
---                                the call unique. Reply: missed epoch 0 MARK: told by this host; MARK: the latest due time decided
---                                before, 0: none;  taken epoch 0 MARK HOST, early epoch 0 MS, grace epoch 0: as of turn
---       stop JOB                 every open turn of the job is over. Reply: {'ok', epoch, 0, {{due, attempt, chain}, ...}, {{run, host,
---                                held(0|1)}, ...}}: these turns, and 16 each at most of the claims that other sessions hold of it and that
---                                wait;  grace epoch 0: not all hosts have reported what they have of it
+--       over CLAIM               ends the turn and releases its claim: the run is over, or will not begin. Reply: that of release
+--       back CLAIM ATTEMPT DELAY-MS CHAIN    does the same, and opens the turn as this attempt after the delay. Reply: that of release
+--       pass JOB DUE CLAIM       decides that all due times up to this one are missed, if they were not decided before. CLAIM: an id
+--                                that makes the call unique. Reply: missed epoch 0 MARK: this host logs it; MARK: the latest due time
+--                                decided before, 0: none;  taken epoch 0 MARK HOST, early epoch 0 MS, grace epoch 0: as of turn
+--       stop JOB                 ends every open turn of the job. Reply: {'ok', epoch, 0, {{due, attempt, chain}, ...}, {{run, host,
+--                                held(0|1)}, ...}}: these turns, and claims of the job that other sessions have (16 held, 16 queued and
+--                                16 parked at most);  grace epoch 0: not all hosts have reported
 --       hosts JOB                Reply: {'ok', epoch, 0, {host, version, ...}, {{due, attempt, ms}, ...}}: sessions that define the job, 100 at
 --                                most, and its open turns
---       look JOB...              Reply: {'ok', epoch, 0, {job, mark, {due, attempt, ms, chain, why}, ...}, ...}: open turns of these jobs, and
---                                the marks. Once a lease, because a host may not take the turns of which it was notified
+--       look JOB...              Reply: {'ok', epoch, 0, {job, mark, {due, attempt, ms, chain, why}, ...}, ...}: marks and open turns of these
+--                                jobs. A host looks once a lease, because hosts that were notified of a turn may not take it
 --       report CLAIM STATE JOB DUE ATTEMPT AGAIN CHAIN ...    after a sync: turns of this session, 100 at most. Reply: ok epoch 0
 --       marks JOB DUE ...        after a sync: the latest due times that this host knows to be decided, 200 at most. Reply: ok epoch 0
 --       {'epoch', epoch}, {'gone'}, {'stale'} as in claim
@@ -34,7 +34,7 @@ if not connection then return {'gone'} end
 if connection ~= own_connection then return {'stale'} end
 --#include queue
 --#include turns
-local KEPT = 400 * 86400 -- s: marks of jobs that no host has defined for so long are deleted (R16)
+local KEPT = 400 * 86400 -- s after which the marks of jobs that no host defines are deleted (R16)
 
 local function line_of(word, ...)
     return table.concat({word, epoch, 0, ...}, ' ')
@@ -103,7 +103,7 @@ function verbs.pass()
     return line_of('missed', fmt(mark))
 end
 
--- Returns in how many ms an open turn may be taken.
+-- Returns the number of ms until an open turn may be taken.
 local function ms_until(open)
     return fmt(math.max(0, math.ceil((tonumber(open.not_before) - now()) / 1000)))
 end

@@ -6,10 +6,10 @@
 --                  DUE: "attempt not-before-µs epoch chain why" of each open turn; not-before: 0: at once, also if TIME is set back;
 --                  why: host-lost, given-back, retry
 -- session:S:turns  hash  claim -> "state job due attempt again epoch chain" of each turn of session S. state: T(aken), C(ommitted);
---                  again: ms from the loss of its host to the next attempt, "-": no further attempt; chain: a word of the hosts
+--                  again: ms from the loss of its host to the next attempt, "-": no further attempt; chain: a word that hosts pass on
 --
--- A turn, taken or open, belongs to the epoch that it names: Redis may have lost what followed, when another host had it. In a
--- later epoch it is void, unless its host reports it (R10).
+-- A turn, taken or open, belongs to the epoch that it names. In a later epoch it is void unless its host reports it, because Redis
+-- may have lost that another host had it since (R10).
 
 local AHEAD_MAX = 3 * 3600 -- s: a mark that is further ahead of TIME was decided by a wrong clock, and is void
 local tells = 128          -- sessions that this call may still notify of open turns
@@ -33,7 +33,7 @@ local function write_turn(session, c, t)
     call('HSET', turns_of(session), c, table.concat({t.state, t.job, t.due, t.attempt, t.again, t.epoch, t.chain}, ' '))
 end
 
--- The claim of a turn is another session's of the same host now.
+-- Moves the turn of a claim to a later session of the same host.
 local function move_turn(c, from, to)
     local text = call('HGET', turns_of(from), c)
     if text then
@@ -48,20 +48,20 @@ local function mark_of(job)
     return mark <= now() / 1000000 + AHEAD_MAX and mark or 0
 end
 
--- Returns how many ms too early a due time is for a decision; 0 or less: it is not.
+-- Returns the number of ms until a due time may be decided; 0 or less: it may be.
 local function ms_early(due)
     return math.ceil(tonumber(due) * 1000 - now() / 1000 - 60000)
 end
 
--- Records a decision. An earlier due time, whose turn was open, changes no mark.
+-- Records a decision. A due time before the mark, whose turn was open, does not change the mark.
 local function decide(job, due, c, how, host)
     if tonumber(due) < mark_of(job) then return end
     call('ZADD', at .. 'marks', due, job)
     call('HSET', open_of(job), 'last', table.concat({due, c, how, host}, ' '))
 end
 
--- Returns the host that decided the latest due time, if that decided this one. In a new epoch Redis may not have that decision: then it
--- knows the mark from the reports of hosts alone.
+-- Returns the host of the latest decision, if that decided this due time, else "-". In a new epoch Redis may lack that decision, and
+-- know the mark only from the reports of hosts.
 local function decider(due, decided_due, host)
     return tonumber(decided_due or 0) >= tonumber(due) and host or '-'
 end
@@ -83,7 +83,7 @@ local function read_open(job)
     return list
 end
 
--- Opens a turn, and notifies the sessions that define the job but `but`. The push has a number of the clock and names its
+-- Opens a turn, and notifies all sessions that define the job except `but`. The push has a number of the clock and names its
 -- predecessor, so that a host detects its loss (R12).
 local function open_turn(job, due, attempt, delay_ms, chain, why, but)
     if not in_epoch() then return end -- this Redis may have older data
@@ -100,15 +100,15 @@ local function open_turn(job, due, attempt, delay_ms, chain, why, but)
     end
 end
 
--- A turn has lost its host: it is open if no process can have begun, or as the next attempt if its job has one.
+-- Handles that a turn has lost its host: opens it if no process can have begun, or as the next attempt if its job has one.
 local function lose_turn(t, but)
     if t.epoch ~= epoch or (t.state == 'C' and t.again == '-') then return end
     local committed = t.state == 'C'
     open_turn(t.job, t.due, fmt(tonumber(t.attempt) + (committed and 1 or 0)), committed and t.again or '0', t.chain, 'host-lost', but)
 end
 
--- Opens what it must of the turns of a session that ends, or of those whose claims the session has no more: such a turn is over if it
--- was committed, because its host lives and has noted the end of the run.
+-- Handles the turns of a session that ends as lost. Of a session that lives, handles those whose claims it no longer has: such a
+-- turn is over if it was committed, because its host has noted the end of the run.
 local function lose_turns(session, ends)
     local fields = call('HGETALL', turns_of(session))
     for i = 1, #fields, 2 do

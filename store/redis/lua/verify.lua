@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
--- verify: checks whether some of a session's claims are in all their keys. A host calls it once a lease, with other claims
--- each time, so that a deleted key blocks no claim for ever. It also settles the pools of a claim at the head of its queue,
+-- verify: checks whether some of a session's claims are in all keys in which they must be. A host calls it once a lease, with other
+-- claims each time, so that a deleted key blocks no claim for ever. It also settles the pools of a claim at the head of its queue,
 -- and checks some of the claims that block a waiting one.
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
--- ARGV  session connection epoch, then claims that Redis confirmed to have
--- Reply, one line: ok epoch more incomplete   incomplete 1: some of this session's limits or claims are missing; its host sends hello and sync
+-- ARGV  session connection epoch, then claims that Redis has confirmed
+-- Reply, one line: ok epoch more incomplete   incomplete 1: limits or claims of this session are missing; its host sends hello and sync
 --       {'epoch', '', 'broken'}: keys are missing, see hello.lua;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  4 calls, 2 to 5 a claim, 1 more a key, 6 more a pool in which it waits
 local call, meta = redis.call, KEYS[1]
@@ -61,8 +61,8 @@ for i = FIRST_CLAIM, #ARGV do
     end
 end
 
--- Checks whether the session of some claim that blocks this one still exists. If the set of a dead session's claims was
--- deleted, no other call would free them.
+-- Returns whether a claim has no session that exists. If the set of a dead session's claims was deleted, no other call would free
+-- the claims.
 local function is_nobodys(c)
     local owner = string.match(call('HGET', at .. 'claims', c) or '', '^%a %d+ (%S+)')
     return not owner or not call('ZSCORE', at .. 'heartbeats', owner)

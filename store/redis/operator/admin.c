@@ -38,7 +38,7 @@ static void admin_answer(struct admin *admin, int result) {
 
 static void admin_send(struct admin *admin);
 
-/* The call had no effect, so it is sent again over the version that exists now. */
+/* Handles a call without effect: sends it again, for the version that exists now. */
 static void handle_conflict(struct admin *admin, const struct redisReply *reply) {
     enum { NEWEST_VERSION = 2 };
     uint64_t version;
@@ -57,9 +57,8 @@ static void admin_on_reply(const struct redisReply *reply, void *userdata) {
     struct store_redis *store = admin->store;
 
     admin->is_sent = false;
-    if (!call_handle_common_reply(
-            store, reply, PHASE_LIVE)) /* answered by a failing link, or sent again once it is live */
-        return;
+    if (!call_handle_common_reply(store, reply, PHASE_LIVE))
+        return; /* a failing link answers it, or it is sent again once the link is live */
     if (admin->kind == ADMIN_MOVE) {
         int r = move_reply_parse(reply, admin->move);
 
@@ -76,7 +75,7 @@ static void admin_on_reply(const struct redisReply *reply, void *userdata) {
         admin_answer(admin, STORE_E_UNKNOWN);
     } else {
         admin_answer(admin, 0);
-        heartbeat_send(store); /* receives the news, and continues where the script reached a bound */
+        heartbeat_send(store); /* reports the change, and continues where the script reached a bound */
     }
 }
 
@@ -137,7 +136,7 @@ void admin_leave_grace(struct store_redis *store) {
 void admin_send_pending(struct store_redis *store) {
     list_foreach_safe(admin, &store->operator.admins, struct admin, link)
         if (!admin->is_sent && admin->kind == ADMIN_MOVE && admin->may_have_run)
-            admin_answer(admin, -EREMOTEIO); /* twice, it might move twice as far */
+            admin_answer(admin, -EREMOTEIO); /* sent twice, it might move twice as far */
         else if (!admin->is_sent)
             admin_send(admin);
 }

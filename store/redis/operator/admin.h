@@ -21,12 +21,11 @@ int admin_end_grace(struct store *base, store_reply_fn fn, void *userdata);
 void admin_send_pending(struct store_redis *store);
 /* Returns whether an administrator ends grace with the next heartbeat. */
 bool admin_is_ending_grace(const struct store_redis *store);
-/* There is no grace (any more): answers those who end it. */
+/* Answers calls that end grace, because it is over. */
 void admin_answer_grace(struct store_redis *store);
-/* Another epoch has begun: fails those who end the grace of the one before. They knew what ran then, not what
- * Redis has lost since. */
+/* Fails calls that end the grace of an earlier epoch: their callers do not know what Redis has lost since. */
 void admin_leave_grace(struct store_redis *store);
-/* Calls under way are sent again. */
+/* Forgets the calls under way, which are sent again. */
 void admin_reset(struct store_redis *store);
-/* Redis is away: fails calls that are not under way. */
+/* Fails calls that are not under way, because Redis is away. */
 void admin_fail(struct store_redis *store);

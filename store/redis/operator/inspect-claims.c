@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The claims of a pool: their records into a snapshot. */
+/* The claims of a pool in a snapshot. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ struct claim_record {
     uint32_t permits, pid;
 };
 
-/* Finds the pool in "db:2,net:1". */
+/* Reads the permits of the pool in "db:2,net:1". */
 static int read_permits(char *pools, const char *pool, uint32_t *ret) {
     char *item, *number;
     uint64_t permits;
@@ -40,7 +40,6 @@ static int read_permits(char *pools, const char *pool, uint32_t *ret) {
     return -EBADMSG;
 }
 
-/* A claim may be of a job or have a label. */
 static int read_record(const struct redisReply *reply, const char *pool, struct claim_record *ret) {
     const char *text = reply_text(reply);
     _cleanup_free_ char *copy = text ? strdup(text) : NULL;
@@ -73,7 +72,7 @@ static void add_malformed(struct inspection *i, const struct redisReply *id, con
     inspect_malformed_add(i->snapshot, key, id, record);
 }
 
-/* Reads claim `at` of a reply. Returns 0, -EBADMSG (it is listed as malformed) or -ENOMEM. */
+/* Reads claim `at` of a reply. 0, -EBADMSG (which is listed as malformed) or -ENOMEM. */
 static int read_claim(struct inspection *i, const struct redisReply *ids, const struct redisReply *records, size_t at,
                       char id[static ID_TEXT_SIZE], struct claim_record *ret) {
     int r = reply_copy(reply_at(ids, at), id, ID_TEXT_SIZE) < 0 || !id_is_valid(id) ? -EBADMSG : 0;
@@ -85,8 +84,8 @@ static int read_claim(struct inspection *i, const struct redisReply *ids, const 
     return r;
 }
 
-/* Returns how many of n claims that were listed before, and those of a reply, stay listed: invented pools must
- * not exhaust this host's memory. */
+/* Returns how many of n claims stay listed, of which `before` were before this reply. The bound over all pools keeps
+ * invented pools from exhausting this host's memory. */
 static size_t take_room(struct inspection *i, size_t before, size_t n) {
     size_t max = inspect_list_max(i), all = before + SNAPSHOT_ALL_MAX - i->snapshot->n_listed;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A snapshot that is being collected, by one call of inspect.lua after the other. inspect.c decides which
- * call is next; a reader of each reply adds to the snapshot. */
+/* A snapshot while it is collected, which takes several calls of inspect.lua. inspect.c decides which call is next. A
+ * reader of each reply adds to the snapshot. */
 
 #include "store/redis/client/command.h"
 #include "store/redis/client/reply.h"
@@ -12,7 +12,7 @@
 #define INSPECT_SESSIONS_MAX 32
 #define INSPECT_TIMES_MAX 20 /* hosts in one call */
 
-/* Positions that all replies of inspect.lua have. */
+/* Positions in each reply of inspect.lua. */
 enum { INSPECT_ANSWER, INSPECT_MALFORMED, INSPECT_FIRST };
 
 enum inspect_step { /* first the sessions, then the others for each pool */
@@ -32,29 +32,29 @@ struct inspection {
     struct snapshot *snapshot;
     char **names;        /* of pools: listed in full; keys among them are pools of the snapshot */
     size_t n_names;
-    bool times;          /* the snapshot has what hosts told, of those with claims in pools of these names */
-    bool keys;           /* the snapshot has the counts of all other keys with claims, too */
-    bool is_begun, is_under_way; /* a call of it */
+    bool times;          /* include the times of hosts with claims in pools of these names */
+    bool keys;           /* include the counts of all other keys with claims */
+    bool is_begun, is_under_way; /* under way: a call */
     enum inspect_step step;
-    size_t pool, n_pools; /* the one that is asked for; of how many: keys come behind them */
-    char cursor[32];      /* of a step that has several calls */
-    char (*mine)[ID_TEXT_SIZE]; /* of the pool: this host's waiting claims */
-    size_t n_mine, mine_at;     /* the first one of this call */
+    size_t pool, n_pools; /* index of the step's pool; pools of the snapshot without keys, which follow them */
+    char cursor[32];      /* of a step with several calls */
+    char (*mine)[ID_TEXT_SIZE]; /* this host's claims that wait in the pool */
+    size_t n_mine, mine_at;     /* mine_at: the first one of this call */
     size_t times_at;            /* the first host of this call */
     struct inspected_key *of_pattern;
     size_t n_of_pattern, n_of_pattern_allocated;
     usec_t time_realtime; /* Redis's */
 };
 
-/* As inspect.lua calls it. */
+/* Returns the step's name in inspect.lua. */
 const char *inspect_step_word(enum inspect_step step);
-/* How many claims of the pool are listed, those that hold and those that wait. */
+/* Returns how many holders, and how many waiting claims, of the step's pool are listed. */
 size_t inspect_list_max(const struct inspection *inspection);
 
-/* --- readers: 1: the step has another call; 0: it has none; -EBADMSG or -ENOMEM --- */
+/* --- readers return 1: the step has another call; 0: it has none; -EBADMSG or -ENOMEM --- */
 
 int inspect_read_sessions(struct inspection *inspection, const struct redisReply *reply); /* inspect-sessions.c */
-/* All sessions are read: puts the pools that they and this host declare into the snapshot. 0 or -ENOMEM. */
+/* Adds the pools that the sessions and this host declare, when all sessions are read. 0 or -ENOMEM. */
 int inspect_collect_pools(struct inspection *inspection);
 int inspect_read_pool(struct inspection *inspection, const struct redisReply *reply); /* inspect-pool.c */
 int inspect_read_positions(struct inspection *inspection, const struct redisReply *reply);
@@ -62,12 +62,12 @@ int inspect_read_held(struct inspection *inspection, const struct redisReply *re
 int inspect_read_queue(struct inspection *inspection, const struct redisReply *reply);
 int inspect_read_parked(struct inspection *inspection, const struct redisReply *reply);
 int inspect_read_keys(struct inspection *inspection, const struct redisReply *reply); /* inspect-keys.c */
-/* All pools are read: notes the hosts whose times are asked for (inspect-times.c). How many, or -ENOMEM. */
+/* Notes the hosts whose times follow, when all pools are read (inspect-times.c). Returns their number, or -ENOMEM. */
 int inspect_collect_hosts(struct inspection *inspection);
-/* Adds the hosts of the next call to it. */
+/* Adds the hosts of the next call as its arguments. */
 void inspect_add_hosts(struct inspection *inspection, struct redis_command *command);
 int inspect_read_times(struct inspection *inspection, const struct redisReply *reply);
-/* Whether the pool of this name was asked for (inspect.c). */
+/* Returns whether the question names this pool (inspect.c). */
 bool inspect_is_named(const struct inspection *inspection, const char *pool);
 
 /* Returns NULL if the session has no valid record. */
@@ -78,5 +78,5 @@ const struct snapshot_session *inspect_find_session(const struct snapshot *snaps
 /* Adds a record of any bytes; id and record may be NULL. Without memory the list is shorter. */
 void inspect_malformed_add(struct snapshot *snapshot, const char *key, const struct redisReply *id,
                            const struct redisReply *record);
-/* Adds what the script has found. */
+/* Adds the records that the script found. */
 void inspect_malformed_read(struct snapshot *snapshot, const struct redisReply *list);

@@ -7,7 +7,7 @@
 
 #include "store/redis/operator/inspect-internal.h"
 
-#define KEYS_MAX 100000 /* of one pattern that are counted */
+#define KEYS_MAX 100000 /* keys of one pattern that are counted */
 
 enum { KEYS_CURSOR = INSPECT_FIRST, FIRST_KEY };
 enum { KEY_NAME, KEY_LIMIT, KEY_USED, KEY_WAITING, KEY_PARKED, KEY_WORDS };
@@ -25,7 +25,7 @@ static struct inspected_key *add_key(struct inspection *i) {
     return &i->of_pattern[i->n_of_pattern++];
 }
 
-/* Leaves out what is no key of the pattern: any client may have written it. */
+/* Reads keys, and leaves out texts that are none of the pattern, which any client may have written. */
 static int read_keys(struct inspection *i, const char *pattern, const struct redisReply *reply) {
     const struct redisReply *name;
 

@@ -26,7 +26,7 @@ void inspect_malformed_add(struct snapshot *s, const char *key, const struct red
     reply_escape(record, grown->record, sizeof(grown->record));
 }
 
-/* Several calls find the same key. */
+/* Drops the last entry if it is listed already: several calls find the same key. */
 static void drop_twin(struct snapshot *s) {
     const struct snapshot_malformed *last = &s->malformed[s->n_malformed - 1];
 

@@ -39,7 +39,7 @@ static int read_override(struct snapshot *s, struct snapshot_pool *p, const stru
     return p->override_reason ? 0 : -ENOMEM;
 }
 
-/* Reads which session declares the lowest limit, if limits differ. A limit of 0 parks the pool. */
+/* Reads which session declares the lowest limit, if limits differ. */
 static void read_lowest(struct snapshot *s, struct snapshot_pool *p, const struct redisReply *reply) {
     const char *id = reply_text(reply_at(reply, POOL_LOWEST_SESSION));
     const struct snapshot_session *session = id ? inspect_find_session(s, id) : NULL;

@@ -213,7 +213,7 @@ static bool is_due_otherwise(struct store_redis *store, const struct snapshot_li
     return own && own->pool.due_hash > 0 && limit->due_hash > 0 && own->pool.due_hash != limit->due_hash;
 }
 
-/* Keeps those limits of a session that differ. */
+/* Keeps only the limits of a session that differ. */
 static void keep_differing(struct inspection *i, struct snapshot_session *session) {
     size_t kept = 0;
 
@@ -237,7 +237,7 @@ static void collect_key(struct snapshot *s, const char *name) {
     s->pools[s->n_pools - 1].has_pattern = true;
 }
 
-/* Until the reply for a pool arrives its limit is the lowest declared one. */
+/* A pool's limit is the lowest declared one until its reply arrives. */
 int inspect_collect_pools(struct inspection *i) {
     const struct limits *own = &i->store->limits;
     struct snapshot *s = i->snapshot;

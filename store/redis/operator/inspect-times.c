@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What hosts publish of their runs (tell.h): asked for last, when it is known whose claims hold permits or
- * wait for them. */
+/* The times that hosts publish (tell.h). This step is the last one, because it needs the hosts of all claims. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +52,7 @@ void inspect_add_hosts(struct inspection *i, struct redis_command *command) {
         command_add(command, s->times[k].host);
 }
 
-/* A text that is too long is left out: any client may have written it. */
+/* Reads texts, and leaves out those that are too long, which any client may have written. */
 int inspect_read_times(struct inspection *i, const struct redisReply *reply) {
     struct snapshot *s = i->snapshot;
 

@@ -6,8 +6,8 @@
 #include "store/redis/operator/inspect-internal.h"
 #include "store/redis/store-redis.h"
 
-#define BRIEF_MAX 100   /* holders and waiting claims listed of a pool that was not asked for by name */
-#define MINE_MAX 1000   /* of this host's waiting claims whose positions are requested, for each pool */
+#define BRIEF_MAX 100   /* claims listed of a pool that the question does not name */
+#define MINE_MAX 1000   /* this host's waiting claims of a pool whose positions are requested */
 #define NAMES_MAX 1000
 
 struct inspect_asker {
@@ -34,7 +34,7 @@ const char *inspect_step_word(enum inspect_step step) {
     return steps[step].word;
 }
 
-static void drop_pictures(struct inspection *inspection) {
+static void drop_collected(struct inspection *inspection) {
     inspection->snapshot = snapshot_free(inspection->snapshot);
     free(inspection->mine);
     free(inspection->of_pattern);
@@ -44,7 +44,7 @@ static void drop_pictures(struct inspection *inspection) {
 }
 
 static void inspection_free(struct inspection *inspection) {
-    drop_pictures(inspection);
+    drop_collected(inspection);
     for (size_t i = 0; i < inspection->n_names; i++)
         free(inspection->names[i]);
     free(inspection->names);
@@ -56,7 +56,7 @@ static void inspection_free(struct inspection *inspection) {
     free(inspection);
 }
 
-/* Answers all who ask; all get the same snapshot. */
+/* Answers all askers with the same snapshot. */
 static void inspection_answer(struct inspection *inspection, int result) {
     struct snapshot *snapshot = result == 0 ? steal_pointer(&inspection->snapshot) : NULL;
     struct list askers = LIST_INIT(askers);
@@ -113,7 +113,7 @@ static int find_mine(struct inspection *inspection, const char *pool) {
     return 0;
 }
 
-/* Returns whether the step has something to ask for; negative errno. */
+/* Returns 1 if the step needs a call, 0 or a negative errno. */
 static int is_needed(struct inspection *inspection) {
     struct snapshot_pool *pool = &inspection->snapshot->pools[inspection->pool];
     int r;
@@ -188,8 +188,7 @@ static void add_arguments(struct inspection *inspection, struct redis_command *c
         command_add(command, inspection->cursor);
 }
 
-/* Without effect on an error of the link: it is failing and fails the inspection, or inspect_send_pending()
- * repeats the call. */
+/* Ignores an error of the link: the link fails the inspection, or inspect_send_pending() repeats the call. */
 static void send_call(struct inspection *inspection) {
     _cleanup_command_ struct redis_command command = {0};
 
@@ -201,7 +200,7 @@ static void send_call(struct inspection *inspection) {
 
 static int begin(struct inspection *inspection) {
     inspect_budget_begin(&inspection->store->operator.inspections.budget, clock_boottime());
-    drop_pictures(inspection);
+    drop_collected(inspection);
     inspection->snapshot = calloc(1, sizeof(*inspection->snapshot));
     if (!inspection->snapshot)
         return -ENOMEM;
@@ -212,7 +211,7 @@ static int begin(struct inspection *inspection) {
     return 0;
 }
 
-/* An estimate, in µs: 2 for a claim and a position, 4 for a session, 10 for a key. */
+/* Returns an estimate in µs: 2 for a claim and a position, 4 for a session, 10 for a key. */
 static usec_t cost_of(const struct redisReply *reply) {
     const struct redisReply *item;
     usec_t cost = 10;
@@ -242,7 +241,7 @@ static void inspect_on_reply(const struct redisReply *reply, void *userdata) {
 
 /* --- all inspections --- */
 
-/* Begins it as soon as the budget allows. 1: it has begun; 0: it waits; -ENOMEM. */
+/* Begins an inspection as soon as the budget allows it. 1: it has begun; 0: it waits; -ENOMEM. */
 static int begin_in_time(struct inspection *inspection) {
     struct inspections *all = &inspection->store->operator.inspections;
     usec_t wait = inspect_budget_wait(&all->budget, clock_boottime());
@@ -304,7 +303,7 @@ void inspect_fail(struct store_redis *store) {
 
 /* --- questions --- */
 
-/* A name that is there already is added again without effect. */
+/* Adds a name once. */
 static int add_name(struct inspection *inspection, const char *name) {
     char **grown;
 
@@ -330,7 +329,7 @@ static struct inspection *inspection_new(struct store_redis *store) {
     return inspection;
 }
 
-/* Returns one that is not begun: whoever asks gets what is so after his question. */
+/* Returns an inspection that is not begun, so that no answer is older than its question. */
 static struct inspection *find_or_add(struct store_redis *store) {
     list_foreach(inspection, &store->operator.inspections.list, struct inspection, link)
         if (!inspection->is_begun)
@@ -369,7 +368,7 @@ int inspect_start(struct store *base, const struct store_question *question, sto
     list_init(&asker->link);
     list_append(&inspection->askers, &asker->link);
     if (store->link.phase >= PHASE_SYNC)
-        timer_set_in(&store->operator.inspections.timer, 0); /* whoever else asks in this turn of the loop shares it */
+        timer_set_in(&store->operator.inspections.timer, 0); /* other questions of this turn of the loop share it */
     else
         link_fail_waiting_later(store);
     return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Collects snapshots. inspect.lua answers in slices, so that looking delays no grant for long; one call is
- * under way at a time, whoever looks. Questions that arrive before a snapshot is begun share it. */
+/* Collects snapshots. inspect.lua replies in slices, so that no call delays a grant for long, and one call is under
+ * way at a time. Questions that arrive before a snapshot begins share it. */
 
 #include "base/list.h"
 #include "base/timer.h"
@@ -12,9 +12,9 @@
 struct store_redis;
 
 struct inspections {
-    struct list list; /* struct inspection; the first one is being made */
+    struct list list; /* struct inspection; the first one is under way */
     struct inspect_budget budget;
-    struct timer timer; /* all that ask now have asked, or the budget allows the next one to begin */
+    struct timer timer; /* begins the first one, at the end of this turn or when the budget allows it */
 };
 
 int inspect_init(struct store_redis *store);
@@ -26,7 +26,7 @@ int inspect_start(struct store *base, const struct store_question *question, sto
 
 /* Sends what waited for a live link. */
 void inspect_send_pending(struct store_redis *store);
-/* Forgets the call under way: its snapshot is begun again. */
+/* Forgets the call under way, and begins its snapshot again. */
 void inspect_reset(struct store_redis *store);
-/* Redis is away: fails all inspections without a call under way. */
+/* Fails all inspections without a call under way, because Redis is away. */
 void inspect_fail(struct store_redis *store);

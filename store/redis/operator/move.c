@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RESULT_MAX (3 * 315360000000000) /* µs: 3650 days of a head start, and as much again by moves, rounded */
+#define RESULT_MAX (3 * 315360000000000) /* µs: more than 3650 days of the claim's own head start and 3650 by moves */
 
 void move_add(struct redis_command *command, const struct store_move *move) {
     static const char *const kinds[] = {

@@ -73,7 +73,7 @@ static void add_warnings(const struct store_redis *store, struct redis_status *r
             ret->n_warnings++;
 }
 
-/* An epoch began at the earliest when this host did not know it yet. */
+/* Returns the longest time until grace ends. The epoch began before this host knew it. */
 static usec_t grace_left(const struct store_redis *store) {
     usec_t lasts = usec_add(store->env.lease_usec, slot_failover_margin(store));
     usec_t left = usec_sub(usec_add(store->epoch.known_since, lasts), clock_boottime());

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What this host tells the others (store_tell()): one text, which a heartbeat takes along once on each
- * connection, and again when it has changed. If that heartbeat is lost, so is its connection. */
+/* The text that this host publishes (store_tell()). A heartbeat sends it once on each connection, and again when it has
+ * changed. A heartbeat is only lost together with its connection. */
 
 #include <stdbool.h>
 
@@ -12,7 +12,7 @@
 struct store_redis;
 
 struct tell {
-    char *text; /* NULL: nothing yet */
+    char *text; /* NULL: none yet */
     bool is_sent;
 };
 
@@ -21,8 +21,8 @@ struct tell {
 void tell_set(struct store *base, char *text);
 
 void tell_done(struct store_redis *store);
-/* There is a new connection, perhaps a new session. */
+/* Has the text sent again, on a new connection. */
 void tell_again(struct store_redis *store);
-/* Returns whether the next heartbeat takes it along. A Redis without memory gets nothing (R13). */
+/* Returns whether the next heartbeat must send the text. A Redis without memory gets none (R13). */
 bool tell_is_due(const struct store_redis *store);
 void tell_add(struct store_redis *store, struct redis_command *command);

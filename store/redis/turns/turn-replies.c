@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "store/redis/store-redis.h"
 
-/* NULL: nothing is known. */
+/* Returns NULL for a value that is not known. */
 static const char *known(const char *text) {
     return *text == '\0' || strcmp(text, "-") == 0 ? NULL : text;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What hosts learn and report of turns besides their own claims: open turns, and, after a loss of data, turns and
- * due times that are decided. */
+/* Turns apart from the calls for claims: open turns, and the reports after a loss of data, of turns and of due times
+ * that are decided. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 /* --- open turns --- */
 
-static bool is_declared(const struct store_redis *store, size_t i) {
+static bool is_job(const struct store_redis *store, size_t i) {
     return store->limits.declared[i].pool.name[0] == '@';
 }
 
@@ -58,7 +58,7 @@ void turns_look(struct store_redis *store) {
 
         turns_begin_call(store, &command, "look");
         for (; i < n_declared && n < LOOK_PART; i++)
-            if (is_declared(store, i)) {
+            if (is_job(store, i)) {
                 command_add(&command, store->limits.declared[i].pool.name);
                 n++;
             }

@@ -55,7 +55,7 @@ static void test_files(void) {
     expect_wrong("\n", 1, "is empty");
     expect_wrong("a\nb", 3, "has more than one line");
     expect_wrong("a\n\n", 3, "has more than one line");
-    expect_wrong("a\0b", 3, "holds a NUL byte");
+    expect_wrong("a\0b", 3, "contains a NUL byte");
     expect_wrong(longest, SECRET_MAX + 1, "is longer than 4096 bytes");
     TEST_INT(redis_secret_read("/nonexistent/file", "x", &secret, why, sizeof(why)), SECRET_E_FILE);
     TEST_STRING(why, "password-file /nonexistent/file: No such file or directory");
