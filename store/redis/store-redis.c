@@ -88,7 +88,7 @@ int store_redis_check(const struct redis_settings *settings, char *why, size_t s
 }
 
 static void store_redis_send(struct store *base) {
-    struct store_redis *store = (struct store_redis *) base;
+    struct store_redis *store = store_redis_of(base);
 
     if (store->link.commands)
         redis_connection_send(store->link.commands);
@@ -105,7 +105,7 @@ static const struct store_ops ops = {
     .send = store_redis_send,
     .commit = turns_commit,
     .give_back = turns_give_back,
-    .pass = turns_pass,
+    .pass = turn_questions_pass,
     .remember = turns_remember,
     .end_turns = turn_questions_stop,
     .ask_shared = turn_questions_ask,

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "store/redis/store-redis.h"
 #include "tests/harness/redis-bed.h"
 #include "tests/harness/wrap.h"
 
@@ -88,22 +89,36 @@ static void on_passed(int r, void *userdata) {
 /* A pass fails, and its caller asks again with the same id. */
 static void test_pass(void) {
     struct store_pass pass = {.pool = "@j", .due = DUE, .id = "m1"};
+    int done = NO_REPLY;
     struct bed b;
 
     if (!bed_init(&b, redis_bed_fixture(2), pools, ELEMENTSOF(pools)) || !bed_start(&b))
         return;
-    for (enum fault_kind kind = FAULT_MEMORY; kind <= FAULT_ZEROED_MEMORY; kind++) {
-        int done = NO_REPLY, again = NO_REPLY, r;
+    fault_begin(FAULT_MEMORY, 1, 1);
+    TEST_INT(store_pass(b.stores[0], &pass, on_passed, &done), -ENOMEM);
+    CU_ASSERT(fault_end());
+    TEST_INT(store_pass(b.stores[0], &pass, on_passed, &done), 0);
+    BED_UNTIL(&b, done != NO_REPLY);
+    TEST_INT(done, 0);
+    bed_done(&b);
+}
 
-        fault_begin(kind, 1, 1);
-        r = store_pass(b.stores[0], &pass, on_passed, &done);
-        CU_ASSERT(fault_end());
-        if (r == 0)
-            BED_UNTIL(&b, done != NO_REPLY);
-        BED_UNTIL(&b, bed_all_ready(&b));
-        TEST_INT(store_pass(b.stores[0], &pass, on_passed, &again), 0);
-        BED_UNTIL(&b, again != NO_REPLY);
-        TEST_INT(again, 0);
+/* Redis has lost its scripts, or its data: a pass is answered although the connection stays. */
+static void test_pass_is_answered(void) {
+    struct store_pass pass = {.pool = "@j", .due = DUE, .id = "m1"};
+    const char *const losses[] = {"SCRIPT FLUSH", "FLUSHALL"};
+    struct bed b;
+
+    if (!bed_init(&b, redis_bed_fixture(1), pools, ELEMENTSOF(pools)) || !bed_start(&b))
+        return;
+    for (size_t i = 0; i < ELEMENTSOF(losses); i++) {
+        int done = NO_REPLY;
+
+        BED_UNTIL(&b, heartbeat_is_ready(store_redis_of(b.stores[0])));
+        redis_bed_command(losses[i]);
+        TEST_INT(store_pass(b.stores[0], &pass, on_passed, &done), 0);
+        BED_UNTIL(&b, done != NO_REPLY);
+        TEST_INT(done, -ENOTCONN);
     }
     bed_done(&b);
 }
@@ -252,6 +267,7 @@ static CU_TestInfo tests[] = {
     {"taken, committed, given back", test_memory},
     {"taken, committed, given back: zeroed memory", test_zeroed_memory},
     {"passed", test_pass},
+    {"passed: answered on a connection that stays", test_pass_is_answered},
     {"hosts", test_hosts},
     {"stop", test_stop},
     {"remembered", test_remembered},

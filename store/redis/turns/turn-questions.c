@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Questions about one job that hosts share: which hosts may begin it, which turns are open; and the end of these turns.
- * Sent once: if the reply is lost, the caller asks again. */
+/* Questions about one job that hosts share: which hosts may begin it, which turns are open; the end of these turns;
+ * and whether due times were missed. Each is sent once: without a reply the caller gets -ENOTCONN, and may ask again. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,8 +12,9 @@
 struct turn_question {
     struct store_redis *store;
     struct list link; /* on turns.questions */
-    store_ended_turns_fn on_ended; /* one of these two */
+    store_ended_turns_fn on_ended; /* one of these three */
     store_shared_fn on_shared;
+    store_reply_fn on_passed;
     void *userdata;
 };
 
@@ -22,8 +23,10 @@ static void fail(struct turn_question *question, int r) {
     list_unlink(&question->link);
     if (question->on_ended)
         question->on_ended(r, NULL, question->userdata);
-    else
+    else if (question->on_shared)
         question->on_shared(r, NULL, question->userdata);
+    else
+        question->on_passed(r, question->userdata);
     free(question);
 }
 
@@ -50,14 +53,25 @@ static int answer_shared(const struct turn_question *question, const struct redi
     return r;
 }
 
+static int answer_passed(const struct turn_question *question, const struct redisReply *reply) {
+    int r = pass_reply_parse(reply);
+
+    if (r == -EBADMSG)
+        return r;
+    question->on_passed(r, question->userdata);
+    return 0;
+}
+
 static void question_on_reply(const struct redisReply *reply, void *userdata) {
     struct turn_question *question = userdata;
     struct store_redis *store = question->store;
     int r = -ENOTCONN;
 
-    list_unlink(&question->link); /* the connection may be closed here, and turn_questions_reset() called */
+    list_unlink(&question->link); /* below, a failing link may call turn_questions_reset() */
     if (call_handle_common_reply(store, reply, PHASE_LIVE))
-        r = question->on_ended ? answer_ended(question, reply) : answer_shared(question, reply);
+        r = question->on_ended    ? answer_ended(question, reply)
+            : question->on_shared ? answer_shared(question, reply)
+                                  : answer_passed(question, reply);
     if (r == 0) {
         free(question);
         return;
@@ -67,7 +81,9 @@ static void question_on_reply(const struct redisReply *reply, void *userdata) {
     fail(question, r == -EBADMSG ? -ENOTCONN : r);
 }
 
-static int ask(struct store *base, const char *what, const char *pool, const struct turn_question *terms) {
+/* pass: for `pass`, or NULL. */
+static int ask(struct store *base, const char *what, const char *pool, const struct store_pass *pass,
+               const struct turn_question *terms) {
     struct store_redis *store = store_redis_of(base);
     _cleanup_command_ struct redis_command command = {0};
     struct turn_question *question;
@@ -82,6 +98,10 @@ static int ask(struct store *base, const char *what, const char *pool, const str
     question->store = store;
     turns_begin_call(store, &command, what);
     command_add(&command, pool);
+    if (pass) {
+        command_add_u64(&command, turns_number(pass->due));
+        command_add(&command, pass->id);
+    }
     r = call_send(store, &command, question_on_reply, question);
     if (r < 0)
         free(question);
@@ -91,11 +111,15 @@ static int ask(struct store *base, const char *what, const char *pool, const str
 }
 
 int turn_questions_stop(struct store *base, const char *pool, store_ended_turns_fn fn, void *userdata) {
-    return ask(base, "stop", pool, &(struct turn_question){.on_ended = fn, .userdata = userdata});
+    return ask(base, "stop", pool, NULL, &(struct turn_question){.on_ended = fn, .userdata = userdata});
 }
 
 int turn_questions_ask(struct store *base, const char *pool, store_shared_fn fn, void *userdata) {
-    return ask(base, "hosts", pool, &(struct turn_question){.on_shared = fn, .userdata = userdata});
+    return ask(base, "hosts", pool, NULL, &(struct turn_question){.on_shared = fn, .userdata = userdata});
+}
+
+int turn_questions_pass(struct store *base, const struct store_pass *pass, store_reply_fn fn, void *userdata) {
+    return ask(base, "pass", pass->pool, pass, &(struct turn_question){.on_passed = fn, .userdata = userdata});
 }
 
 void turn_questions_reset(struct store_redis *store) {

@@ -109,9 +109,8 @@ static void commit_on_reply(const struct redisReply *reply, void *userdata) {
     }
     if (!entry->wants_commit || claim->state != CLAIM_STATE_HELD || entry->lease_lost)
         return;
-    if (strcmp(reply_line_field(&line, 0), "waits") ==
-        0) /* this host has a grant that Redis has lost: the sync decides */
-        return;
+    if (strcmp(reply_line_field(&line, 0), "waits") == 0)
+        return; /* Redis has lost the grant of this host: the sync decides */
     is_ours = strcmp(reply_line_field(&line, 0), "ok") == 0;
     entry->wants_commit = false;
     claim->turn->is_committed = is_ours;
@@ -199,73 +198,14 @@ void turns_lose(struct claim_entry *entry) {
     entry->claim->turn->attempt = 0;
 }
 
-/* --- passed --- */
-
-struct turn_pass {
-    struct store_redis *store;
-    struct list link; /* on turns.passes */
-    store_reply_fn fn;
-    void *userdata;
-};
-
-static void pass_answer(struct turn_pass *pass, int result) {
-    store_reply_fn fn = pass->fn;
-    void *userdata = pass->userdata;
-
-    list_unlink(&pass->link);
-    free(pass);
-    fn(result, userdata);
-}
-
-static void pass_on_reply(const struct redisReply *reply, void *userdata) {
-    struct turn_pass *pass = userdata;
-    int r;
-
-    if (!call_handle_common_reply(pass->store, reply, PHASE_LIVE))
-        return; /* turns_reset() answers it */
-    r = pass_reply_parse(reply);
-    if (r == -EBADMSG)
-        call_bad_reply(pass->store, "turned");
-    else
-        pass_answer(pass, r);
-}
-
-int turns_pass(struct store *base, const struct store_pass *what, store_reply_fn fn, void *userdata) {
-    struct store_redis *store = store_redis_of(base);
-    _cleanup_command_ struct redis_command command = {0};
-    struct turn_pass *pass;
-    int r;
-
-    if (!heartbeat_is_ready(store))
-        return -ENOTCONN;
-    pass = calloc(1, sizeof(*pass));
-    if (!pass)
-        return -ENOMEM;
-    *pass = (struct turn_pass){.store = store, .fn = fn, .userdata = userdata};
-    list_append(&store->turns.passes, &pass->link);
-    turns_begin_call(store, &command, "pass");
-    command_add(&command, what->pool);
-    command_add_u64(&command, turns_number(what->due));
-    command_add(&command, what->id);
-    r = call_send(store, &command, pass_on_reply, pass);
-    if (r < 0) {
-        list_unlink(&pass->link);
-        free(pass);
-    }
-    return r;
-}
-
 /* --- made and freed --- */
 
 void turns_reset(struct store_redis *store) {
     store->turns.looked = 0;
     turn_questions_reset(store);
-    list_foreach_safe (pass, &store->turns.passes, struct turn_pass, link)
-        pass_answer(pass, -ENOTCONN);
 }
 
 void turns_init(struct store_redis *store) {
-    list_init(&store->turns.passes);
     list_init(&store->turns.questions);
 }
 
