@@ -31,12 +31,12 @@ static void on_passed(int r, void *userdata) {
     struct passing *passing = userdata;
     struct manager *m = passing->manager;
 
-    /* Without an answer the scheduler asks again when the store is READY. */
-    if ((r >= 0 || r == -EAGAIN) && m->phase < MANAGER_PHASE_EXITING)
+    if (m->phase < MANAGER_PHASE_EXITING)
         scheduler_turns_passed(m->scheduler, passing->pool, passing->id,
                                r == 0               ? SCHEDULER_PASSED_HERE
                                : r == STORE_E_TAKEN ? SCHEDULER_PASSED_ELSEWHERE
-                                                    : SCHEDULER_PASSED_NOT);
+                               : r == -EAGAIN       ? SCHEDULER_PASSED_NOT
+                                                    : SCHEDULER_PASSED_UNKNOWN);
     free(passing);
 }
 
@@ -45,15 +45,17 @@ void manager_pass(const char *pool, int64_t due, const char *id, void *manager) 
     struct passing *passing = calloc(1, sizeof(*passing));
     struct store_pass pass = {.due = due};
 
-    if (!passing) /* the scheduler asks again when the store is READY */
+    if (!passing) {
+        scheduler_turns_passed(m->scheduler, pool, id, SCHEDULER_PASSED_UNKNOWN);
         return;
+    }
     passing->manager = m;
     (void) snprintf(passing->pool, sizeof(passing->pool), "%s", pool);
     (void) snprintf(passing->id, sizeof(passing->id), "%s", id);
     pass.pool = passing->pool;
     pass.id = passing->id;
     if (store_pass(m->cluster_store, &pass, on_passed, passing) < 0)
-        free(passing);
+        on_passed(-ENOTCONN, passing);
 }
 
 void manager_turns_decided(const char *pool, int64_t due, void *manager) {

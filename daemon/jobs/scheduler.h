@@ -29,7 +29,8 @@ enum scheduler_turns {
 enum scheduler_passed {
     SCHEDULER_PASSED_HERE, /* they were missed, and this host logs that */
     SCHEDULER_PASSED_ELSEWHERE,
-    SCHEDULER_PASSED_NOT, /* they are ahead of Redis's clock */
+    SCHEDULER_PASSED_NOT,     /* they are ahead of Redis's clock */
+    SCHEDULER_PASSED_UNKNOWN, /* no answer came: the scheduler passes them again */
 };
 
 struct scheduler_handler {

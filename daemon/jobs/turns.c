@@ -53,6 +53,8 @@ usec_t turns_next(const struct scheduler *scheduler, const struct job *job, stru
     list_foreach (entry, &job->schedule.entries, struct due_entry, link) {
         usec_t at = ask_time(scheduler, job, entry);
 
+        if (entry->missed.count > 0 && !entry->is_passing) /* its pass was not answered */
+            at = usec_add(now.realtime, POLL);
         if (at > now.realtime && at < next)
             next = at;
     }
@@ -259,6 +261,11 @@ void scheduler_turns_passed(struct scheduler *scheduler, const char *pool, const
 
     if (!entry)
         return;
+    if (passed == SCHEDULER_PASSED_UNKNOWN) {
+        entry->is_passing = false;
+        scheduler_arm(scheduler, job, scheduler->handler.now());
+        return;
+    }
     if (passed == SCHEDULER_PASSED_HERE)
         due_runs_log_missed(scheduler, job, &entry->missed, entry->reason ? entry->reason : "late");
     if (passed == SCHEDULER_PASSED_NOT) /* the clock of this host is wrong; other hosts decide in time */
@@ -279,9 +286,9 @@ static void log_taken(struct scheduler *scheduler, const struct run *run,
 
     if (answer->host && strcmp(answer->host, scheduler->settings->host) == 0)
         e.other.host = NULL;
-    event_emit(scheduler->runs->events, &e, "%s is not begun here for %s: %s%s decided that due time",
-               run->name, run->job.origin.due, e.other.host ? "host " : "",
-               e.other.host ? e.other.host : "it was");
+    event_emit(scheduler->runs->events, &e, "%s is not begun here for %s: that due time was decided before%s%s",
+               run->name, run->job.origin.due, e.other.host ? ", by host " : "",
+               e.other.host ? e.other.host : "");
 }
 
 static void log_skipped(struct scheduler *scheduler, const struct run *run,

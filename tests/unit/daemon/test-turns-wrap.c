@@ -202,6 +202,24 @@ static void test_passed(void) {
     down();
 }
 
+/* A pass without an answer is repeated with its id, although the store stays ready. */
+static void test_pass_unanswered(void) {
+    char id[ID_TEXT_SIZE];
+
+    up();
+    clock_at(FIRST + 24 * HOUR + HOUR / 2);
+    scheduler_start(bed.scheduler, now());
+    go_on(1);
+    memcpy(id, bed.id, sizeof(id));
+    scheduler_turns_passed(bed.scheduler, "@j", bed.id, SCHEDULER_PASSED_UNKNOWN);
+    go_on(2);
+    TEST_STRING(bed.id, id);
+    TEST_INT(events_count(bed.events, EVENT_MISSED), 0);
+    scheduler_turns_passed(bed.scheduler, "@j", bed.id, SCHEDULER_PASSED_HERE);
+    TEST_INT(events_count(bed.events, EVENT_MISSED), 1);
+    down();
+}
+
 /* An open turn that could not be noted is asked for when Redis names it again. */
 static void test_opened(void) {
     const struct store_open_turn open = {.pool = "@j", .due = FIRST - HOUR, .attempt = 2, .why = "retry"};
@@ -229,6 +247,7 @@ static void test_opened(void) {
 static CU_TestInfo tests[] = {
     {"asked", test_asked},
     {"passed", test_passed},
+    {"passed, unanswered", test_pass_unanswered},
     {"opened", test_opened},
     CU_TEST_INFO_NULL,
 };
