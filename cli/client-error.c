@@ -49,6 +49,8 @@ static void explain_unknown(const json_t *params, const char *kind) {
         for (i = 0; i < n && i < KNOWN_SHOWN; i++)
             fprintf(stderr, "%s%s", i > 0 ? ", " : "", names[i]);
         fputs(n > KNOWN_SHOWN ? ", ...)" : ")", stderr);
+    } else if (job_name_parse(written) == JOB_NAME_TEMPLATE) {
+        fprintf(stderr, " (a template; name an instance, such as %sNAME)", written);
     } else if (json_is_array(known))
         fprintf(stderr, " (there is no %s)", kind);
     fputs("\n", stderr);

@@ -9,6 +9,8 @@
 #include "base/text.h"
 #include "conf/value.h"
 
+#define SAMPLE "i" /* an instance for the checks of an open template */
+
 /* Options of a template in which % has a meaning. */
 static const char *const expanded[] = {
     "command", "environment", "directory",  "output",    "stdin",        "environment-file", "credentials",
@@ -24,11 +26,31 @@ static bool is_expanded(size_t option) {
     return false;
 }
 
-/* Options of the template alone. */
-static bool is_of_template(size_t option) {
+/* Options that an instance does not have if its template does not list it: nobody but a caller begins it. */
+static const char *const listed_alone[] = {"schedule", "except",   "zone",     "splay",
+                                           "every",    "at-start", "catch-up", "max-silence"};
+
+static bool is_left_out(size_t option, bool is_open) {
     const char *name = section_get(SECTION_JOB)->options[option].name;
 
+    for (size_t i = 0; is_open && i < ELEMENTSOF(listed_alone); i++)
+        if (strcmp(listed_alone[i], name) == 0)
+            return true;
     return strcmp(name, "instances") == 0;
+}
+
+static bool is_template(const struct parsed_section *section) {
+    return section->kind == SECTION_JOB && section->title &&
+           job_name_parse(section->title) == JOB_NAME_TEMPLATE;
+}
+
+/* Returns whether the section is a template with open-instances = true. */
+static bool is_open(const struct parsed_section *section) {
+    const struct value_reader reader = {section, NULL};
+    const struct parsed_option *option =
+        is_template(section) ? value_option(&reader, "open-instances") : NULL;
+
+    return option && option->n_values > 0 && strcmp(option->values[0].text, "true") == 0;
 }
 
 /* ---- texts ---- */
@@ -115,9 +137,13 @@ static bool check_instances(const struct value_reader *template) {
     bool is_right = true;
 
     if (instances->n_values == 0) {
+        if (is_open(template->section))
+            return true;
         if (!instances->is_given && !value_is_missing(template, "instances"))
             return false;
-        value_note(template, &place, "a template without instances; write instances = {\"a\", \"b\"}");
+        value_note(
+            template, &place,
+            "a template without instances; write instances = {\"a\", \"b\"}, or open-instances = true");
         return false;
     }
     if (instances->n_values > INSTANCES_MAX) {
@@ -151,7 +177,7 @@ static void copy_option(const struct parsed_section *template, size_t index, con
     const struct parsed_option *from = &template->options[index];
     struct parsed_option *to = &ret->options[index];
 
-    if (is_of_template(index))
+    if (is_left_out(index, ret->open_of))
         return;
     to->place = from->place;
     to->is_given = from->is_given;
@@ -166,24 +192,30 @@ static void copy_option(const struct parsed_section *template, size_t index, con
         add_value(to, &from->values[i], instance, is_expanded(index), notes);
 }
 
-static void make_instance(const struct parsed_section *template, const char *instance,
-                          struct parsed_section *ret, struct notes *notes) {
-    char title[NAME_MAX_LENGTH + 1];
-
-    snprintf(title, sizeof(title), "%s%s", template->title, instance);
+static void make_section(const struct parsed_section *template, const char *title, const char *instance,
+                         bool open, struct parsed_section *ret, struct notes *notes) {
     *ret = (struct parsed_section){.kind = SECTION_JOB,
                                    .title = strdup(title),
                                    .place = template->place,
                                    .refused = template->refused,
-                                   .is_instance = true};
+                                   .is_instance = true,
+                                   .open_of = open ? template : NULL};
     notes->out_of_memory |= !ret->title;
     for (size_t i = 0; i < section_get(SECTION_JOB)->n_options; i++)
         copy_option(template, i, instance, ret, notes);
 }
 
-static bool is_template(const struct parsed_section *section) {
-    return section->kind == SECTION_JOB && section->title &&
-           job_name_parse(section->title) == JOB_NAME_TEMPLATE;
+static void make_instance(const struct parsed_section *template, const char *instance,
+                          struct parsed_section *ret, struct notes *notes) {
+    char title[NAME_MAX_LENGTH + 1];
+
+    snprintf(title, sizeof(title), "%s%s", template->title, instance);
+    make_section(template, title, instance, false, ret, notes);
+}
+
+void template_open(const struct parsed_section *template, const char *name, struct parsed_section *ret,
+                   struct notes *notes) {
+    make_section(template, name, job_name_instance(name), true, ret, notes);
 }
 
 /* Returns how many jobs the section stands for. */
@@ -196,21 +228,36 @@ static size_t count_jobs(const struct parsed_section *section, struct notes *not
     is_right = check_percents(&reader);
     if (!check_instances(&reader) || !is_right)
         return 0;
-    return value_option(&reader, "instances")->n_values;
+    return value_option(&reader, "instances")->n_values + is_open(section);
 }
 
-static void expand_section(struct parsed_section *section, size_t n_jobs, struct parsed_section *to,
-                           struct notes *notes) {
+/* The last of its sections has the name of the template, and stands for all instances that it does not list.
+ */
+static void open_template(struct parsed *parsed, struct parsed_section *section, struct parsed_section *to,
+                          struct notes *notes) {
+    struct parsed_section *kept = &parsed->open[parsed->n_open++];
+
+    *kept = *section;
+    make_section(kept, kept->title, SAMPLE, true, to, notes);
+}
+
+static void expand_section(struct parsed *parsed, struct parsed_section *section, size_t n_jobs,
+                           struct parsed_section *to, struct notes *notes) {
     const struct value_reader reader = {section, notes};
+    size_t n;
 
     if (!is_template(section)) {
         *to = *section;
         return;
     }
-    for (size_t i = 0; i < n_jobs; i++)
+    n = n_jobs > 0 ? value_option(&reader, "instances")->n_values : 0;
+    for (size_t i = 0; i < n; i++)
         make_instance(section, value_option(&reader, "instances")->values[i].text, &to[i], notes);
     notes->incomplete |= n_jobs == 0;
-    parsed_section_done(section);
+    if (n_jobs > n)
+        open_template(parsed, section, &to[n], notes);
+    else
+        parsed_section_done(section);
 }
 
 void templates_expand(struct parsed *parsed, struct notes *notes) {
@@ -226,13 +273,15 @@ void templates_expand(struct parsed *parsed, struct notes *notes) {
     if (counts && n_templates == 0)
         return;
     sections = counts ? calloc(n + 1, sizeof(*sections)) : NULL;
-    if (!sections) {
+    parsed->open = calloc(n_templates + 1, sizeof(*parsed->open));
+    if (!sections || !parsed->open) {
+        free(sections);
         notes->out_of_memory = true;
         return;
     }
     n = 0;
     for (size_t i = 0; i < parsed->n_sections; i++) {
-        expand_section(&parsed->sections[i], counts[i], sections + n, notes);
+        expand_section(parsed, &parsed->sections[i], counts[i], sections + n, notes);
         n += counts[i];
     }
     free(parsed->sections);

@@ -76,13 +76,29 @@ const struct option_type option_parameters = {
 
 /* ---- instances ---- */
 
-static void refuse_instances(const struct value_reader *reader, const struct option *option,
-                             _unused_ void *at) {
+static void note_no_template(const struct value_reader *reader, const struct option *option) {
     struct settings_place place = value_place(reader, option->name);
 
+    value_note(reader, &place, "%s in a job that is no template; write job \"%s@\"", option->name,
+               reader->section->title);
+}
+
+static void refuse_instances(const struct value_reader *reader, const struct option *option,
+                             _unused_ void *at) {
     if (value_option(reader, option->name)->n_values > 0)
-        value_note(reader, &place, "%s in a job that is no template; write job \"%s@\"", option->name,
-                   reader->section->title);
+        note_no_template(reader, option);
+}
+
+static bool check_open(const struct value_reader *reader, const struct option *option, const char *text,
+                       _unused_ void *at) {
+    bool is_open;
+
+    if (!option_bool.parse(reader, option, text, &is_open))
+        return false;
+    if (is_open && !reader->section->is_instance)
+        note_no_template(reader, option);
+    return true;
 }
 
 const struct option_type option_instances = {.parse_list = refuse_instances};
+const struct option_type option_open_instances = {.parse = check_open};

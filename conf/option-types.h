@@ -49,6 +49,7 @@ extern const struct option_type option_sentinels;   /* char *, "host[:port],..."
 /* conf/option-parameters.c */
 extern const struct option_type option_parameters; /* char **, NULL-terminated, or NULL */
 extern const struct option_type option_instances;  /* no field: conf/expand.h has used it */
+extern const struct option_type option_open_instances; /* likewise */
 
 /* conf/option-when.c */
 extern const struct option_type option_zone;     /* struct zone_setting */

@@ -118,6 +118,7 @@ static const struct option job_options[] = {
     {"parameters",        &option_parameters,    AT(input.parameters),              0, 0,                       NULL,      HASH_IF_SET},
     {"operators",         &option_accounts,      AT(operators),                     0, 0,                       NULL,      HASH},
     {"instances",         &option_instances,     0,                                 0, 0,                       NULL,      HASH_NOT},
+    {"open-instances",    &option_open_instances, 0,                                0, 0,                       "false",   HASH_NOT},
     {"retry",             &option_number,        AT(retry.retries),                 0, RETRIES_MAX,             "0",       HASH_NOT},
     {"retry-on",          &option_retry_on,      AT(retry.on),                      0, 0,                       NULL,      HASH_NOT},
     {"retry-delay",       &option_duration,      AT(retry.delay_usec),         1 * MS, OPTION_DURATION_MAX,     "30s",     HASH_NOT},

@@ -85,14 +85,44 @@ static int compare_job(const void *name, const void *job) {
     return strcmp(name, ((const struct job_settings *) job)->name);
 }
 
+static int compare_open_job(const void *name, const void *job) {
+    return strcmp(name, (*(struct job_settings *const *) job)->name);
+}
+
 const struct job_settings *settings_find_job(const struct settings *s, const char *name) {
-    return s->n_jobs > 0 ? bsearch(name, s->jobs, s->n_jobs, sizeof(*s->jobs), compare_job) : NULL;
+    const struct job_settings *job = NULL;
+    struct job_settings **open = NULL;
+
+    if (s->n_jobs > 0)
+        job = bsearch(name, s->jobs, s->n_jobs, sizeof(*s->jobs), compare_job);
+    if (!job && s->open.n_jobs > 0)
+        open = bsearch(name, s->open.jobs, s->open.n_jobs, sizeof(*open), compare_open_job);
+    return open ? *open : job;
+}
+
+const struct job_settings *settings_get_job(const struct settings *s, size_t index) {
+    if (index < s->n_jobs)
+        return &s->jobs[index];
+    index -= s->n_jobs;
+    return index < s->open.n_jobs ? s->open.jobs[index] : NULL;
 }
 
 const struct job_settings *settings_find_instance(const struct settings *s, const char *template) {
-    for (size_t i = 0; i < s->n_jobs; i++)
-        if (job_name_matches(template, s->jobs[i].name))
-            return &s->jobs[i];
+    const struct job_settings *job;
+
+    for (size_t i = 0; (job = settings_get_job(s, i)); i++)
+        if (job_name_matches(template, job->name))
+            return job;
+    return NULL;
+}
+
+const struct job_settings *settings_find_open_template(const struct settings *s, const char *name) {
+    for (size_t i = 0; i < s->open.n_templates; i++) {
+        const char *template = s->open.templates[i].name;
+
+        if (strcmp(name, template) == 0 || job_name_matches(template, name))
+            return &s->open.templates[i];
+    }
     return NULL;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/job-name.h"
 #include "base/nearest.h"
 #include "conf/checks/checks.h"
 #include "conf/hash.h"
@@ -46,12 +47,21 @@ static void check_demand(const struct settings *s, const struct value_reader *re
     }
 }
 
+/* Returns whether which pool it is depends on an instance that is not known yet. */
+static bool is_pool_open(const struct value_reader *reader, size_t index) {
+    const struct parsed_section *template = reader->section->open_of;
+
+    return template && job_name_parse(reader->section->title) == JOB_NAME_TEMPLATE &&
+           strchr(value_option(&(struct value_reader){template, NULL}, "pools")->values[index].text, '%');
+}
+
 /* Checks those demands of the list that are right in themselves. */
 static void check_demands(const struct settings *s, const struct value_reader *reader) {
     struct demands demands = {};
 
     for (size_t i = 0; i < value_option(reader, "pools")->n_values; i++)
-        if (demands_add(&demands, value_option(reader, "pools")->values[i].text) == 0)
+        if (!is_pool_open(reader, i) &&
+            demands_add(&demands, value_option(reader, "pools")->values[i].text) == 0)
             check_demand(s, reader, i, &demands.items[demands.n - 1]);
 }
 
@@ -104,8 +114,8 @@ static void hash_job(struct job_settings *job) {
     snprintf(job->hash, sizeof(job->hash), "%016" PRIx64, hash);
 }
 
-static void read_job(const struct settings *s, struct job_settings *job, const struct parsed_section *section,
-                     struct notes *notes) {
+void settings_read_job(const struct settings *s, struct job_settings *job,
+                       const struct parsed_section *section, struct notes *notes) {
     const struct value_reader reader = {section, notes};
 
     job->place = section->place;
@@ -120,6 +130,7 @@ static void read_job(const struct settings *s, struct job_settings *job, const s
     settings_check_sharing(s, job, &reader);
     settings_check_retry(job, &reader);
     settings_check_parameters(job, &reader);
+    settings_check_open(job, &reader);
     if (!notes->out_of_memory)
         hash_job(job);
 }
@@ -140,12 +151,12 @@ static void read_next(struct settings *s, const struct parsed_section *section, 
         notes->incomplete = true;
         return;
     }
-    read_job(s, &s->jobs[s->n_jobs++], section, notes);
+    settings_read_job(s, &s->jobs[s->n_jobs++], section, notes);
     if (section->is_instance && notes->n > n_notes)
         *failed = section;
 }
 
-void settings_read_jobs(struct settings *s, const struct parsed *parsed, struct notes *notes) {
+void settings_read_jobs(struct settings *s, struct parsed *parsed, struct notes *notes) {
     const struct parsed_section *failed = NULL;
     size_t n = settings_count(parsed, SECTION_JOB);
 
@@ -165,5 +176,6 @@ void settings_read_jobs(struct settings *s, const struct parsed *parsed, struct 
         if (*s->jobs[i].name != '\0' && strcmp(s->jobs[i - 1].name, s->jobs[i].name) == 0)
             settings_note_twice(notes, "job", s->jobs[i].name, &s->jobs[i - 1].place, &s->jobs[i].place);
     settings_check_hooks(s, parsed, notes);
+    settings_keep_open(s, parsed, notes);
     settings_add_job_pools(s, notes);
 }

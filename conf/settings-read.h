@@ -10,7 +10,14 @@
 void settings_read_top(struct settings *s, const struct parsed_section *top, const char *hostname, struct notes *notes);
 void settings_read_redis(struct settings *s, const struct parsed *parsed, struct notes *notes);
 void settings_read_pools(struct settings *s, const struct parsed *parsed, struct notes *notes); /* after redis */
-void settings_read_jobs(struct settings *s, const struct parsed *parsed, struct notes *notes);  /* after pools */
+void settings_read_jobs(struct settings *s, struct parsed *parsed, struct notes *notes); /* after pools */
+
+/* Reads one job, and checks what it has to do with pools, lease and rights. */
+void settings_read_job(const struct settings *s, struct job_settings *job,
+                       const struct parsed_section *section, struct notes *notes);
+/* Moves the open templates from s->jobs and parsed->open to s->open. */
+void settings_keep_open(struct settings *s, struct parsed *parsed, struct notes *notes);
+void settings_free_open(struct settings *s);
 
 /* Reads the title of a section. A wrong one is noted and read as "". That of a job may be an
  * instance only if a template made it. */

@@ -18,7 +18,7 @@ void settings_read_job_title(const struct value_reader *reader, char ret[static 
     ret[0] = '\0';
     if (!title)
         return;
-    if (!job_name_is_runnable(title))
+    if (!job_name_is_runnable(title) && !reader->section->open_of)
         value_note(reader, place, "its name %s; " NAME_RULE, job_name_explain(title));
     else if (job_name_instance(title) && !reader->section->is_instance)
         value_note(reader, place, "is an instance; write job \"%.*s@\" with instances = {\"%s\"}",
@@ -137,6 +137,7 @@ struct settings *settings_free(struct settings *s) {
         option_done_section(SECTION_POOL, &s->pools[i]);
     for (size_t i = 0; i < s->n_jobs; i++)
         option_done_section(SECTION_JOB, &s->jobs[i]);
+    settings_free_open(s);
     for (size_t i = 0; i < s->n_files; i++)
         free(s->files[i]);
     free(s->redis);

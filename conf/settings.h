@@ -243,6 +243,18 @@ struct job_settings {
     struct settings_place place;
 };
 
+#define INSTANCES_MAX 1000     /* of one template, open ones included */
+
+struct parsed_section;
+
+struct open_jobs {             /* of templates with open-instances: what conf/open.c makes while berthd runs */
+    struct parsed_section *sections;
+    struct job_settings *templates; /* by section: "backup@", with what all such instances have */
+    size_t n_templates;
+    struct job_settings **jobs; /* sorted by name */
+    size_t n_jobs;
+};
+
 struct settings {
     char host[NAME_MAX_LENGTH + 1];
     char namespace[NAME_MAX_LENGTH + 1];
@@ -260,6 +272,7 @@ struct settings {
     size_t n_pools;
     struct job_settings *jobs;    /* sorted by name */
     size_t n_jobs;
+    struct open_jobs open;
     char **files;                 /* all files that were read; places point here */
     size_t n_files;
 };
@@ -283,6 +296,8 @@ const struct pool_settings *settings_find_pool(const struct settings *s, const c
 /* Returns the pattern whose keys begin with this name and a slash, or NULL. */
 const struct pool_settings *settings_find_pattern(const struct settings *s, const char *name);
 const struct job_settings *settings_find_job(const struct settings *s, const char *name);
+/* Returns the jobs one after the other, open instances last; NULL: there are no more. */
+const struct job_settings *settings_get_job(const struct settings *s, size_t index);
 /* The first instance of a template (its name ends in '@'); NULL: it has none, or it is no template. */
 const struct job_settings *settings_find_instance(const struct settings *s, const char *template);
 bool exit_statuses_have(const struct exit_statuses *statuses, int status); /* false outside of 0 to 255 */
@@ -306,7 +321,12 @@ struct settings_source { /* one file's bytes */
     size_t size;
 };
 
-enum { SETTINGS_E_INVALID = 1 }; /* named answer: the config is wrong, see `errors` */
+/* Named answers. */
+enum {
+    SETTINGS_E_INVALID = 1, /* the config is wrong, see `errors` */
+    SETTINGS_E_UNKNOWN,     /* neither a job nor an instance of a template with open-instances */
+    SETTINGS_E_FULL,        /* the template has INSTANCES_MAX instances */
+};
 
 /* hostname: default of `host`; NULL: gethostname(2). 0, SETTINGS_E_INVALID or -ENOMEM. Errors are
  * appended to `errors` (begin with {}), sorted by file and line. The settings keep no pointer to the
@@ -317,6 +337,14 @@ int settings_parse(const struct settings_source *sources, size_t n_sources, cons
  * must be a regular file, owned by root or the caller, not writable by group or others; so must the .d directory, and all directories above
  * them, but sticky ones (/tmp) may be writable. */
 int settings_load(const char *path, struct settings **ret, struct settings_errors *errors);
+/* The template with open-instances of this name, or the one of which the name is an instance: a job of the
+ * name "backup@". NULL: there is none. */
+const struct job_settings *settings_find_open_template(const struct settings *s, const char *name);
+/* Makes the job of an instance that an open template does not list, unless it is there. It has no triggers
+ * of its own, and lasts until settings_close_job(). 0, -ENOMEM or a named answer. */
+int settings_open_job(struct settings *s, const char *name, const struct job_settings **ret,
+                      struct settings_errors *errors);
+void settings_close_job(struct settings *s, const char *name); /* but for jobs that the config lists */
 /* Looks up the users and groups to which the config gives rights. Blocks (NSS), so call it right after a
  * config is read. Appends a line for each account that the machine does not have; that account matches
  * nobody. 0 or -ENOMEM. */

@@ -304,6 +304,14 @@ void manager_client_ended(struct run *run, const struct adhoc_report *report) {
     adhoc_client_ended(manager_of(run)->adhoc, run, report);
 }
 
+int manager_open_job(struct manager *m, const char *job, struct settings_errors *errors) {
+    return scheduler_open(m->scheduler, job, errors);
+}
+
+void manager_forget_open(struct manager *m) {
+    scheduler_forget_open(m->scheduler);
+}
+
 int manager_start_job(struct manager *m, const char *job, char *const *set, struct run **ret) {
     int k;
 
@@ -386,7 +394,8 @@ int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {
         manager_stop_run(run, "stopped");
         return 0;
     }
-    if (!settings_find_job(m->settings, target) && !settings_find_instance(m->settings, target))
+    if (!settings_find_job(m->settings, target) && !settings_find_instance(m->settings, target) &&
+        !settings_find_open_template(m->settings, target))
         return id_is_valid(target) && manager_is_recovering(m) ? MANAGER_E_RECOVERING : MANAGER_E_UNKNOWN;
     run_table_foreach(r, &m->runs, RUN_STATE_RETRYING, RUN_STATE_STOPPING)
         if (r->kind == RUN_KIND_JOB && (strcmp(r->name, target) == 0 || job_name_matches(target, r->name))) {

@@ -106,6 +106,11 @@ enum {
     MANAGER_E_QUOTA,       /* the user has as many as allowed; *ret_text names the quota */
 };
 
+/* Makes the job of this name known if it is an instance that an open template does not list. 0: it is known;
+ * negative errno, or an answer of settings_open_job(). */
+int manager_open_job(struct manager *m, const char *job, struct settings_errors *errors);
+/* Forgets those of these jobs of which no run is left. */
+void manager_forget_open(struct manager *m);
 /* Triggers a job. *ret: the run that was begun or queued (overlap = "queue"); SKIPPED: the one that is not
  * over. */
 int manager_start_job(struct manager *m, const char *job, char *const *set, struct run **ret);

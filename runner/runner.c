@@ -115,13 +115,26 @@ static bool is_same(const struct job_settings *job, const struct guard_file *rec
     return job && strcmp(job->hash, record->hash) == 0;
 }
 
+/* Returns NULL if there is no such job. An instance that an open template does not list lasts until
+ * settings_close_job(). */
+static const struct job_settings *runner_open_job(struct runner *runner, const char *name) {
+    const struct job_settings *job;
+    struct settings_errors errors = {};
+    int r = settings_open_job(runner->settings, name, &job, &errors);
+
+    for (size_t i = 0; i < errors.n; i++)
+        journal_log(runner->journal, LOG_ERR, "%s", errors.lines[i]);
+    settings_errors_done(&errors);
+    return r == 0 ? job : NULL;
+}
+
 /* Returns the job that berthd means, or NULL after it has refused the run. */
 static const struct job_settings *runner_find_job(struct runner *runner, const struct guard_file *record) {
-    const struct job_settings *job = settings_find_job(runner->settings, record->job);
+    const struct job_settings *job = runner_open_job(runner, record->job);
 
     if (!is_same(job, record)) {
         runner_reload(runner);
-        job = settings_find_job(runner->settings, record->job);
+        job = runner_open_job(runner, record->job);
     }
     if (is_same(job, record))
         return job;
@@ -188,11 +201,11 @@ static bool runner_accepts_sets(struct runner *runner, const struct guard_file *
     return false;
 }
 
-static void runner_start(struct runner *runner, struct guard_file *record) {
-    const struct job_settings *job = runner_find_job(runner, record);
+static void runner_start_job(struct runner *runner, struct guard_file *record,
+                             const struct job_settings *job) {
     int r;
 
-    if (!job || !runner_accepts_sets(runner, record, job))
+    if (!runner_accepts_sets(runner, record, job))
         return;
     if (!record->is_prepared && job->on_lease_lost == ON_LEASE_LOST_STOP && clock_boottime() >= record->deadline) {
         answer_refused(runner->berthd, record->run, "late",
@@ -217,6 +230,14 @@ static void runner_start(struct runner *runner, struct guard_file *record) {
         return;
     }
     answer_run(runner->berthd, record->is_prepared ? PROTOCOL_PREPARED : PROTOCOL_STARTING, record->run);
+}
+
+static void runner_start(struct runner *runner, struct guard_file *record) {
+    const struct job_settings *job = runner_find_job(runner, record);
+
+    if (job)
+        runner_start_job(runner, record, job);
+    settings_close_job(runner->settings, record->job);
 }
 
 static void runner_take_start(struct runner *runner, const char *run, const struct message *m) {
@@ -313,23 +334,29 @@ static void runner_on_withdrawn(void *userdata) {
 
 /* --- the module --- */
 
+static void runner_bound_job(struct runner *runner, const struct guard_file *record,
+                             const struct job_settings *job) {
+    int r;
+
+    runner_warn_of_missing(runner, record, runs_prepare(runner->runs, job));
+    r = resource_control_apply(record->cgroup, job);
+    if (r > 0)
+        journal_log(runner->journal, LOG_WARNING, "run %s of %s goes on without its bounds: %s: %s",
+                    record->run, record->job, record->cgroup, strerror(r));
+}
+
 /* Sets the bounds of a run again: the unit's ExecStopPost= disabled its controllers. */
 static void runner_bound_again(const char *run, void *userdata) {
     struct runner *runner = userdata;
     const struct job_settings *job;
     struct guard_file record;
-    int r;
 
     if (guard_file_load(&record, runs_directory(runner->runs), run) < 0 || !record.cgroup[0])
         return;
-    job = settings_find_job(runner->settings, record.job);
-    if (!is_same(job, &record) || resource_control_needed(job) == 0)
-        return;
-    runner_warn_of_missing(runner, &record, runs_prepare(runner->runs, job));
-    r = resource_control_apply(record.cgroup, job);
-    if (r > 0)
-        journal_log(runner->journal, LOG_WARNING, "run %s of %s goes on without its bounds: %s: %s", run,
-                    record.job, record.cgroup, strerror(r));
+    job = runner_open_job(runner, record.job);
+    if (is_same(job, &record) && resource_control_needed(job) != 0)
+        runner_bound_job(runner, &record, job);
+    settings_close_job(runner->settings, record.job);
 }
 
 static int runner_recover(struct runner *runner) {

@@ -12,6 +12,8 @@ void settings_read_triggers(const struct settings *s, struct job_settings *job, 
 void settings_check_command(const struct job_settings *job, const struct value_reader *reader);
 /* What parameters have to do with defaults and with what begins the job. */
 void settings_check_parameters(const struct job_settings *job, const struct value_reader *reader);
+/* What open-instances has to do with the others. */
+void settings_check_open(const struct job_settings *job, const struct value_reader *reader);
 /* What `on` and `prefer` have to do with the others; the pool of each job with on = "any", once nothing is wrong. */
 void settings_check_sharing(const struct settings *s, const struct job_settings *job, const struct value_reader *reader);
 void settings_add_job_pools(struct settings *s, struct notes *notes);

@@ -61,14 +61,15 @@ static void check_names(const struct settings *s, const struct value_reader *rea
 
     for (size_t i = 0; i < written->n_values; i++) {
         const char *name = written->values[i].text;
-        const struct job_settings *hook = settings_find_job(s, name);
+        bool is_template = job_name_parse(name) == JOB_NAME_TEMPLATE;
+        const struct job_settings *hook = is_template ? NULL : settings_find_job(s, name);
 
-        if (hook && hook->triggers.sharing.on == JOB_ON_ANY)
+        if (is_template)
+            value_error(reader, option, i, "names a template; name one of its instances");
+        else if (hook && hook->triggers.sharing.on == JOB_ON_ANY)
             value_error(reader, option, i, "names a job with on = \"any\"; a hook runs where the job ended, so remove on there");
         else if (hook)
             check_required(reader, option, i, hook);
-        else if (job_name_parse(name) == JOB_NAME_TEMPLATE)
-            value_error(reader, option, i, "names a template; name one of its instances");
         else if (job_name_is_runnable(name))
             note_unknown(s, reader, option, i);
     }

@@ -95,6 +95,8 @@ int settings_check_commands(const struct settings *s, struct settings_errors *er
     struct notes notes = {};
     int r;
 
+    for (size_t i = 0; i < s->open.n_templates; i++)
+        check_accounts(&s->open.templates[i], &notes);
     for (size_t i = 0; i < s->n_jobs; i++) {
         check_accounts(&s->jobs[i], &notes);
         check_command(&s->jobs[i], &notes);

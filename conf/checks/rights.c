@@ -62,6 +62,8 @@ int settings_find_accounts(struct settings *s, struct settings_errors *missing) 
         find_all(&s->pools[i].users, &notes, "pool", s->pools[i].name, "users");
     for (size_t i = 0; i < s->n_jobs; i++)
         find_all(&s->jobs[i].operators, &notes, "job", s->jobs[i].name, "operators");
+    for (size_t i = 0; i < s->open.n_templates; i++)
+        find_all(&s->open.templates[i].operators, &notes, "job", s->open.templates[i].name, "operators");
     r = notes.out_of_memory ? -ENOMEM : 0;
     notes_finish(&notes, s->files, s->n_files, missing);
     notes_done(&notes);

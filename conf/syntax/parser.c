@@ -168,6 +168,9 @@ void parsed_done(struct parsed *parsed) {
     parsed_section_done(&parsed->top);
     for (size_t i = 0; i < parsed->n_sections; i++)
         parsed_section_done(&parsed->sections[i]);
+    for (size_t i = 0; i < parsed->n_open; i++)
+        parsed_section_done(&parsed->open[i]);
     free(parsed->sections);
+    free(parsed->open);
     *parsed = (struct parsed) {};
 }

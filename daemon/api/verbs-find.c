@@ -55,7 +55,7 @@ static int find(struct control_call *call, struct manager *m, const char *name, 
     struct candidates c = {};
     int k;
 
-    if (settings_find_job(manager_settings(m), name) || settings_find_instance(manager_settings(m), name)) {
+    if (verbs_find_job(m, name) || settings_find_instance(manager_settings(m), name)) {
         *ret = json_pack("{s:s, s:b}", "target", name, "is_job", true);
         return 0;
     }

@@ -94,6 +94,9 @@ int verbs_refused(struct control_call *call, int answer);
 
 /* --- verbs-rights.c: 0, or VERBS_ANSWERED (NotAllowed, or that there is no such thing) --- */
 
+/* The job, or the open template of which the name is an instance; NULL: there is neither. */
+const struct job_settings *verbs_find_job(struct manager *m, const char *name);
+
 int verbs_check_job(struct control_call *call, struct manager *m, const char *job);
 int verbs_check_stop(struct control_call *call, struct manager *m, const char *target); /* a job or a run */
 /* A new `berth run`. The manager refuses pools that are not in the config. */

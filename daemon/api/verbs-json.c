@@ -43,16 +43,18 @@ int verbs_no_such_pool(struct control_call *call, struct manager *m, const char 
 int verbs_no_such_job(struct control_call *call, struct manager *m, const char *name) {
     const struct settings *s = manager_settings(m);
     json_t *known = json_array(), *instances = json_array();
+    const struct job_settings *job;
     char template[NAME_MAX_LENGTH + 1];
 
     if (!job_name_template(name, template))
         snprintf(template, sizeof(template), "%s", job_name_parse(name) == JOB_NAME_TEMPLATE ? name : "");
-    for (size_t i = 0; i < s->n_jobs; i++) {
-        (void) json_array_append_new(known, json_string(s->jobs[i].name));
-        if (job_name_matches(template, s->jobs[i].name))
-            (void) json_array_append_new(instances, json_string(s->jobs[i].name));
+    for (size_t i = 0; (job = settings_get_job(s, i)); i++) {
+        (void) json_array_append_new(known, json_string(job->name));
+        if (job_name_matches(template, job->name))
+            (void) json_array_append_new(instances, json_string(job->name));
     }
-    if (json_array_size(instances) > 0) { /* a template itself has no runs */
+    if (json_array_size(instances) > 0 ||
+        settings_find_open_template(s, name)) { /* a template itself has no runs */
         json_decref(known);
         return unknown(call, "io.berth.NoSuchJob", name, instances);
     }

@@ -18,8 +18,14 @@ static int refuse_job(struct control_call *call, struct manager *m, const char *
     return VERBS_ANSWERED;
 }
 
-int verbs_check_job(struct control_call *call, struct manager *m, const char *name) {
+const struct job_settings *verbs_find_job(struct manager *m, const char *name) {
     const struct job_settings *job = settings_find_job(manager_settings(m), name);
+
+    return job ? job : settings_find_open_template(manager_settings(m), name);
+}
+
+int verbs_check_job(struct control_call *call, struct manager *m, const char *name) {
+    const struct job_settings *job = verbs_find_job(m, name);
     _cleanup_(caller_done) struct caller caller = {};
 
     control_call_get_caller(call, &caller);

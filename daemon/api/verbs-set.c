@@ -44,7 +44,7 @@ char **params_list_set(json_t *set) {
 }
 
 int params_check_set(struct control_call *call, struct manager *m, const char *name, char *const *set) {
-    const struct job_settings *job = settings_find_job(manager_settings(m), name);
+    const struct job_settings *job = verbs_find_job(m, name);
     struct parameters parameters = {.job = name};
     char error[PARAMETER_ERROR_SIZE];
     size_t n = 0;

@@ -153,6 +153,29 @@ static int start(struct control_call *call, struct manager *m, const char *job, 
     }
 }
 
+/* Returns 0: the job is known, VERBS_ANSWERED, or a negative errno. */
+static int open_job(struct control_call *call, struct manager *m, const char *job) {
+    struct settings_errors errors = {};
+    char full[160];
+    int k = manager_open_job(m, job, &errors);
+
+    if (k == SETTINGS_E_UNKNOWN) {
+        k = verbs_no_such_job(call, m, job);
+    } else if (k == SETTINGS_E_INVALID) {
+        k = verbs_bad_request(call, "%s", errors.n > 0 ? errors.lines[0] : "");
+    } else if (k == SETTINGS_E_FULL) {
+        snprintf(full, sizeof(full),
+                 "%.*s@ has %d instances, which is the most; one without a run in `berth runs --all` is "
+                 "forgotten",
+                 (int) strcspn(job, "@"), job, INSTANCES_MAX);
+        k = control_call_error(call, "io.berth.NoPermit", json_pack("{s:s}", "reason", full));
+    } else {
+        return k;
+    }
+    settings_errors_done(&errors);
+    return k < 0 ? k : VERBS_ANSWERED;
+}
+
 int verbs_start(struct control_call *call, json_t *params, void *userdata) {
     struct manager *m = userdata;
     const char *job = NULL;
@@ -170,6 +193,9 @@ int verbs_start(struct control_call *call, json_t *params, void *userdata) {
         return k;
     if (params_check_job(call, "job", job) != 0 || verbs_check_job(call, m, job) != 0)
         return 0;
+    k = open_job(call, m, job);
+    if (k != 0)
+        return k == VERBS_ANSWERED ? 0 : k;
     list = params_list_set(set);
     k = list ? params_check_set(call, m, job, list) : -ENOMEM;
     if (k == 0)
@@ -193,13 +219,14 @@ static json_t *pack_last(const char *name, const struct manager_job *job) {
 
 static int await_last(struct control_call *call, struct manager *m, const char *id) {
     const struct settings *s = manager_settings(m);
+    const struct job_settings *settings;
     struct manager_job job = {};
 
-    for (size_t i = 0; i < s->n_jobs; i++) {
-        manager_get_job(m, &s->jobs[i], &job);
+    for (size_t i = 0; (settings = settings_get_job(s, i)); i++) {
+        manager_get_job(m, settings, &job);
         if (strcmp(job.last_run, id) != 0)
             continue;
-        return control_call_answer(call, pack_last(s->jobs[i].name, &job));
+        return control_call_answer(call, pack_last(settings->name, &job));
     }
     return verbs_no_such_run(call, id);
 }

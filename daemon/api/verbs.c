@@ -26,14 +26,16 @@ static int verbs_version(struct control_call *call, json_t *params, void *userda
 static int verbs_jobs(struct control_call *call, json_t *params, void *userdata) {
     const struct settings *s = manager_settings(userdata);
     const char *state_error = manager_state_error(userdata);
+    const struct job_settings *job;
     json_t *jobs;
     int k = params_read(call, params, NULL, 0);
 
     if (k != 0)
         return k;
+    manager_forget_open(userdata);
     jobs = json_array();
-    for (size_t i = 0; i < s->n_jobs; i++)
-        k |= json_array_append_new(jobs, json_job(userdata, &s->jobs[i]));
+    for (size_t i = 0; (job = settings_get_job(s, i)); i++)
+        k |= json_array_append_new(jobs, json_job(userdata, job));
     if (k < 0) {
         json_decref(jobs);
         return -ENOMEM;

@@ -183,14 +183,14 @@ static bool read_entry(const struct scheduler *scheduler, struct job *job, const
 
 /* Returns the job of a key if it is defined and has a memory, or NULL. *ret_run: the id of a run, or
  * NULL. */
-static struct job *find_job(const struct scheduler *scheduler, const char *key, const char **ret_run) {
+static struct job *find_job(struct scheduler *scheduler, const char *key, const char **ret_run) {
     const char *colon = strchr(key, ':');
     char name[NAME_MAX_LENGTH + 1];
     struct job *job;
 
     (void) snprintf(name, sizeof(name), "%.*s", (int) (colon ? colon - key : (long) strlen(key)), key);
     *ret_run = colon ? colon + 1 : NULL;
-    job = scheduler_find(scheduler, name);
+    job = scheduler->is_started ? scheduler_find(scheduler, name) : open_find(scheduler, name);
     return job && needs_memory(job->settings) ? job : NULL;
 }
 

@@ -33,8 +33,8 @@ void scheduler_run_over(struct scheduler *scheduler, struct run *run, struct run
         scheduler_save(scheduler, job);
 }
 
-bool scheduler_is_end_logged(const struct scheduler *scheduler, const struct run *run) {
-    const struct job *job = scheduler_find(scheduler, run->name);
+bool scheduler_is_end_logged(struct scheduler *scheduler, const struct run *run) {
+    const struct job *job = open_find(scheduler, run->name);
 
     return job && strcmp(job->last_run, run->id) == 0;
 }

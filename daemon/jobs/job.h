@@ -52,6 +52,7 @@ struct job {
     struct heap_timer due;            /* of `every` or the schedule */
     struct heap_timer silence;        /* of max-silence */
     struct job_schedule schedule;
+    bool is_kept;                     /* scheduler_forget_open() found a run of it */
     char name[NAME_MAX_LENGTH + 1];
     /* Kept in jobs/NAME: */
     usec_t last_trigger_realtime;     /* begun, queued, or due and skipped; 0: never */

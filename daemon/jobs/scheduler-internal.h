@@ -14,6 +14,7 @@
  *     turn-attempts.c  their attempts, on any host
  *     due-missed.c  logs and counts due times that are not begun
  *     due-marks.c   the records of due times, in both directories
+ *     open.c        instances that an open template does not list
  *     ends.c        the end of a run: its record, and the queued run that begins next
  *     attempts.c    retries and restarts
  *     attempts-lasting.c  their runs, and the health of jobs, over a reboot
@@ -59,7 +60,7 @@ struct scheduler {
     struct timer_heap silences; /* of struct job */
     struct due_runs due_runs;
     sd_event *event;
-    const struct settings *settings;
+    struct settings *settings; /* the owner's; open.c adds instances */
     struct run_table *runs;
     const struct state *state;
     struct journal *journal;
@@ -76,12 +77,25 @@ struct job *scheduler_find(const struct scheduler *scheduler, const char *name);
 /* Sets the timer of `every`, from the last trigger, whether that was a timer, a client or a start. */
 void scheduler_arm(struct scheduler *scheduler, struct job *job, struct run_time now);
 void scheduler_save(const struct scheduler *scheduler, const struct job *job);
+int scheduler_add(struct scheduler *scheduler,
+                  const struct job_settings *settings); /* one more job; negative errno */
+void scheduler_drop(struct scheduler *scheduler,
+                    struct job *job); /* frees it; the caller takes it out of scheduler->jobs */
 static inline void scheduler_begin(const struct scheduler *scheduler, struct run *run) {
     scheduler->handler.begin(run, scheduler->handler.userdata);
 }
 static inline void scheduler_withdraw(const struct scheduler *scheduler, struct run *run, const char *reason) {
     scheduler->handler.withdraw(run, reason, scheduler->handler.userdata);
 }
+
+/* --- open.c --- */
+/* The job, which is made if it is an instance that an open template does not list; NULL: it is none, or
+ * cannot be made (logged). */
+struct job *open_find(struct scheduler *scheduler, const char *name);
+bool open_may_be(const struct scheduler *scheduler,
+                 const char *name); /* such an instance may have this name */
+/* Before the scheduler uses other settings: adds the instances that it knows. */
+void open_use_settings(struct scheduler *scheduler, struct settings *settings);
 
 /* --- triggers.c --- */
 void triggers_start_job(struct scheduler *scheduler, struct job *job, struct run_time now);

@@ -65,11 +65,17 @@ static void scheduler_on_due(struct heap_timer *elapsed, void *userdata) {
         triggers_by_every(scheduler, job, scheduler->handler.now());
 }
 
+static bool is_defined(const char *name, void *userdata) {
+    return scheduler_find(userdata, name);
+}
+
 /* --- started and stopped --- */
 
 void scheduler_start(struct scheduler *scheduler, struct run_time now) {
     scheduler->is_started = true;
     due_marks_settle(scheduler, now);
+    scheduler_forget_open(scheduler);
+    state_sweep_jobs(scheduler->state, is_defined, scheduler);
     run_table_foreach (run, scheduler->runs, RUN_STATE_RETRYING, RUN_STATE_PENDING)
         if ((run->state == RUN_STATE_RETRYING || run->job.queued_by_overlap) &&
             !scheduler_find(scheduler, run->name))
@@ -107,7 +113,7 @@ void scheduler_forget_service(struct scheduler *scheduler) {
 
 /* --- settings --- */
 
-static void job_free(struct scheduler *scheduler, struct job *job) {
+void scheduler_drop(struct scheduler *scheduler, struct job *job) {
     list_foreach_safe (run, &job->runs, struct run, job.of_job)
         list_unlink(&run->job.of_job);
     list_foreach_safe (entry, &job->schedule.entries, struct due_entry, link)
@@ -151,7 +157,7 @@ static int make_job(struct scheduler *scheduler, const struct job_settings *sett
     job->last_exit_code = job->last_signal = -1;
     r = state_load_job(scheduler->state, job);
     if (r < 0) { /* the job stays unknown: it must not begin twice */
-        job_free(scheduler, job);
+        scheduler_drop(scheduler, job);
         return r;
     }
     /* A reload brought the job, so it was not there when the service started. The next berthd must know
@@ -166,7 +172,7 @@ static int make_job(struct scheduler *scheduler, const struct job_settings *sett
 }
 
 int scheduler_adopt(struct scheduler *scheduler, struct run *run) {
-    struct job *job = run->kind == RUN_KIND_JOB ? scheduler_find(scheduler, run->name) : NULL;
+    struct job *job = run->kind == RUN_KIND_JOB ? open_find(scheduler, run->name) : NULL;
 
     if (job && !list_is_linked(&run->job.of_job))
         list_append(&job->runs, &run->job.of_job);
@@ -191,7 +197,7 @@ static void keep_jobs(struct scheduler *scheduler, const struct settings *settin
             scheduler->jobs[n++] = job;
         } else {
             due_marks_forget(scheduler, job);
-            job_free(scheduler, job);
+            scheduler_drop(scheduler, job);
         }
     }
     scheduler->n_jobs = n;
@@ -213,6 +219,21 @@ static int add_job(struct scheduler *scheduler, const struct job_settings *setti
     if (r == 0)
         scheduler->n_jobs++;
     return r;
+}
+
+int scheduler_add(struct scheduler *scheduler, const struct job_settings *settings) {
+    int r = add_job(scheduler, settings);
+    struct job *job;
+    size_t i;
+
+    if (r < 0)
+        return r;
+    i = scheduler->n_jobs - 1;
+    job = scheduler->jobs[i];
+    for (; i > 0 && strcmp(scheduler->jobs[i - 1]->name, job->name) > 0; i--)
+        scheduler->jobs[i] = scheduler->jobs[i - 1];
+    scheduler->jobs[i] = job;
+    return 0;
 }
 
 static int compare_jobs(const void *a, const void *b) {
@@ -241,20 +262,24 @@ static int add_jobs(struct scheduler *scheduler, const struct settings *settings
     return result;
 }
 
-static bool is_defined(const char *name, void *userdata) {
-    return scheduler_find(userdata, name);
+/* Until it is known what runs, each instance of an open template may have a run. */
+static bool may_be_defined(const char *name, void *userdata) {
+    const struct scheduler *scheduler = userdata;
+
+    return scheduler_find(scheduler, name) || (!scheduler->is_started && open_may_be(scheduler, name));
 }
 
-int scheduler_update(struct scheduler *scheduler, const struct settings *settings, struct run_time now) {
+int scheduler_update(struct scheduler *scheduler, struct settings *settings, struct run_time now) {
     int r;
 
+    open_use_settings(scheduler, settings);
     scheduler->settings = settings;
     keep_jobs(scheduler, settings);
     r = add_jobs(scheduler, settings);
     run_table_foreach (run, scheduler->runs, RUN_STATE_RETRYING, RUN_STATE_STOPPING)
         if (scheduler_adopt(scheduler, run) < 0)
             r = -ENOMEM;
-    state_sweep_jobs(scheduler->state, is_defined, scheduler);
+    state_sweep_jobs(scheduler->state, may_be_defined, scheduler);
     due_marks_open(scheduler);
     due_runs_use_settings(scheduler, now);
     if (scheduler->is_started)
@@ -301,7 +326,7 @@ struct scheduler *scheduler_free(struct scheduler *scheduler) {
     if (!scheduler)
         return NULL;
     for (size_t i = 0; i < scheduler->n_jobs; i++)
-        job_free(scheduler, scheduler->jobs[i]);
+        scheduler_drop(scheduler, scheduler->jobs[i]);
     attempts_free_lost(scheduler);
     due_runs_done(scheduler);
     timer_heap_done(&scheduler->due);

@@ -55,9 +55,10 @@ int scheduler_new(struct scheduler **ret, sd_event *event, struct run_table *run
 struct scheduler *scheduler_free(struct scheduler *scheduler);
 DEFINE_CLEANUP(struct scheduler, scheduler_free)
 
-/* Takes the jobs of new settings, which must last until the next call. Returns 0 or a negative errno,
+/* Takes the jobs of new settings, which must last until the next call and get the jobs of
+ * scheduler_open(). Returns 0 or a negative errno,
  * logged; then some jobs are unknown. */
-int scheduler_update(struct scheduler *scheduler, const struct settings *settings, struct run_time now);
+int scheduler_update(struct scheduler *scheduler, struct settings *settings, struct run_time now);
 /* Begins runs from now on: after recovery, and after a drain. */
 void scheduler_start(struct scheduler *scheduler, struct run_time now);
 /* Begins no more runs. */
@@ -65,6 +66,13 @@ void scheduler_stop(struct scheduler *scheduler);
 void scheduler_set_drained(struct scheduler *scheduler, bool drained);
 /* Makes the next start of berthd one of the service: at-start jobs run again, and no run is queued. */
 void scheduler_forget_service(struct scheduler *scheduler);
+
+/* Makes the job of this name if it is an instance that an open template does not list. 0: it is known;
+ * negative errno, or an answer of settings_open_job(). Another call forgets it, unless it has a run by then.
+ */
+int scheduler_open(struct scheduler *scheduler, const char *name, struct settings_errors *errors);
+/* Forgets those of these jobs of which the table has no run. */
+void scheduler_forget_open(struct scheduler *scheduler);
 
 /* Triggers a job for a client. Returns 0, a named answer, or a negative errno. *ret: the run that was begun
  * or queued; with SCHEDULER_E_SKIPPED the one that is not over. */
@@ -86,7 +94,7 @@ void scheduler_begin_attempt(struct scheduler *scheduler, struct run *run, struc
 void scheduler_run_over(struct scheduler *scheduler, struct run *run, struct run_time now);
 /* Whether the journal has the event `exited` of a recovered run. The job's record is written after the
  * event, so the event is there twice only if berthd was killed between the two. */
-bool scheduler_is_end_logged(const struct scheduler *scheduler, const struct run *run);
+bool scheduler_is_end_logged(struct scheduler *scheduler, const struct run *run);
 
 /* --- jobs that hosts share (R18) --- */
 /* Asks again, because this host may. */

@@ -389,12 +389,17 @@ struct sweep {
     void *userdata;
 };
 
-static int sweep_entry(const char *name, void *userdata) {
-    const struct sweep *sweep = userdata;
+void state_remove_job(const struct state *state, const char *name) {
     char path[STATE_PATH_SIZE];
 
+    (void) unlink(state_record_path(state, JOBS, name, path));
+}
+
+static int sweep_entry(const char *name, void *userdata) {
+    const struct sweep *sweep = userdata;
+
     if (!sweep->is_defined(name, sweep->userdata))
-        (void) unlink(state_record_path(sweep->state, JOBS, name, path));
+        state_remove_job(sweep->state, name);
     return 0;
 }
 

@@ -82,6 +82,7 @@ int state_parse_run(const struct message *record, enum run_kind kind, const stru
 void state_save_job(const struct state *state, const struct job *job);
 /* 0, also if nothing is remembered; negative errno: a record is there and could not be read (logged). */
 int state_load_job(const struct state *state, struct job *job);
+void state_remove_job(const struct state *state, const char *name);
 /* Removes the records of all other jobs. */
 void state_sweep_jobs(const struct state *state, bool (*is_defined)(const char *name, void *userdata),
                       void *userdata);

@@ -18,7 +18,7 @@
     "pool \"open\" { limit = 4 scope = \"host\" }\n"                  \
     "pool \"narrow\" { limit = 4 scope = \"host\" users = {\"@" USERS "\"} }\n"
 #define TRUE(name, more) "job \"" name "\" { command = {\"/bin/true\"} output = \"null\" " more "}\n"
-#define JOBS TRUE("db", "operators = {\"@" DBA "\"} ") TRUE("plain", "")
+#define JOBS TRUE("db", "operators = {\"@" DBA "\"} ") TRUE("plain", "") TRUE("each@", "open-instances = true operators = {\"@" DBA "\"} ")
 
 enum who { OTHER, RUNNER, OPERATOR, JOB_OPERATOR, POOL_USER, ROOT, N_WHO };
 

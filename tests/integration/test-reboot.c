@@ -110,6 +110,20 @@ static void in_the_delay(void) {
     host_await(ant, "gave-up", "job=job attempt=3 reason=attempts first_run=%s", first);
 }
 
+/* An instance that the template does not list is known again because of its run, and no longer than that. */
+static void of_an_open_instance(void) {
+    HOST("job \"open@\" { open-instances = true " SH("exit 1") "retry = 1 retry-delay = \"15m\" }\n",
+         cluster.folder);
+    TEST_INT(berth(ant, "start open@x"), 0);
+    host_await(ant, "retry", "job=open@x attempt=2 attempts=2");
+    reboot();
+    TEST_INT(berth(ant, "jobs open@x"), 0);
+    TEST_INT(berth(ant, "stop open@x"), 0);
+    host_await(ant, "gave-up", "job=open@x reason=stopped");
+    reboot();
+    TEST_INT(berth(ant, "jobs open@x"), 65);
+}
+
 /* A clock that is wrong after the reboot makes the delay no longer than delays are. */
 static void clock_set_back(void) {
     json_t *next;
@@ -375,7 +389,7 @@ static void stale_due_time(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"in the delay", in_the_delay},
+    {"in the delay", in_the_delay}, {"of an open instance", of_an_open_instance},
     {"clock set back", clock_set_back},
     {"in the run", in_the_run},
     {"in the queue", in_the_queue},

@@ -27,6 +27,7 @@ static const struct row {
     {"Runs", "{\"all\":true}", "yyyyyy"},
     {"Start", "{\"job\":\"db\"}", "nnyyny"},
     {"Start", "{\"job\":\"plain\"}", "nnynny"},
+    {"Start", "{\"job\":\"each@x\"}", "nnyyny"},
     {"Start", "{\"job\":\"unknown\"}", "yyyyyy"}, /* that there is no such job everybody may see */
     {"Find", "{\"names\":[\"db\"]}", "yyyyyy"},
     {"Await", "{" NO_RUN "}", "yyyyyy"},

@@ -174,15 +174,179 @@ static void all_of_a_template(void) {
     TEST_INT(berth(ant, "jobs wait@c"), 65);
 }
 
+/* --- instances that the template does not list --- */
+
+static struct host *bee;
+
+static const char *open_config(const char *more) {
+    static char text[2048];
+
+    snprintf(
+        text, sizeof(text),
+        "pool \"t/*\" { limit = 1 scope = host }\n"
+        "job \"open@\" { open-instances = true instances = {listed} pools = {\"t/%%i\"} parameters = "
+        "{SLEEP} "
+        "overlap = queue output = \"null\" environment = {\"OUT=%s\", \"SLEEP=0\"} on-failure = {told}\n"
+        "  command = {\"/bin/sh\", \"-c\", 'printf \"<%%%%s>\" \"$BERTH_INSTANCE\" >>\"$OUT\"; exec sleep "
+        "$SLEEP'} %s }\n"
+        "job \"again@\" { open-instances = true command = {\"/bin/false\"} retry = 1 retry-delay = 15m }\n"
+        "job \"pool@\" { open-instances = true command = {\"/bin/true\"} pools = {\"%%i\"} }\n"
+        "job told { command = {\"/bin/true\"} }\n",
+        output, more);
+    return text;
+}
+
+static void open_up(void) {
+    int fd;
+
+    cluster_up_without_redis();
+    snprintf(output, sizeof(output), "%s/output", cluster.folder);
+    fd = open(output, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    CU_ASSERT_FATAL(fd >= 0);
+    close_fd(fd);
+    bee = host_add_alone("bee", "%s", open_config(""));
+    host_start(bee);
+}
+
+static bool is_known(const char *job) {
+    json_t *json = berth_json(bee, "jobs");
+    char path[80];
+    bool is_there;
+
+    snprintf(path, sizeof(path), "jobs.name=%s.name", job);
+    is_there = berth_at(json, path) != NULL;
+
+    json_decref(json);
+    return is_there;
+}
+
+static void open_started(void) {
+    TEST_INT(berth(bee, "start open@db9 open@listed --wait"), 0);
+    TEST_INT(berth(bee, "start open@db9 --set SLEEP=x --wait"), 1);
+    host_await(bee, "exited", "job=open@db9 instance=db9 result=failure");
+    host_await(bee, "exited", "job=told result=success");
+    CU_ASSERT(is_known("open@db9"));
+    TEST_INT(berth(bee, "start open@"), 65);
+    TEST_STRING(berth_err, "berth: no such job: open@ (known: open@listed, open@db9)\n");
+    TEST_INT(berth(bee, "start again@"), 65);
+    TEST_STRING(berth_err,
+                "berth: no such job: again@ (a template; name an instance, such as again@NAME)\n");
+    TEST_INT(berth(bee, "stop open@new"), 0);
+    TEST_STRING(berth_err, "berth: open@new: nothing to stop\n");
+    TEST_INT(berth(bee, "stop again@"), 0);
+    TEST_INT(berth(bee, "start open@-rf"), 64);
+    TEST_INT(berth(bee, "start open@x --set X=1"), 64);
+    TEST_STRING(berth_err, "berth: job \"open@x\" has no parameter \"X\"\n");
+    CU_ASSERT(!is_known("open@x"));
+    TEST_INT(berth(bee, "start pool@none"), 64);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(berth_err, ": job \"pool@none\": pools \"none\" names a pool that is not defined; "));
+}
+
+/* The run of the job that runs. */
+static const char *running_run(const char *job) {
+    static char run[40];
+    json_t *json = berth_json(bee, "runs"), *list = berth_at(json, "runs"), *item;
+    size_t i;
+
+    snprintf(run, sizeof(run), "?");
+    json_array_foreach (list, i, item)
+        if (strcmp(json_string_value(json_object_get(item, "name")), job) == 0 &&
+            strcmp(json_string_value(json_object_get(item, "state")), "running") == 0)
+            snprintf(run, sizeof(run), "%s", json_string_value(json_object_get(item, "run")));
+    json_decref(json);
+    return run;
+}
+
+/* What runs, waits or is to be tried again outlives berthd; the rest is forgotten with its runs. */
+static void open_recovered(void) {
+    const char *run;
+
+    TEST_INT(berth(bee, "start open@over --wait"), 0);
+    TEST_INT(berth(bee, "start open@runs --set SLEEP=1000"), 0);
+    host_await(bee, "started", "job=open@runs");
+    TEST_INT(berth(bee, "start open@runs --set SLEEP=0"), 0);
+    TEST_INT(berth(bee, "start again@x"), 0);
+    host_await(bee, "retry", "job=again@x attempt=2");
+    TEST_INT(berth(bee, "start open@alone --set SLEEP=1000"), 0);
+    host_await(bee, "started", "job=open@alone");
+    host_mark(bee);
+    host_kill(bee);
+    host_start(bee);
+    CU_ASSERT(is_known("open@alone"));
+    TEST_INT(berth(bee, "stop open@alone"), 0);
+    host_await(bee, "exited", "job=open@alone result=stopped");
+    CU_ASSERT(is_known("open@runs") && is_known("again@x") && !is_known("open@over"));
+    TEST_INT(berth(bee, "stop again@x"), 0);
+    host_await(bee, "gave-up", "job=again@x reason=stopped");
+    run = running_run("open@runs");
+    TEST_INT(berth(bee, "stop %s", run), 0);
+    host_await(bee, "exited", "job=open@runs result=stopped");
+    host_await(bee, "exited", "job=open@runs result=success");
+    TEST_STRING(read_output(), "<over><runs><alone><runs>");
+}
+
+static void open_reloaded(void) {
+    TEST_INT(berth(bee, "start open@a --wait"), 0);
+    TEST_INT(berth(bee, "start open@b --set SLEEP=1000"), 0);
+    TEST_INT(berth(bee, "start open@listed --set SLEEP=1000"), 0);
+    host_await(bee, "started", "job=open@b");
+    host_await(bee, "started", "job=open@listed");
+    host_set_config(bee, "%s", open_config("description = other"));
+    TEST_INT(berth(bee, "reload"), 0);
+    CU_ASSERT(is_known("open@a") && is_known("open@b"));
+    TEST_INT(berth(bee, "start open@b --set SLEEP=0"), 0); /* behind the other */
+    TEST_INT(berth(bee, "start open@a --wait"), 0);
+    host_set_config(bee, "pool p { limit = 1 scope = host }\njob told { command = {\"/bin/true\"} }\n");
+    TEST_INT(berth(bee, "reload"), 0);
+    CU_ASSERT(!is_known("open@a") && !is_known("open@b"));
+    host_await(bee, "withdrawn", "job=open@b result=stopped");
+    TEST_INT(berth(bee, "start open@a"), 65);
+    TEST_INT(berth(bee, "stop %s", running_run("open@b")), 0);
+    host_await(bee, "exited", "job=open@b result=stopped");
+    TEST_INT(berth(bee, "stop %s", running_run("open@listed")), 0);
+    host_await(bee, "exited", "job=open@listed result=stopped");
+}
+
+static void open_full(void) {
+    char text[16384];
+    size_t n = (size_t) snprintf(text, sizeof(text),
+                                 "pool p { limit = 1 scope = host }\njob \"f@\" { open-instances = true "
+                                 "command = {\"/bin/true\"} instances = {i0");
+
+    for (int i = 1; i < 999; i++)
+        n += (size_t) snprintf(text + n, sizeof(text) - n, ",i%d", i);
+    snprintf(text + n, sizeof(text) - n, "} }\n");
+    host_set_config(bee, "%s", text);
+    TEST_INT(berth(bee, "reload"), 0);
+    TEST_INT(berth(bee, "start f@x --wait"), 0);
+    TEST_INT(berth(bee, "start f@y"), 75);
+    TEST_STRING(berth_err, "berth: no permit: f@ has 1000 instances, which is the most; one without a run "
+                           "in `berth runs --all` is forgotten\n");
+    TEST_INT(berth(bee, "start f@x --wait"), 0);
+    host_kill(bee);
+    host_start(bee);
+    TEST_INT(berth(bee, "start f@y --wait"), 0);
+}
+
 static CU_TestInfo tests[] = {
     {"instances", instances}, {"refused", refused},   {"by schedule", by_schedule},
     {"retried", retried},     {"of hooks", of_hooks}, {"all of a template", all_of_a_template},
     CU_TEST_INFO_NULL,
 };
 
+static CU_TestInfo open_tests[] = {
+    {"open started", open_started},
+    {"open recovered", open_recovered},
+    {"open reloaded", open_reloaded},
+    {"open full", open_full},
+    CU_TEST_INFO_NULL,
+};
+
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
         {.pName = "templates", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
+        {.pName = "open", .pSetUpFunc = open_up, .pTearDownFunc = cluster_down, .pTests = open_tests},
         CU_SUITE_INFO_NULL};
 
     return test_main(argc, argv, suites);

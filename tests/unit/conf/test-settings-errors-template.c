@@ -13,10 +13,39 @@ static void test_templates(void) {
         {"job \"x@y@z\" { command = {\"/j\"} }",
          "c:1: job \"x@y@z\": its name has a character that is not one of A-Z a-z 0-9 . _ -; " NAMES},
         {"job \"x@\" { command = {\"/j\"} }",
-         "c:1: job \"x@\": a template without instances; write instances = {\"a\", \"b\"}"},
+         "c:1: job \"x@\": a template without instances; write instances = {\"a\", \"b\"}, or "
+         "open-instances = true"},
         {"job \"x@\" { command = {\"/j\"} instances = {} }",
-         "c:1: job \"x@\": a template without instances; write instances = {\"a\", \"b\"}"},
+         "c:1: job \"x@\": a template without instances; write instances = {\"a\", \"b\"}, or "
+         "open-instances = true"},
         {JOB("instances = {a}"), "c:1: job \"j\": instances in a job that is no template; write job \"j@\""},
+        {JOB("open-instances = true"),
+         "c:1: job \"j\": open-instances in a job that is no template; write job \"j@\""},
+        {"job \"x@\" { command = {\"/j\"} instances = {a} open-instances = 1 }",
+         "c:1: job \"x@a\": open-instances \"1\" must be true or false"},
+        {"redis { }\njob \"x@\" { command = {\"/j\"} open-instances = true on = any }",
+         "c:2: job \"x@\": open-instances and on = \"any\" exclude one another: hosts share jobs that all "
+         "of "
+         "them list"},
+        {"job \"x@\" { command = {\"/j\"} open-instances = true restart = always }",
+         "c:1: job \"x@\": open-instances and restart exclude one another: list the instances that are to "
+         "keep running"},
+        {"job \"x@\" { command = {\"/j\"} open-instances = true on-failure = {\"h%i\"} }\njob hi { command "
+         "= {\"/h\"} }",
+         "c:1: job \"x@\": on-failure \"h%i\" with open-instances names a hook for each instance; name one "
+         "hook "
+         "for all"},
+        /* What needs no instance is checked without one. */
+        {"job \"x@\" { command = {\"j\"} open-instances = true pools = {\"p\", \"%i\"} }",
+         "c:1: job \"x@\": command \"j\" must be an absolute path: it is executed without a shell\n"
+         "c:1: job \"x@\": pools \"p\" names a pool that is not defined; add pool \"p\" { limit = N }"},
+        {"job \"x@\" { command = {\"j\"} open-instances = true instances = {a, b} }",
+         "c:1: job \"x@a\": command \"j\" must be an absolute path: it is executed without a shell"},
+        {"job \"x@\" { command = {\"/j\"} open-instances = true }\njob \"x@\" { command = {\"/k\"} "
+         "open-instances = true }",
+         "c:2: job \"x@\" is defined twice, first at c:1; rename or remove one"},
+        {"job \"x@\" { command = {\"/j\"} open-instances = true }\n" JOB("on-failure = {\"x@\"}"),
+         "c:2: job \"j\": on-failure \"x@\" names a template; name one of its instances"},
         /* S29 */
         {"job \"x@\" { command = {\"/j\"} instances = {\"../x\", \"-rf\", \".\", \"a@b\", \"" X65 "\"} }",
          "c:1: job \"x@\": instances \"../x\" has a character that is not one of A-Z a-z 0-9 . _ -; " NAMES

@@ -5,6 +5,7 @@
  * objects are wrapped; libconfuse's inside are not (it asserts on some). */
 
 #include <confuse.h>
+#include <errno.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,9 +125,42 @@ static void test_wrong(void) {
     fail_each((struct settings_source[]){{"c", bad_c, strlen(bad_c)}}, 1, SETTINGS_E_INVALID);
 }
 
+/* One more instance of a template: each allocation fails once, and the settings are as before. */
+static void test_open(void) {
+    static const char text[] = "pool \"p/*\" { limit = 1 scope = host }\njob \"t@\" { open-instances = true "
+                               "command = {\"/t\", \"%i\"} "
+                               "pools = {\"p/%i\"} environment = {\"A=%i\"} operators = {o} }";
+    struct settings_errors errors = {};
+    const struct job_settings *job;
+    struct settings *s = NULL;
+    long at_rest = n_live, before;
+    unsigned fail_at = 0;
+    bool failed = true;
+
+    TEST_INT(settings_parse(&(struct settings_source){"o", text, strlen(text)}, 1, "ant", &s, &errors), 0);
+    before = n_live;
+    while (failed) {
+        int r;
+
+        fault_begin(FAULT_MEMORY, ++fail_at, 1);
+        r = settings_open_job(s, "t@x", &job, &errors);
+        failed = fault_end();
+        TEST_INT(r, failed ? -ENOMEM : 0);
+        settings_errors_done(&errors);
+        if (failed) {
+            CU_ASSERT_PTR_NULL(settings_find_job(s, "t@x"));
+            TEST_INT(n_live, before);
+        }
+    }
+    CU_ASSERT(fail_at > 10);
+    settings_free(s);
+    TEST_INT(n_live, at_rest);
+}
+
 static CU_TestInfo tests[] = {
     {"right", test_right},
     {"wrong", test_wrong},
+    {"open instance", test_open},
     CU_TEST_INFO_NULL,
 };
 
