@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Methods that change a store: the call is kept until the store has answered. */
+/* Methods that change a store. The call is kept until the store has answered. */
 
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@ struct act { /* one such call */
     struct manager *manager;
     struct control_call *call; /* NULL: the client has gone; the change goes on */
     bool is_claim;             /* the name is a claim's, else a pool's */
-    char name[POOL_NAME_SIZE]; /* long enough for a claim's id, too */
+    char name[POOL_NAME_SIZE]; /* also long enough for a claim's id */
 };
 
 static void act_on_gone(_unused_ struct control_call *call, void *userdata) {
@@ -85,8 +85,8 @@ static int act_begin(struct act *act, int k) {
 
 /* --- overrides --- */
 
-/* Returns the store that grants permits of a pool; NULL: no such pool. A pool that this host's config lacks
- * may be in another's. */
+/* Returns the store that grants permits of a pool; NULL: no such pool. The config of another host may have a
+ * pool that this one lacks. */
 static struct store *store_of_pool(struct manager *m, const char *pool) {
     const struct pool_settings *p = settings_find_pool(manager_settings(m), pool);
 
@@ -100,7 +100,7 @@ static int override(struct control_call *call, struct manager *m, const json_t *
 
     if (params_check_pool(call, o->pool) != 0 || params_check_reason(call, o->reason) != 0)
         return 0;
-    if (manager_is_recovering(m)) /* otherwise the override would be logged before the declared limits */
+    if (manager_is_recovering(m)) /* the declared limits must be logged before an override */
         return verbs_refused(call, MANAGER_E_RECOVERING);
     if (!s)
         return verbs_no_such_pool(call, m, o->pool);
@@ -170,7 +170,7 @@ int verbs_resume(struct control_call *call, json_t *params, void *userdata) {
 
 /* --- claims and grace --- */
 
-/* Whether only this host's own store knows the claim; any other claim may be anywhere in the cluster. */
+/* Whether only this host's own store has the claim. Other claims may be of any host. */
 static bool is_host_claim(struct manager *m, const char *claim) {
     const struct run *r = manager_find_run(m, claim);
 

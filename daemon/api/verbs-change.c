@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Who asked for a change. An event of its own, because the change may be logged by another host (revoke), by all hosts (limit), or by
- * none: the call may fail. */
+/* Logs who requested a change. The change itself may be logged by another host (revoke), by all hosts
+ * (limit), or by none if the call fails. */
 
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +26,7 @@ void verbs_record(struct control_call *call, struct manager *m, const json_t *pa
         .caller = {.has_uid = true, .uid = uid, .on_behalf = person, .method = name},
     };
 
-    event_emit(manager_events(m), &event, "user %u%s%s%s asked for %s%s%s", uid, person ? " (on behalf of " : "", person ? person : "",
-               person ? ")" : "", name, target ? " of " : "", target ? target : "");
+    event_emit(manager_events(m), &event, "user %u%s%s%s requested %s%s%s", uid,
+               person ? " (on behalf of " : "", person ? person : "", person ? ")" : "", name,
+               target ? " of " : "", target ? target : "");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Drain and Undrain: this host begins no more runs. With `wait` the call is kept until the last run is over.
- */
+/* Drain and Undrain: a drained host begins no runs. With `wait` the call is kept until the last run is
+ * over. */
 
 #include <errno.h>
 

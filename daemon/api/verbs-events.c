@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Events: the events of this host, for clients that read at their own speed. What a client has not read
- * stays in the ring (base/journal/event-ring.h), where the oldest events give way; so a slow client costs a
- * bounded buffer and delays nobody. */
+/* Events: the events of this host, for clients that read at their own speed. Events wait in a ring
+ * (base/journal/event-ring.h), which drops the oldest. So a slow client costs a bounded buffer and delays
+ * nobody. */
 
 #include <errno.h>
 #include <string.h>
@@ -14,10 +14,10 @@
 
 #define READERS_MAX 64
 /* Bytes that wait for one client before its next events stay in the ring. Well below the size at which
- * control-client.c takes a client for one that does not read. */
+ * control-client.c considers a client slow. */
 #define WAITING_MAX ((size_t) 128 << 10)
-#define EVENTS_A_TURN 8 /* of one client, then more urgent work is served */
-#define PRIORITY (SD_EVENT_PRIORITY_NORMAL + 11) /* after all clients that ask */
+#define EVENTS_A_TURN 8 /* of one client; then more urgent work is done */
+#define PRIORITY (SD_EVENT_PRIORITY_NORMAL + 11) /* after calls of clients */
 #define AT_SIZE (EVENT_RING_NAME_SIZE + 24)
 
 struct watcher { /* one call */
@@ -25,7 +25,7 @@ struct watcher { /* one call */
     struct event_ring *ring;
     struct control_call *call;
     struct defer work;
-    uint64_t next; /* BERTH_SEQ of the event that is looked at next */
+    uint64_t next; /* BERTH_SEQ of the next event */
     bool wanted[EVENT_TYPES];
 };
 
@@ -39,7 +39,7 @@ static struct watcher *watcher_free(struct watcher *w) {
 }
 DEFINE_CLEANUP(struct watcher, watcher_free)
 
-/* --- what is sent --- */
+/* --- replies --- */
 
 static const char *format_at(const struct event_ring *ring, uint64_t seq, char buffer[static AT_SIZE]) {
     (void) snprintf(buffer, AT_SIZE, "%s:%" PRIu64, event_ring_name(ring), seq);
@@ -76,7 +76,7 @@ static void send_event(const struct watcher *w, const struct kept_event *event) 
                                -1);
 }
 
-/* missed: before `next`; -1: nobody knows. */
+/* missed: how many events before `next`; -1: unknown. */
 static void send_missed(const struct watcher *w, json_int_t missed) {
     char at[AT_SIZE];
 
@@ -86,7 +86,7 @@ static void send_missed(const struct watcher *w, json_int_t missed) {
         -1);
 }
 
-/* Looks at one event, or at those that the ring has dropped. Returns false if the client has all. */
+/* Handles one event, or all that the ring has dropped. Returns false if the client has all events. */
 static bool watcher_step(struct watcher *w) {
     uint64_t first = event_ring_first(w->ring), next = w->next;
     const struct kept_event *event;
@@ -105,7 +105,7 @@ static bool watcher_step(struct watcher *w) {
     return true;
 }
 
-/* Goes on when the client has room again, or at the next event. */
+/* Pauses if the client is slow or has all events: watcher_on_room() and watcher_on_event() go on. */
 static void watcher_on_work(void *userdata) {
     struct watcher *w = userdata;
 
@@ -121,7 +121,7 @@ static void watcher_on_room(void *userdata) {
     defer_set(&w->work);
 }
 
-/* Sends nothing yet: whoever logs an event has more urgent work. */
+/* Defers the sending, because whoever logs an event has more urgent work. */
 static void watcher_on_event(struct event_reader *reader) {
     defer_set(&list_entry(reader, struct watcher, reader)->work);
 }
@@ -130,7 +130,7 @@ static void watcher_on_gone(_unused_ struct control_call *call, void *userdata) 
     watcher_free(userdata);
 }
 
-/* --- how it begins --- */
+/* --- the request --- */
 
 /* Reads "DAEMON:SEQ". Returns whether it has that form. */
 static bool parse_at(const char *text, char name[static EVENT_RING_NAME_SIZE], uint64_t *ret_seq) {
@@ -165,7 +165,7 @@ static int read_names(struct control_call *call, const json_t *names, bool wante
     return 0;
 }
 
-/* Finds where to begin, and replies with that. */
+/* Finds the first event to send, and replies with its place. */
 static void watcher_begin(struct watcher *w, const char *name, uint64_t seq) {
     uint64_t last = event_ring_last(w->ring);
     bool is_ours = name && strcmp(name, event_ring_name(w->ring)) == 0 && seq <= last;
@@ -217,7 +217,7 @@ int verbs_events(struct control_call *call, json_t *params, void *userdata) {
     if (read_names(call, names, wanted) != 0)
         return 0;
     if (event_ring_readers(events_get_ring(manager_events(m))) >= READERS_MAX) {
-        (void) snprintf(text, sizeof(text), "too many watch already (%d)", READERS_MAX);
+        (void) snprintf(text, sizeof(text), "%d clients watch, as many as berthd serves", READERS_MAX);
         return control_call_error(call, "io.berth.TooMany", json_pack("{s:s}", "text", text));
     }
     return watch(call, m, since ? name : NULL, seq, wanted);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Find: resolves the names that people type. A name is a job's name, a template's, or a whole run id; else
- * the label or the leading digits of one run on this host. A label equal to another run's name or id makes
- * that name ambiguous, so nobody can redirect it. A verb resolves all its names before it acts on the first.
- */
+/* Find: resolves names that people type. A name is that of a job or template, or a whole run id; else the
+ * label or the leading digits of the id of one run on this host. If the label of a run equals the name or id
+ * of another one, that name is ambiguous, so nobody can redirect it. A verb resolves all its names before it
+ * acts on the first. */
 
 #include <errno.h>
 #include <string.h>

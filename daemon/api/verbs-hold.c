@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Hold: one `berth run` from its claim to its end. Each change of the run that concerns the client is sent;
- * the hold's descriptor goes with the first `granted`. */
+/* Hold: one `berth run` from its claim to its end. The client receives each change of the run that concerns
+ * it, and the hold's descriptor with the first `granted`. */
 
 #include <errno.h>
 #include <string.h>
@@ -14,7 +14,7 @@ struct holder { /* one call of Hold */
     struct manager *manager;
     struct control_call *call;
     struct run *run;
-    char *last_sent; /* the last reply, as text: a tenth of the object's size, and thousands may wait */
+    char *last_sent; /* the last reply; thousands may wait, and its text has a tenth of the object's size */
     bool granted_sent;
 };
 
@@ -72,7 +72,7 @@ static json_t *json_hold(struct manager *m, const struct run *r, const char *sta
 
 static json_t *current(struct manager *m, const struct run *r) {
     switch (r->adhoc.end_reported ? RUN_STATE_DONE : r->state) {
-    case RUN_STATE_RETRYING: /* only runs of jobs are */
+    case RUN_STATE_RETRYING: /* only runs of jobs */
     case RUN_STATE_PENDING:
     case RUN_STATE_WAITING:
         return waiting(m, r);
@@ -107,7 +107,7 @@ static int send_end(struct holder *h) {
     if (r->adhoc.hold_state == HOLD_STATE_FAILED)
         return control_call_error(h->call, "io.berth.Failed",
                                   json_pack("{s:s++}", "text", "granted, but the hold cannot be made (", r->reason,
-                                            "); the permits are given back"));
+                                            "); the permits are released"));
     return answer_no_permit(h->call, r);
 }
 
@@ -132,14 +132,14 @@ static void holder_on_change(struct run_watch *watch, struct run *run) {
     struct holder *h = list_entry(watch, struct holder, watch);
 
     if (!run_is_over(run) && !run->adhoc.end_reported) {
-        (void) send_state(h); /* without memory the client is dropped, and reconnects */
+        (void) send_state(h); /* without memory the client is dropped and reconnects */
         return;
     }
     (void) send_end(h);
     holder_free(h);
 }
 
-/* Whether a client of the run is connected; others watch runs, too. */
+/* Whether a client of the run is connected. Not all watches are clients. */
 static bool has_holder(const struct run *run) {
     list_foreach(w, &run->watches, struct run_watch, link)
         if (w->on_change == holder_on_change)
@@ -150,13 +150,13 @@ static bool has_holder(const struct run *run) {
 static void holder_on_gone(_unused_ struct control_call *call, void *userdata) {
     struct holder *h = userdata;
     struct manager *m = h->manager;
-    /* When berthd exits, its clients are not gone: they reconnect to the next berthd and keep their place.
-     */
+    /* When berthd exits, its clients are not gone: they reconnect to the next berthd and keep their
+     * place. */
     bool leaving = sd_event_get_state(manager_event(m)) == SD_EVENT_FINISHED;
     struct run *run = list_is_linked(&h->watch.link) ? h->run : NULL;
 
     holder_free(h);
-    /* A client that attached with a newer connection is not gone with this one. */
+    /* A client that attached on a newer connection is still there. */
     if (run && !leaving && !has_holder(run))
         manager_client_gone(run);
 }
@@ -212,7 +212,7 @@ static int read_request(struct control_call *call, json_t *params, struct hold_r
     return params_read(call, params, table, ELEMENTSOF(table));
 }
 
-/* 0 or VERBS_ANSWERED. */
+/* Returns 0 or VERBS_ANSWERED. */
 static int read_pools(struct control_call *call, json_t *pools, struct demands *ret) {
     json_t *item;
     size_t i;
@@ -299,7 +299,7 @@ int verbs_hold(struct control_call *call, json_t *params, void *userdata) {
 
 /* --- reports of the client --- */
 
-/* Returns the caller's own run: its `berth run` is the calling process. NULL: none. */
+/* Returns the run whose `berth run` is the calling process, or NULL. gone_too: also one without a client. */
 static struct run *find_own(struct control_call *call, struct manager *m, const char *id, bool gone_too) {
     const struct peer *peer = control_call_peer(call);
     struct run *r = manager_find_run(m, id);

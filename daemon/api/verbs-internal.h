@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Shared by the verbs' own files; not included elsewhere.
+/* For daemon/api/ alone.
  *     verbs.c         the table of methods; those that answer at once
  *     verbs-params.c  parameters, strictly
  *     verbs-set.c     what a trigger sets
@@ -10,16 +10,17 @@
  *     verbs-pools.c   pools and hosts as JSON, from snapshots or from what this host knows
  *     verbs-usual.c   how long runs usually hold their permits, as JSON
  *     verbs-show.c    Pools, Hosts, Runs: answered when the stores have answered
- *     verbs-look.c    Look: a picture of pools and hosts, or one after the other
+ *     verbs-look.c    Look: a picture of pools and hosts, or a stream of them
  *     verbs-redis.c   Redis: what this host knows of its Redis
  *     verbs-metrics.c Metrics: values of base/metrics.def; verbs-metrics-pools.c: those of pools and hosts
- *     verbs-next.c    Next: what begins when
+ *     verbs-next.c    Next: the next begins of jobs
  *     verbs-events.c  Events: the latest events and those that follow
  *     verbs-find.c    Find: names that people type
  *     verbs-act.c     SetLimit and others: answered when a store has changed
- *     verbs-change.c  who asked for a change
+ *     verbs-change.c  who requested a change
  *     verbs-move.c    Move: a claim to another place in its queues
  *     verbs-start.c   Start, Await: the end of a run
+ *     verbs-stop.c    Stop
  *     verbs-drain.c   Drain, Undrain
  *     verbs-hold.c    Hold, Started, Ended: one `berth run` */
 
@@ -44,15 +45,14 @@ struct param {
     const char *name;
     enum param_type type;
     bool required;
-    void *ret; /* const char *, json_int_t, bool, json_t * (borrowed; TEXTS: an object of strings): untouched
-                  if missing or null */
-    json_int_t min, max;  /* of PARAM_INT */
+    void *ret; /* const char *, json_int_t, bool, json_t * (borrowed; TEXTS: an object of strings) */
+    json_int_t min, max; /* of PARAM_INT */
 };
 
 enum { VERBS_ANSWERED = 1 }; /* the call was answered with an error and is gone */
 
-/* Returns 0, VERBS_ANSWERED (InvalidParameter, with the name), or a negative errno. A method that changes something also takes
- * on_behalf: 1 to 64 printable characters. */
+/* Returns 0, VERBS_ANSWERED (InvalidParameter, with the name), or a negative errno. Methods that change
+ * something also take on_behalf: 1 to 64 printable characters. */
 int params_read(struct control_call *call, json_t *params, const struct param *table, size_t n);
 /* Return 0 or VERBS_ANSWERED (BadRequest). Names follow berth.conf(5), reasons are one line. text may be
  * NULL. */
@@ -63,13 +63,13 @@ int params_check_reason(struct control_call *call, const char *text);
 
 /* --- verbs-change.c --- */
 
-struct change { /* what a call asks for; NULL: it names no such thing */
+struct change { /* targets that a call names; NULL: none */
     const char *pool, *run, *job, *reason;
 };
-/* Writes the event operated: who calls this method, and on whose behalf. To be called when berthd has accepted the call, so that
- * nobody can fill the journal with calls that are refused. */
+/* Logs the event operated: who calls this method, and on whose behalf. Called after berthd accepted the
+ * call, so that nobody can fill the journal with refused calls. */
 void verbs_record(struct control_call *call, struct manager *m, const json_t *params, const struct change *change);
-/* Returns for whom the caller acts; NULL: for nobody else. */
+/* Returns on whose behalf the caller acts; NULL: its own. */
 const char *verbs_on_behalf(const json_t *params);
 
 /* --- verbs-set.c --- */
@@ -78,8 +78,8 @@ const char *verbs_on_behalf(const json_t *params);
 json_t *json_set(char *const *set);
 /* Returns what an object of strings (or NULL) sets, for run_set_free(). NULL: no memory. */
 char **params_list_set(json_t *set);
-/* Returns 0 if a trigger of this job may set this and needs no more, VERBS_ANSWERED (BadRequest) or -ENOMEM.
- * A job that there is not has no parameters. */
+/* Checks what a trigger of this job sets. Returns 0, VERBS_ANSWERED (BadRequest) or -ENOMEM. An unknown job
+ * has no parameters. */
 int params_check_set(struct control_call *call, struct manager *m, const char *name, char *const *set);
 
 /* --- answers: 0 or a negative errno, so a method can end in them --- */
@@ -88,18 +88,18 @@ int verbs_bad_request(struct control_call *call, const char *format, ...) _print
 int verbs_no_such_pool(struct control_call *call, struct manager *m, const char *name);
 int verbs_no_such_job(struct control_call *call, struct manager *m, const char *name);
 int verbs_no_such_run(struct control_call *call, const char *name);
-/* Answers what the manager may return for any request: _STOPPING, _DRAINED, _RECOVERING, or a negative
- * errno. */
+/* Answers a result that the manager may return for any request: _STOPPING, _DRAINED, _RECOVERING, or a
+ * negative errno. */
 int verbs_refused(struct control_call *call, int answer);
 
-/* --- verbs-rights.c: 0, or VERBS_ANSWERED (NotAllowed, or that there is no such thing) --- */
+/* --- verbs-rights.c: 0, or VERBS_ANSWERED (NotAllowed, or an unknown target) --- */
 
 /* The job, or the open template of which the name is an instance; NULL: there is neither. */
 const struct job_settings *verbs_find_job(struct manager *m, const char *name);
 
 int verbs_check_job(struct control_call *call, struct manager *m, const char *job);
 int verbs_check_stop(struct control_call *call, struct manager *m, const char *target); /* a job or a run */
-/* A new `berth run`. The manager refuses pools that are not in the config. */
+/* For a new `berth run`. The manager refuses pools that are not in the config. */
 int verbs_check_hold(struct control_call *call, struct manager *m, const struct demands *pools, usec_t head_start_usec);
 
 /* --- verbs-json.c; NULL: no memory --- */
@@ -114,10 +114,10 @@ json_t *json_job(struct manager *m, const struct job_settings *settings);
 
 /* --- verbs-pools.c --- */
 
-/* cluster: NULL if Redis is away or not configured. wanted: the names to show, or NULL. *ret_unknown: a name
- * that is not known. */
-/* Owned list of Usual for those that hold permits of these pools or wait for them; NULL: no memory. */
+/* These return NULL without memory. cluster: NULL if Redis is away or not configured. */
+/* A list of Usual for runs that hold permits of these pools or wait for them (verbs-usual.c). */
 json_t *json_usual(struct manager *m, const struct snapshot *cluster, const json_t *pools);
+/* wanted: the names to show, or NULL. *ret_unknown: an unknown name. */
 json_t *json_pools(struct manager *m, const struct snapshot *host, const struct snapshot *cluster, json_t *wanted,
                    const char **ret_unknown);
 json_t *json_hosts(struct manager *m, const struct snapshot *cluster);
@@ -126,25 +126,27 @@ json_t *json_redis(struct manager *m, const struct snapshot *cluster);
 
 /* --- verbs-show.c --- */
 
-/* Answers a call from a snapshot of the host's store and, with_cluster, one of the cluster's. These are NULL if there are
- * none. `answer` ends the call in any case. */
+/* Answers a call from snapshots of the host's store and, with_cluster, of the cluster's; NULL: there is
+ * none. answer always ends the call. */
 typedef int (*verbs_answer_fn)(struct control_call *call, struct manager *m, const struct snapshot *host,
                                const struct snapshot *cluster);
 int verbs_look(struct control_call *call, struct manager *m, bool with_cluster, verbs_answer_fn answer);
 
-/* Asks both stores, about these pools (NULL: all) and the keys of patterns. Returns the question, or NULL: no memory. `seen` is
- * called once, later, with snapshots as above, unless verbs_forget() was called before. */
+/* Asks both stores about these pools (NULL: all) and the keys of patterns. Returns the question, or NULL
+ * without memory. seen is called once, later, with snapshots as above, unless verbs_forget() is called
+ * before. */
 struct show;
 typedef void (*verbs_seen_fn)(const struct snapshot *host, const struct snapshot *cluster, void *userdata);
 struct show *verbs_ask(struct manager *m, json_t *pools, verbs_seen_fn seen, void *userdata);
 void verbs_forget(struct show *show);
 
-/* What Pools, Hosts and Look reply. pools, hosts: stolen; NULL: the reply has none. NULL: no memory. */
+/* Returns the reply of Pools, Hosts and Look; NULL: no memory. pools, hosts: stolen; NULL: the reply has
+ * none. */
 json_t *json_picture(struct manager *m, const struct snapshot *cluster, json_t *pools, json_t *hosts);
 
 /* --- verbs-metrics-pools.c: 0 or -1 (no memory) --- */
 
-/* Adds a sample to an object of metrics. labels: stolen; as those of the metric's row. */
+/* Adds a sample to an object of metrics. labels: stolen; those of the metric's row. */
 int metrics_put(json_t *metrics, enum metric metric, json_t *labels, double value);
 int metrics_put_pools(json_t *metrics, struct manager *m, const struct snapshot *host, const struct snapshot *cluster);
 int metrics_put_hosts(json_t *metrics, struct manager *m, const struct snapshot *cluster);

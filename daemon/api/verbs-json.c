@@ -74,7 +74,8 @@ int verbs_refused(struct control_call *call, int answer) {
         return control_call_error(call, "io.berth.NoPermit", json_pack("{s:s}", "reason", "this host is drained"));
     case MANAGER_E_RECOVERING:
         return control_call_error(call, "io.berth.Away",
-                                  json_pack("{s:s}", "text", "berthd has just been started: it does not know yet what runs"));
+                                  json_pack("{s:s}", "text",
+                                            "berthd has just started and does not yet know all runs"));
     default:
         return answer < 0 ? answer : -EPROTO;
     }
@@ -93,7 +94,7 @@ static json_t *json_demands(const struct demand *demands, size_t n) {
     return pools;
 }
 
-/* As its job is defined now; 0: not known. */
+/* Returns the attempts by the job's present definition; 0: not known. */
 static uint32_t count_attempts(const struct settings *settings, const struct run *r) {
     const struct job_settings *job =
         r->kind == RUN_KIND_JOB ? settings_find_job(settings, r->name) : NULL;
@@ -120,7 +121,7 @@ static int set_origin(json_t *o, const struct settings *settings, const struct r
     return k;
 }
 
-/* The number of a move is a time of Redis (R7). */
+/* The number of a move is a time by Redis's clock (R7). */
 static json_t *json_moved(const struct run *r) {
     const struct claim *c = r->cluster_claim.moved > 0 ? &r->cluster_claim : &r->host_claim;
 
@@ -169,7 +170,6 @@ static json_t *json_due(const struct manager_job *job, int64_t due) {
     return due == 0 || !job->zone ? json_null() : json_string(schedule_format(job->zone, due, text));
 }
 
-/* Its texts. */
 static json_t *json_schedule(const struct schedule *schedule) {
     json_t *texts = json_array();
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Look: pools and hosts at one moment, once or again and again. All who look ask at the same moments, so they
- * share one snapshot, and a hundred cost Redis what one costs. A client that has not taken a picture is sent
- * no other one: it gets the newest when it has. */
+/* Look: pools and hosts, once or as a stream of pictures. All clients ask at the same moments and share one
+ * snapshot, so a hundred cost Redis as much as one. A client that has not read a picture yet gets no other
+ * one; when it has, it gets the newest. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,8 +18,8 @@
 struct looker { /* one call */
     struct manager *manager;
     struct control_call *call;
-    struct show *show;  /* the question under way; NULL: none */
-    struct timer timer; /* the next one */
+    struct show *show;  /* the question under way, or NULL */
+    struct timer timer; /* for the next one */
     usec_t interval;
     json_t *pools;      /* names, or NULL */
     bool hosts;
@@ -46,7 +46,7 @@ static void looker_on_gone(_unused_ struct control_call *call, void *userdata) {
     looker_free(userdata);
 }
 
-/* Sets the timer to the next moment at which all with this interval ask. */
+/* Sets the timer to the next moment at which all clients with this interval ask. */
 static void wait_for_next(struct looker *l) {
     usec_t now = clock_boottime();
 
@@ -81,7 +81,7 @@ static void looker_on_seen(const struct snapshot *host, const struct snapshot *c
     looker_free(l);
 }
 
-/* Without memory the picture is left out. */
+/* Without memory this picture is skipped. */
 static void ask(struct looker *l) {
     l->is_due = false;
     l->show = verbs_ask(l->manager, l->pools, looker_on_seen, l);
@@ -121,7 +121,7 @@ int verbs_look_on(struct control_call *call, json_t *params, void *userdata) {
     if (control_call_wants_more(call) && n_lookers >= LOOKERS_MAX) {
         char text[64];
 
-        (void) snprintf(text, sizeof(text), "too many look already (%d)", LOOKERS_MAX);
+        (void) snprintf(text, sizeof(text), "%d clients look, as many as berthd serves", LOOKERS_MAX);
         return control_call_error(call, "io.berth.TooMany", json_pack("{s:s}", "text", text));
     }
     l = calloc(1, sizeof(*l));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Metrics of pools and hosts. Without a snapshot of the cluster a cluster pool has only what this host knows
- * of it. A pattern stands for its keys, and pools of jobs are left out: both would be series without end. */
+/* Metrics of pools and hosts. Without a snapshot of the cluster, cluster pools have only what this host
+ * knows of them. Keys count for their pattern, and pools of jobs are left out: their series would have no
+ * bound. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,8 @@ static usec_t oldest_in(const struct snapshot_pool *p) {
     return oldest;
 }
 
-/* Of a pattern: in the queues of its keys. A snapshot of the cluster has those for which this host waits. */
+/* Returns the longest wait in a pool, or in the keys of a pattern. A snapshot of the cluster has those keys
+ * for which this host waits. */
 static usec_t oldest_wait(const struct snapshot *s, const struct snapshot_pool *p) {
     bool is_pattern = pool_name_parse(p->name) == POOL_NAME_PATTERN;
     usec_t oldest = oldest_in(p), of_key;
@@ -75,8 +77,8 @@ static void add_held(const struct settings *s, const char *pool, uint32_t permit
         held[p - s->pools] += permits;
 }
 
-/* Returns the permits of each pool of the config that runs of this host hold, to be freed; those of a key
- * are also its pattern's. NULL: no memory. */
+/* Returns how many permits of each pool of the config this host holds, to be freed; NULL: no memory. Permits
+ * of a key count for its pattern as well. */
 static uint64_t *count_held(struct manager *m) {
     const struct settings *s = manager_settings(m);
     uint64_t *held = calloc(s->n_pools + 1, sizeof(*held));
@@ -99,7 +101,7 @@ static int put_own(json_t *metrics, const struct pool_settings *p, uint64_t held
                        (double) held);
 }
 
-/* Returns whether the pool of a snapshot is shown though this host's config does not name it. */
+/* Whether a pool is shown although this host's config does not name it. */
 static bool is_foreign(const struct settings *s, const struct snapshot_pool *p) {
     const struct pool_settings *known = settings_find_pool(s, p->name);
 
@@ -148,8 +150,7 @@ static int compare_claims(const void *a, const void *b) {
     return x->claims != y->claims ? (x->claims < y->claims ? 1 : -1) : strcmp(x->host, y->host);
 }
 
-/* A host that came back before its session expired has two sessions, and one series. Returns the number of
- * hosts. */
+/* Merges the sessions of a host that came back before its session expired. Returns the number of hosts. */
 static size_t merge_sessions(const struct snapshot *cluster, struct host_claims *hosts) {
     size_t n = 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Metrics: the figures of `berth metrics`, without text. A metric that this host cannot know has no sample.
- */
+/* Metrics: the figures of `berth metrics`, without text. A metric that this host cannot know has no
+ * sample. */
 
 #include "base/journal/event.h"
 #include "base/journal/event-ring.h"

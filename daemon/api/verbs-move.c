@@ -10,7 +10,7 @@
 
 struct mover { /* one such call */
     struct manager *manager;
-    struct control_call *call; /* NULL: the client has gone; the move is made nevertheless */
+    struct control_call *call; /* NULL: the client has gone; the move goes on */
     struct store_move move;
 };
 
@@ -57,13 +57,19 @@ static int answer(struct mover *mover, int r) {
     case STORE_E_UNKNOWN:
         return control_call_error(call, "io.berth.NoSuchClaim", json_pack("{s:s}", "name", mover->move.about));
     case STORE_E_HELD:
-        return verbs_bad_request(call, "%.8s holds its permits already: there is nothing to wait for", mover->move.about);
+        return verbs_bad_request(call, "%.8s holds its permits already, so it waits in no queue",
+                                 mover->move.about);
     case STORE_E_APART:
-        return verbs_bad_request(call, "%.8s and %.8s stand in no queue together", mover->move.claim, mover->move.before);
+        return verbs_bad_request(call, "%.8s and %.8s have no queue in common", mover->move.claim,
+                                 mover->move.before);
     case -EAGAIN:
-        return answer_text(call, "io.berth.Away", "Redis is in a grace period, not all hosts have reported their claims: nothing was moved");
+        return answer_text(call, "io.berth.Away",
+                           "Redis is in a grace period, so hosts may not have reported all claims: nothing "
+                           "was moved");
     case -EREMOTEIO:
-        return answer_text(call, "io.berth.Away", "Redis did not answer, and may have moved it: `berth explain` shows its place");
+        return answer_text(call, "io.berth.Away",
+                           "Redis did not answer and may have moved the claim: `berth explain` shows its "
+                           "place");
     case -ENOTCONN:
     case -ETIMEDOUT:
         return answer_away(mover);
@@ -87,7 +93,7 @@ static int check_id(struct control_call *call, const char *id) {
     return VERBS_ANSWERED;
 }
 
-/* 0 or VERBS_ANSWERED. */
+/* Returns 0 or VERBS_ANSWERED. */
 static int read_kind(struct control_call *call, const char *kind, bool has_by, struct store_move *move) {
     if (strcmp(kind, "first") == 0 && !has_by && !move->before[0])
         move->kind = STORE_MOVE_FIRST;

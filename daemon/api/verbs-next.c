@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Next: what begins when, from the schedules, `every` and attempts of this host. */
+/* Next: the next begins of jobs, from the schedules, `every` and attempts of this host. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -93,7 +93,7 @@ struct next { /* one call */
     struct manager *manager;
     struct control_call *call; /* NULL: the client has gone */
     json_t *items;             /* each a Coming */
-    int64_t *open_dues;        /* of each item: a turn that no host has; 0: it is none; -1: somebody has it, or nobody will */
+    int64_t *open_dues;        /* of each item: an open turn; 0: no turn; -1: it is no longer open */
     size_t n_asked;            /* jobs without an answer */
 };
 
@@ -102,21 +102,23 @@ struct asked {
     char job[];
 };
 
-/* Answers and frees the call. */
+/* Answers and frees the call. Without memory the client is dropped. */
 static int conclude(struct next *next) {
-    json_t *list = json_array(), *item;
+    json_t *list = json_array(), *item, *reply = NULL;
     size_t i;
     int k = 0;
 
     json_array_foreach (next->items, i, item)
         if (next->open_dues[i] >= 0)
             k |= json_array_append(list, item);
-    if (!next->call || k < 0)
-        json_decref(list);
+    if (k == 0)
+        reply = json_pack("{s:i, s:s, s:b, s:O}", "schema", 1, "host", manager_settings(next->manager)->host,
+                          "drained", manager_is_drained(next->manager), "next", list);
+    json_decref(list);
+    if (next->call)
+        k = control_call_answer(next->call, reply);
     else
-        k = control_call_answer(next->call, json_pack("{s:i, s:s, s:b, s:o}", "schema", 1, "host",
-                                                      manager_settings(next->manager)->host, "drained",
-                                                      manager_is_drained(next->manager), "next", list));
+        json_decref(reply);
     json_decref(next->items);
     free(next->open_dues);
     free(next);
@@ -133,7 +135,7 @@ static int compare_hosts(const void *a, const void *b) {
     return strcmp(a, b);
 }
 
-/* NULL: no memory. */
+/* Returns NULL without memory. */
 static json_t *json_hosts_of(const struct store_shared *shared) {
     json_t *hosts = json_array();
 
@@ -147,7 +149,8 @@ static json_t *json_hosts_of(const struct store_shared *shared) {
     return hosts;
 }
 
-/* What Redis has counts: this host asks later than others, and may not know that the turn is over. */
+/* Takes begin and attempt of an open turn from Redis: this host asks later than others, and may not know
+ * them. */
 static void set_open(json_t *item, int64_t *due, const struct store_shared *shared) {
     usec_t now = clock_realtime();
     char begin[CLOCK_TEXT_SIZE];

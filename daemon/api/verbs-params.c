@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Parameters of a call. An unknown or missing one, or one of another type, is an error that names it. */
+/* Parameters of a call. A parameter that is unknown, missing or of another type is an error that names
+ * it. */
 
 #include <stdarg.h>
 #include <string.h>

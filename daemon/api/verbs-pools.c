@@ -25,8 +25,8 @@ static json_t *json_seen(usec_t usec) {
 
 /* --- from a snapshot --- */
 
-/* Hosts do not report pids to Redis in a call of their own, so a pid there may be missing or old. This
- * berthd knows those of its own runs. */
+/* Returns the pid of a run of this berthd, or 0. Redis may have no pid, or an old one: hosts send pids only
+ * together with other calls. */
 static uint32_t find_pid(struct manager *m, const char *claim) {
     const struct run *r = manager_find_run(m, claim);
 
@@ -99,7 +99,7 @@ static int put_snapshot(struct manager *m, json_t *pool, const struct snapshot_p
 
 /* --- from what this berthd knows --- */
 
-/* Of a pattern: of one of its keys. */
+/* Returns the permits that a claim needs of a pool, or of a key of a pattern. */
 static uint32_t claim_permits(const struct claim *c, const char *pool) {
     for (size_t i = 0; i < c->n_demands; i++)
         if (strcmp(c->demands[i].pool, pool) == 0 || pool_name_matches(pool, c->demands[i].pool))
@@ -143,7 +143,7 @@ static int put_own(struct manager *m, json_t *pool, const struct pool_settings *
     k |= json_object_set_new(pool, "override", json_null());
     k |= json_object_set_new(pool, "used", json_integer(used));
     k |= json_object_set_new(pool, "waiting", json_integer(waiting));
-    k |= json_object_set_new(pool, "keys", json_null()); /* those of other hosts are not known */
+    k |= json_object_set_new(pool, "keys", json_null()); /* keys of other hosts are unknown */
     k |= json_object_set_new(pool, "limits_differ", json_false());
     k |= json_object_set_new(pool, "lowest", json_null());
     k |= json_object_set_new(pool, "complete", json_false());
@@ -151,10 +151,10 @@ static int put_own(struct manager *m, json_t *pool, const struct pool_settings *
     return k | json_object_set_new(pool, "queue", queue);
 }
 
-/* --- all of them --- */
+/* --- all pools --- */
 
-/* Returns whether the request names the pool, or nothing (then all are wanted, but the pools of jobs). by_pattern: or its
- * pattern. */
+/* Whether the request names the pool. A request without names wants all but pools of jobs. by_pattern: the
+ * request may also name its pattern. */
 static bool is_wanted(json_t *wanted, const char *name, bool by_pattern) {
     json_t *item;
     size_t i;
@@ -196,7 +196,7 @@ static int add_idle_key(struct manager *m, json_t *pools, const struct snapshot 
     return add_pool(m, pools, &key, pattern->scope == POOL_SCOPE_HOST ? &idle : NULL, true);
 }
 
-/* Adds the keys that the request names, itself or by their pattern, and that no config names in full. */
+/* Adds keys that no config names in full, if the request names them or their pattern. */
 static int add_keys(struct manager *m, json_t *pools, const struct snapshot *snapshot, enum pool_scope scope, json_t *wanted) {
     const struct settings *s = manager_settings(m);
     json_t *item;
@@ -287,7 +287,7 @@ static json_t *json_session(const struct snapshot_session *session) {
                      "jobs_differ", jobs);
 }
 
-/* Without Redis, this host alone. */
+/* Returns this host, as the only one that is known without Redis. */
 static json_t *json_own_host(struct manager *m) {
     json_int_t claims = 0;
 
@@ -336,7 +336,7 @@ json_t *json_redis(struct manager *m, const struct snapshot *cluster) {
 
     if (!s)
         state = "none";
-    else if (cluster || s->state != STORE_STATE_AWAY) /* Redis has just answered, or is known to be there */
+    else if (cluster || s->state != STORE_STATE_AWAY) /* cluster: Redis has just answered */
         state = "connected";
     else if (s->is_connecting)
         state = "connecting";

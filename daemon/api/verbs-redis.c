@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Redis: what this host knows of its Redis, answered without asking it. AcceptNamespace. */
+/* Redis: what this host knows of its Redis, without asking it. AcceptNamespace. */
 
 #include <time.h>
 
@@ -8,7 +8,7 @@
 #include "daemon/api/verbs-internal.h"
 #include "store/status.h"
 
-#define FAILOVER_LASTS (5 * USEC_PER_SEC) /* after the sentinels took the master for down */
+#define FAILOVER_LASTS (5 * USEC_PER_SEC) /* after the sentinels considered the master down */
 #define NO_REDIS "there is no Redis: the config has no redis section"
 
 static usec_t longest_stop_timeout(const struct settings *s) {
@@ -20,8 +20,8 @@ static usec_t longest_stop_timeout(const struct settings *s) {
     return longest;
 }
 
-/* How long jobs go on without Redis: the last heartbeat may be an interval old when Redis goes away, and the last
- * command must be gone a margin before the lease ends (R8). */
+/* Returns how long jobs go on without Redis. The last heartbeat may be an interval old when Redis goes away,
+ * and all commands must be gone a margin before the lease ends (R8). */
 static usec_t outage_of(const struct settings *s) {
     usec_t spent = usec_add(settings_margin(s->lease_usec), usec_add(s->heartbeat_usec, longest_stop_timeout(s)));
 
@@ -34,7 +34,7 @@ static json_t *json_outage(const struct settings *s) {
                      json_msec(longest_stop_timeout(s)));
 }
 
-/* A failover that takes longer than jobs go on without Redis stops them all. */
+/* Warns of a failover that takes so long that it stops all jobs. */
 static void add_failover_warning(const struct settings *s, struct redis_status *status) {
     char down_after[DURATION_TEXT_SIZE], outage[DURATION_TEXT_SIZE];
 
@@ -42,8 +42,8 @@ static void add_failover_warning(const struct settings *s, struct redis_status *
         usec_add(status->down_after, FAILOVER_LASTS) <= outage_of(s))
         return;
     (void) snprintf(status->warnings[status->n_warnings++], STATUS_WARNING_SIZE,
-                    "the sentinels take the master for down after %s, and jobs go on for %s without Redis: a "
-                    "failover stops them; lower down-after-milliseconds, or raise the lease",
+                    "the sentinels consider the master down after %s, and jobs go on for %s without Redis: "
+                    "a failover stops them; lower down-after-milliseconds, or raise the lease",
                     duration_format(status->down_after, down_after), duration_format(outage_of(s), outage));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Rights that depend on the target of a call: a job, a run, pools. The table in verbs.c marks these methods
- * RIGHT_BY_TARGET. */
+/* Rights that depend on the target of a call: a job, a run, pools. The table in verbs.c has RIGHT_BY_TARGET
+ * for these methods. */
 
 #include <string.h>
 

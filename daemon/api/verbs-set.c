@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a trigger sets (conf/parameter.h): an object of strings in JSON, NAME=VALUE in berthd. */
+/* Parameters that a trigger sets (conf/parameter.h): an object of strings in JSON, NAME=VALUE in berthd. */
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Methods that show snapshots of the stores. The call is kept until both stores have answered. Without Redis
- * it is answered at once, from what this host knows, and marked as stale. */
+ * the answer comes at once, from what this host knows, and is marked as stale. */
 
 #include <errno.h>
 #include <string.h>
@@ -15,12 +15,12 @@ struct show { /* one such call */
     struct snapshot *host, *cluster;
     int (*answer)(struct show *show);
     json_t *wanted;              /* Pools: names, or NULL */
-    bool has_times;              /* Pools: with how long runs of those with claims in the wanted pools took */
-    bool has_keys;               /* with the keys of patterns: without them the counts of a pattern are 0 */
-    bool all;                    /* Runs */
-    bool is_of_host;             /* the store of the cluster is not asked */
+    bool has_times;              /* Pools: with the usual run times of claims in the wanted pools */
+    bool has_keys;               /* with the keys of patterns; without them the counts of a pattern are 0 */
+    bool all;                    /* Runs: also those that are over */
+    bool is_of_host;             /* without the store of the cluster */
     verbs_answer_fn look;        /* of verbs_look() */
-    verbs_seen_fn seen;          /* of verbs_ask(); NULL: another, or nobody asks any more */
+    verbs_seen_fn seen;          /* of verbs_ask(); NULL: not asked, or forgotten */
     void *userdata;
 };
 
@@ -71,7 +71,8 @@ static void show_on_cluster(int r, struct snapshot *snapshot, void *userdata) {
     show_on_snapshot(show);
 }
 
-/* Asks the stores, which answer later, never from inside store_inspect(). 0: they will; -ENOMEM: `show` is gone. */
+/* Asks the stores, which answer later, never from inside store_inspect(). Returns 0, or -ENOMEM: `show` is
+ * freed. */
 static int show_ask(struct show *show) {
     struct store *host = manager_host_store(show->manager), *cluster = manager_cluster_store(show->manager);
     size_t n_wanted = json_array_size(show->wanted);
@@ -117,9 +118,9 @@ static int show_new(struct show **ret, struct control_call *call, struct manager
     return 0;
 }
 
-/* --- what all such replies have --- */
+/* --- members of all replies --- */
 
-/* What the host knows is of now. Nothing is known of the age of a cluster that nobody has seen. */
+/* Returns the age of the oldest data, or null if Redis is away. This host's own data is always new. */
 static json_t *json_age(struct manager *m, const struct snapshot *cluster) {
     if (!manager_cluster_store(m))
         return json_integer(0);
@@ -260,8 +261,8 @@ static void sort_positions(struct snapshot *s) {
         qsort(s->mine, s->n_mine, sizeof(*s->mine), compare_positions);
 }
 
-/* Returns a view of the sorted snapshot with the positions of one claim alone. Thousands may wait, and each
- * is looked up. */
+/* Returns a view of the sorted snapshot with the positions of one claim. Thousands of claims may wait, and
+ * each is looked up. */
 static const struct snapshot *narrow(const struct snapshot *s, const struct claim *c, struct snapshot *view) {
     size_t low = 0, high;
 
@@ -311,7 +312,7 @@ static json_t *json_run_shown(struct show *show, const struct run *r) {
                     manager_blocked_by(show->manager, r, host, cluster, why, sizeof(why)));
 }
 
-/* Roughly in the order of time: done, running, waiting. */
+/* Lists runs in rough order of time: done, running, waiting. */
 static int runs_answer(struct show *show) {
     static const enum run_state order[] = {RUN_STATE_DONE,     RUN_STATE_STOPPING, RUN_STATE_RUNNING,
                                            RUN_STATE_STARTING, RUN_STATE_WAITING,  RUN_STATE_PENDING,
@@ -347,5 +348,5 @@ int verbs_runs(struct control_call *call, json_t *params, void *userdata) {
     show->all = all;
     if (!list_is_empty(manager_runs(m, RUN_STATE_WAITING)))
         return show_begin(steal_pointer(&show));
-    return runs_answer(show); /* nothing waits: no need of the stores */
+    return runs_answer(show); /* no run waits, so the stores are not needed */
 }

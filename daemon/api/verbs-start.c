@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Start: triggers a job, and reports the end of its run if the client wants that. Await: reports the end of
- * a run started before. */
+ * a run that was started before. */
 
 #include <errno.h>
 #include <string.h>
@@ -16,10 +16,10 @@ struct start { /* one call that waits for the end of a run and of the attempts a
     struct manager *manager;
     struct control_call *call;
     json_t *last; /* the reply about the previous attempt; NULL: none */
-    bool is_undecided; /* Redis has not answered whether a run of the job is not over on another host */
+    bool is_undecided;      /* Redis has not answered yet whether another host has a run of the job */
     bool wait;
-    struct timer patience; /* while it is undecided */
-    char run[ID_TEXT_SIZE]; /* that is undecided */
+    struct timer patience;  /* while it is undecided */
+    char run[ID_TEXT_SIZE]; /* the undecided run */
 };
 
 static struct start *start_free(struct start *s) {
@@ -46,7 +46,7 @@ static void start_on_gone(_unused_ struct control_call *call, void *userdata) {
     start_free(userdata);
 }
 
-/* The attempt that follows a run, or NULL. */
+/* Returns the attempt that follows a run, or NULL. */
 static struct run *find_attempt(struct manager *m, const struct run *run) {
     return run->job.next_run[0] ? manager_find_run(m, run->job.next_run) : NULL;
 }
@@ -59,7 +59,7 @@ static int skipped_elsewhere(struct control_call *call, const struct run *run) {
                                         "host", json_text(host[0] ? host : NULL)));
 }
 
-/* Replies. Returns NULL if that was all: the call is freed. */
+/* Replies. Returns NULL if that was the last reply; then s is freed. */
 static struct start *start_decided(struct start *s, const struct run *run) {
     s->is_undecided = false;
     timer_off(&s->patience);
@@ -136,11 +136,9 @@ static int start(struct control_call *call, struct manager *m, const char *job, 
     struct run *run = NULL;
     int k = manager_start_job(m, job, set, &run);
 
-    if (k == 0)
-        verbs_record(call, m, params, &(struct change){.job = job});
-
     switch (k) {
     case 0:
+        verbs_record(call, m, params, &(struct change){.job = job});
         if (run_is_over(run) || (!wait && !run->job.turn))
             return control_call_answer(call, pack_run(m, run));
         return start_wait(call, m, run, run->job.turn != NULL, wait);
@@ -204,9 +202,9 @@ int verbs_start(struct control_call *call, json_t *params, void *userdata) {
     return k == VERBS_ANSWERED ? 0 : k;
 }
 
-/* --- one that was started before --- */
+/* --- runs that were started before --- */
 
-/* Packs what the job's state has of its last run. NULL: no memory. */
+/* Packs what the job remembers of its last run. Returns NULL without memory. */
 static json_t *pack_last(const char *name, const struct manager_job *job) {
     return json_pack("{s:{s:s, s:s, s:s, s:s, s:{}, s:n, s:n, s:o, s:n, s:n, s:o, s:o, s:i, s:n, s:o, s:o, s:o, s:n}}", "run", "run",
                      job->last_run, "name", name, "kind", "job", "state", run_state_name(RUN_STATE_DONE), "pools", "position",

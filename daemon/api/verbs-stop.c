@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Stop. Of a job that hosts share it also ends what no host has now: Redis answers which further attempts these were,
- * and which other hosts have a run of the job. */
+/* Stop. For a job that hosts share it also ends open turns: Redis answers which attempts these were, and
+ * which other hosts have a run of the job. */
 
 #include <errno.h>
 #include <string.h>
 
 #include "daemon/api/verbs-internal.h"
 
-struct stop { /* one such call, while Redis is asked */
+struct stop { /* a call that waits for Redis */
     struct manager *manager;
     struct control_call *call; /* NULL: the client has gone */
     size_t n_asked;            /* jobs without an answer */
@@ -29,13 +29,14 @@ static void explain_unsure(const struct stop *stop, char *text, size_t size) {
         (void) snprintf(text, size, "berthd is connecting to Redis");
 }
 
-/* Frees the call. */
+/* Answers and frees the call. */
 static int conclude(struct stop *stop) {
     char why[320], text[512];
     int k = 0;
 
     explain_unsure(stop, why, sizeof(why));
-    (void) snprintf(text, sizeof(text), "%s: nothing was stopped here, and what other hosts have is not known", why);
+    (void) snprintf(text, sizeof(text), "%s: nothing was stopped here, and runs on other hosts are unknown",
+                    why);
     if (stop->call && stop->is_unsure && stop->n_stopped == 0)
         k = control_call_error(stop->call, "io.berth.Away", json_pack("{s:s}", "text", text));
     else if (stop->call)
@@ -73,7 +74,7 @@ static void stop_on_answer(int r, const char *job, const struct store_ended_turn
         (void) conclude(stop);
 }
 
-/* Asks Redis about a job, or all jobs of a template, that hosts share. */
+/* Asks Redis about a job that hosts share, or all such jobs of a template. */
 static int ask(struct stop *stop, const char *target) {
     const struct settings *s = manager_settings(stop->manager);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* How long runs usually hold their permits, as JSON: those whose name holds permits of these pools or waits
- * for them. This host knows its own runs, and other hosts publish theirs. */
+/* How long runs usually hold their permits, as JSON, for names that hold permits of some pools or wait for
+ * them. This host knows its own runs, and other hosts publish theirs. */
 
 #include <string.h>
 

@@ -76,7 +76,7 @@ static void reloader_on_gone(_unused_ struct control_call *call, void *userdata)
     free(reloader);
 }
 
-/* Replies when Redis is connected with the new settings, or why it is not. */
+/* Replies when Redis is connected with the new settings, or when that has failed. */
 static int finish_reload(struct control_call *call, struct store *cluster) {
     struct reloader *reloader = calloc(1, sizeof(*reloader));
 
@@ -112,7 +112,7 @@ static const struct settings *verbs_get_settings(void *userdata) {
     return manager_settings(userdata);
 }
 
-/* Each method's right stands here and in the interface's text; a test compares the two. */
+/* The rights are here and in the text of the interface; a test compares the two. */
 static const struct control_method methods[] = {
     {"io.berth.Version", verbs_version, RIGHT_LOOK, "version", false},
     {"io.berth.Pools", verbs_pools, RIGHT_LOOK, "pools", false},
@@ -139,7 +139,7 @@ static const struct control_method methods[] = {
     {"io.berth.Revoke", verbs_revoke, RIGHT_OPERATE, "revoke", true},
     {"io.berth.Move", verbs_move, RIGHT_OPERATE, "move", true},
     {"io.berth.EndGrace", verbs_end_grace, RIGHT_OPERATE, "grace", true},
-    /* A user may lose the right to run while their run goes on. The run keeps its lease, and its end is
+    /* A user may lose the right to run while a run goes on. The run keeps its lease, and its end is
      * recorded. */
     {"io.berth.Hold", verbs_hold, RIGHT_BY_TARGET, "run", false},
     {"io.berth.Started", verbs_started, RIGHT_BY_TARGET, "run", false},

@@ -9,5 +9,5 @@
 /* The methods of io.berth with their rights, and the interface's text. */
 extern const struct control_service verbs_service;
 
-/* As control_new(). Freed before the manager. */
+/* Like control_new(). The control must be freed before the manager. */
 int verbs_new_control(struct control **ret, sd_event *event, struct manager *m, const char *path, int listen_fd);

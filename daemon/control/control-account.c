@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What each user holds of the control server, and which users it refuses for a while. */
+/* Connections and memory of each user, and users that the server refuses for a while. */
 
 #include <stdio.h>
 #include <unistd.h>
@@ -9,8 +9,7 @@
 #include "daemon/control/control-internal.h"
 
 #define REFUSED_TIME (60 * USEC_PER_SEC)
-#define ACCOUNTS_MAX                                                                                        \
-    1024 /* limit on accounts without a connection that are kept because their user is refused */
+#define ACCOUNTS_MAX 1024 /* accounts without a connection, kept because their user is refused */
 
 static bool account_is_needed(const struct control_account *a, usec_t now) {
     return a->n_clients > 0 || a->refused_until > now;
@@ -51,9 +50,9 @@ bool account_is_trusted(uid_t uid) {
     return uid == 0 || uid == geteuid();
 }
 
-/* Returns the number of connections for callers with this right. Half of the descriptors are kept for runs.
- * Each greater right has an eighth to itself, so that those who may only look cannot keep out those who run,
- * nor these the operators. A last part is for root and berthd's own user. */
+/* Returns the number of connections for callers with this right. Half of the descriptors are reserved for
+ * runs. Each greater right has an eighth to itself, so that users who may only look cannot keep out those
+ * who run, and these cannot keep out operators. A last part is for root and berthd's own user. */
 static size_t clients_max(const struct control *c, const struct control_account *a, enum right right, size_t connections) {
     size_t most = connections < file_limit_get() / 2 ? connections : file_limit_get() / 2;
 
@@ -70,7 +69,9 @@ const char *account_connection(const struct control *c, const struct control_acc
         snprintf(buffer, size, "your user has %zu connections to berthd, as many as user-connections = %u allows", a->n_clients,
                  s->user_connections);
     else if (c->n_clients >= most)
-        snprintf(buffer, size, "berthd has %zu connections, all that your user may share (connections = %u, and the rest is for operators and root)",
+        snprintf(buffer, size,
+                 "berthd has %zu connections, as many as your user may share (connections = %u; the rest is "
+                 "for operators and root)",
                  c->n_clients, s->connections);
     else
         return NULL;

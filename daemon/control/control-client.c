@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* One connection of a control client. It can end in three ways: the client shuts down its sending side (and
- * still gets its replies), it hangs up, or the server drops it (too slow, or not Varlink). A client is freed
- * only at the end of one of its own callbacks, never while one of its calls is answered. */
+/* One connection of a control client. It ends in one of three ways: the client shuts down its sending side
+ * (and still gets its replies), it hangs up, or the server drops it (too slow, or not Varlink). A client is
+ * freed only at the end of one of its own callbacks, never while one of its calls is answered. */
 
 #include <errno.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 /* First size of the input buffer, which grows with the input. A silent client has none. */
 #define ROOM_BYTES ((size_t) 1024)
-#define CALLS_A_TURN 4                         /* then other clients are served */
+#define CALLS_A_TURN 4                        /* then other clients are served */
 #define TIMER_PRIORITY (CONTROL_PRIORITY - 2) /* before a client that keeps sending bytes */
 
 static void client_forget_input(struct control_client *c) {
@@ -34,7 +34,7 @@ struct control_client *control_client_free(struct control_client *c) {
 
         list_unlink(&call->link);
         c->n_calls--;
-        call->dispatching = true; /* whatever on_gone does with the call, it is freed here */
+        call->dispatching = true; /* on_gone must not free the call */
         if (call->on_gone)
             call->on_gone(call, call->userdata);
         free(call);
@@ -55,7 +55,7 @@ struct control_client *control_client_free(struct control_client *c) {
 
 /* --- reading --- */
 
-/* Reading pauses while this much input is unanswered, or this many replies are unread. */
+/* Reading pauses while too much input is unanswered, or too many replies are unread. */
 static bool client_is_full(const struct control_client *c) {
     return c->in.size > c->control->limits.message_bytes;
 }
@@ -68,8 +68,8 @@ static bool client_is_busy(const struct control_client *c) {
     return !c->hung_up && c->n_calls >= c->control->limits.calls;
 }
 
-/* Ends a connection that is not Varlink. The client gets an error unless it could take that for the reply to
- * an earlier call. */
+/* Ends a connection that is not Varlink. The client gets an error, unless that could be mistaken for the
+ * reply to an earlier call. */
 static void client_refuse(struct control_client *c, const char *why) {
     if (c->current) {
         c->failed = true;
@@ -178,7 +178,7 @@ static void client_run(struct control_client *c, json_t *document, bool more, bo
     json_decref(params);
 }
 
-/* Runs a whole message; leaves it in place if an earlier call is unanswered and this one is not oneway. */
+/* Runs a whole message. Leaves it in place if an earlier call is unanswered and this one is not oneway. */
 static void client_take_message(struct control_client *c, size_t begin, size_t size) {
     json_t *document = json_loadb(c->in.data + begin, size - 1, JSON_REJECT_DUPLICATES, NULL);
     bool more = false, oneway = false;
@@ -216,7 +216,7 @@ static bool client_take(struct control_client *c) {
     return false;
 }
 
-/* --- what it waits for now --- */
+/* --- time limits --- */
 
 /* Whether the rest of a message is awaited. */
 static bool client_is_unfinished(const struct control_client *c) {
@@ -253,8 +253,8 @@ static void client_arm(struct control_client *c) {
     if (events != c->events && epoll_ctl(c->epoll_fd, EPOLL_CTL_MOD, c->fd, &wanted) < 0)
         r = -errno;
     c->events = events;
-    /* Only on a change: setting the time resets a pending timer, so that a client which sends one byte after
-     * the other would never see it fire. */
+    /* Only on a change, because setting the time resets a pending timer: a client that sends single bytes
+     * could keep it from firing. */
     if (r >= 0 && deadline != c->deadline) {
         timer_set(&c->timer, deadline);
         c->deadline = deadline;
@@ -268,7 +268,7 @@ static void client_arm(struct control_client *c) {
 static bool client_is_over(const struct control_client *c) {
     if (c->failed)
         return true;
-    if (client_is_busy(c)) /* calls behind the current ones are still to be run */
+    if (client_is_busy(c)) /* more calls wait behind the current ones */
         return false;
     if (c->hung_up && (c->eof || c->closing || client_is_full(c)))
         return true;
@@ -292,7 +292,7 @@ void control_client_work(struct control_client *c) {
     client_arm(c);
 }
 
-/* Sends what waits, and lets the current call go on when all is sent. */
+/* Sends waiting output, and lets the current call go on when all is sent. */
 static void client_write(struct control_client *c) {
     output_flush(c);
     if (list_is_empty(&c->out) && c->current && c->current->on_room)

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Graceful end of a control server whose listening socket goes on: it answers the clients it has accepted,
- * its successor accepts the others. */
+/* Graceful end of a control server whose listening socket lives on: it answers the clients that it has
+ * accepted, and the next server accepts the others. */
 
 #include "daemon/control/control.h"
 
 #include "base/listener.h"
 #include "daemon/control/control-internal.h"
 
-/* Whether the client has called before and awaits no reply. A client of a stream ("more") knows how to
- * reconnect. */
+/* Whether the client has called before and awaits no reply. Clients of streams ("more") reconnect. */
 static bool client_is_drained(const struct control_client *c) {
     list_foreach(call, &c->calls, struct control_call, link)
         if (!call->more)

@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Shared by the control server's own files; not included elsewhere.
+/* For daemon/control/ alone.
  *     control.c          rights, calls
  *     control-listen.c   the listening sockets
  *     control-client.c   one connection: framing, buffers, time limits, order of calls
  *     control-account.c  memory and connections of each user
  *     control-output.c   outgoing messages
- *     control-end.c    graceful end when the listening socket goes on
+ *     control-end.c      graceful end when the listening socket lives on
  *     control-service.c  org.varlink.service */
 
 #include "base/list.h"
 #include "base/timer.h"
 #include "daemon/control/control.h"
 
-/* After everything else in berthd: thousands of clients may delay one another, but no heartbeat and no
- * guard. */
+/* After everything else in berthd: thousands of clients may delay one another, but not heartbeats and
+ * guards. */
 #define CONTROL_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
 
 struct control_socket { /* a listening one */
     struct control *control;
     int fd;                           /* -1: none */
-    char *path;                       /* removed in the end; NULL: the socket was handed in */
-    struct listener *listener;        /* NULL: nobody is accepted */
-    bool looks_only;                  /* its clients have the right to look and no other, root too */
+    char *path;                       /* removed at the end; NULL: the service manager made the socket */
+    struct listener *listener;        /* NULL: no client is accepted */
+    bool looks_only;                  /* its clients may only look, also root */
 };
 
 struct control {
     sd_event *event;
     struct control_socket sockets[2]; /* control.sock, look.sock */
-    /* All clients' sockets are in one epoll, which is a single source of the loop and serves some of them in
-     * each turn. With thousands of ready sources sd-event would collect all of them again for each one that
-     * it dispatches. */
+    /* The sockets of all clients are in one epoll, which is a single source of the loop and serves some of
+     * them in each turn. With thousands of ready sources, sd-event would collect all of them again for each
+     * one that it dispatches. */
     int epoll_fd;
     sd_event_source *epoll_source;
     int trusted_epoll_fd;             /* sockets of root and berthd's own user, served before all others */
@@ -61,7 +61,7 @@ struct control_output { /* one outgoing message */
     int fd;                           /* sent with the first byte; -1: none */
 };
 
-struct control_account { /* of one user, who has connections or is refused */
+struct control_account { /* of a user who has connections or is refused */
     struct list link;                 /* on control->accounts */
     uid_t uid;
     size_t n_clients;
@@ -72,19 +72,19 @@ struct control_account { /* of one user, who has connections or is refused */
 struct frame_reader { /* a client's input, split into messages */
     char *data;
     size_t size, allocated;
-    size_t kept;                      /* whole calls at the front that wait for the current one; none of them is oneway */
+    size_t kept;                      /* bytes of whole calls at the front that wait for the current one */
     size_t scanned;                   /* no NUL between `kept` and here */
-    usec_t since;                     /* boottime: since when a message is unfinished; 0: none is */
+    usec_t since;                     /* boottime from which a message is unfinished; 0: none is */
 };
 
 struct control_client {
     struct control *control;
     struct control_account *account;
     struct list link;                 /* on control->clients */
-    int fd, epoll_fd;                 /* epoll_fd: of the control; it has fd */
+    int fd, epoll_fd;                 /* epoll_fd: the one of the control that has fd */
     struct peer peer;
-    bool looks_only;                  /* connected to a socket of that kind */
-    struct list woken;                /* on control->woken, or on none */
+    bool looks_only;                  /* connected to such a socket */
+    struct list woken;                /* on control->woken, or on no list */
     uint32_t events;                  /* in the epoll */
     struct timer timer;
     usec_t deadline;                  /* boottime of the timer; USEC_INFINITY: off */
@@ -95,7 +95,7 @@ struct control_client {
     struct list calls;                /* struct control_call, not answered yet */
     size_t n_calls;
     struct control_call *current;     /* the call whose reply is next; NULL: none */
-    bool has_called;                  /* at least once, with any outcome */
+    bool has_called;                  /* at least once, also without success */
     bool eof;                         /* the client sends nothing more, but may still read */
     bool hung_up;                     /* the client reads nothing more: replies are discarded */
     bool closing;                     /* freed as soon as `out` is sent; nothing more is read */
@@ -110,7 +110,7 @@ struct control_call {
     bool kept;
     bool dispatching, over;           /* over: answered inside its method, freed after that */
     void (*on_gone)(struct control_call *call, void *userdata);
-    void (*on_room)(void *userdata); /* NULL: nothing is called */
+    void (*on_room)(void *userdata); /* or NULL */
     void *userdata;
 };
 
@@ -120,16 +120,17 @@ int control_client_new(struct control *control, int fd, const struct peer *peer,
 struct control_client *control_client_free(struct control_client *c);
 /* Schedules the client for the next turn of the loop, because a call was answered. */
 void control_client_wake(struct control_client *c);
-/* These may free their client, and no other one. */
+/* These may free their client, and no other. */
 void control_client_io(struct control_client *c, uint32_t revents);
 void control_client_work(struct control_client *c);
 
 /* --- control-account.c --- */
-struct control_account *account_get(struct control *c, uid_t uid); /* Finds or makes an account; NULL: no memory. */
+/* Finds or makes an account. Returns NULL without memory. */
+struct control_account *account_get(struct control *c, uid_t uid);
 void accounts_free(struct control *c);
 bool account_is_trusted(uid_t uid);          /* root and berthd's own user */
 bool account_is_refused(const struct control_account *a);
-/* Returns why the user cannot have one more connection, or NULL. right: of that user. */
+/* Returns why the user cannot have another connection, or NULL. right: of that user. */
 const char *account_connection(const struct control *c, const struct control_account *a, enum right right, char *buffer, size_t size);
 /* Charge memory to an account, and give it back. */
 void account_take(struct control *c, struct control_account *a, size_t bytes);
@@ -137,20 +138,20 @@ void account_give(struct control *c, struct control_account *a, size_t bytes);
 /* Returns why the account cannot have this much more, or NULL. */
 const char *account_room(const struct control *c, const struct control_account *a, size_t bytes, char *buffer, size_t size);
 #define ACCOUNT_TEXT_SIZE 200
-/* Refuses all connections of a user for a minute, because of something no honest client does. Trusted users
+/* Refuses all connections of a user for a minute, after something that no honest client does. Trusted users
  * are only disconnected. */
 void account_refuse(struct control *c, struct control_account *a, pid_t pid);
 
 /* --- control-output.c --- */
 /* document: stolen; NULL is -ENOMEM. fd: as in control_call_notify(). */
 int control_client_send(struct control_client *c, json_t *document, int fd);
-void output_flush(struct control_client *c);   /* writes what the socket takes; a failed write means that the client hung up */
+void output_flush(struct control_client *c); /* writes what the socket takes; if that fails, it hung up */
 void output_discard(struct control_client *c);
 
 /* --- control-listen.c --- */
-/* path, listen_fd: as of control_new(); listen_fd is stolen, also on failure. */
+/* path, listen_fd: as in control_new(); listen_fd is stolen, also on failure. */
 int control_listen(struct control *c, struct control_socket *socket, const char *path, int listen_fd);
-void control_close(struct control *c); /* closes both sockets and removes those that are its own */
+void control_close(struct control *c); /* closes both sockets and removes those that it made */
 
 /* --- control.c --- */
 /* Returns the right of the connected user, on control.sock. */
@@ -159,9 +160,9 @@ enum right control_right(const struct control *c, int fd);
 int control_call_run(struct control_client *client, const char *method, json_t *params, bool more, bool oneway);
 
 /* --- control-end.c --- */
-void control_drain_check(struct control *c); /* Called after each turn in which clients were served. */
+void control_drain_check(struct control *c); /* called after each turn in which clients were served */
 void control_on_drain_due(void *userdata);
 
 /* --- control-service.c --- */
-/* Answers a call of no method in the table: org.varlink.service, or an error. */
+/* Answers a call of a method that is not in the table: one of org.varlink.service, or an error. */
 int control_service_run(struct control_call *call, const char *method, json_t *params);

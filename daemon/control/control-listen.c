@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The listening sockets of the control server: control.sock, where a caller's rights follow from its user,
+/* The listening sockets of the control server: control.sock, where the user of a caller decides its rights,
  * and look.sock, where everybody may only look. */
 
 #include <errno.h>
@@ -14,7 +14,8 @@
 #include "base/listener.h"
 #include "daemon/control/control-internal.h"
 
-/* Refuses a connection. The error may be lost; the server does not wait until it is read. */
+/* Refuses a connection. The server does not wait until the client reads the error, so the error may be
+ * lost. */
 static void turn_away(struct control *c, int fd, const char *why) {
     char text[ACCOUNT_TEXT_SIZE + 64];
     int n = snprintf(text, sizeof(text), "{\"error\":\"io.berth.Away\",\"parameters\":{\"text\":\"%s\"}}", why);
@@ -52,8 +53,8 @@ static int make(struct control *c, struct control_socket *socket, const char *pa
     const struct account *group = &c->service->get_settings(c->userdata)->run_group;
     int r;
 
-    /* berthd has the lock of its runtime directory. Who listens there can only be a child of a killed berthd that has not reached its
-     * exec yet. */
+    /* berthd holds the lock of its runtime directory. So a listener there can only be a forked child of a
+     * killed berthd that has not reached its exec. */
     r = socket_remove(path);
     socket->fd = r < 0 ? r : socket_listen(path, SOCK_STREAM, 0660);
     if (socket->fd < 0)
@@ -63,8 +64,8 @@ static int make(struct control *c, struct control_socket *socket, const char *pa
         (void) unlink(path);
         return -ENOMEM;
     }
-    /* A user other than root can give the socket only to a group of its own; otherwise it stays with the
-     * user's own group. */
+    /* A user other than root can give the socket only to one of its own groups. Else the socket keeps the
+     * user's group. */
     if (!socket->looks_only && group->is_known && chown(path, (uid_t) -1, group->id) < 0 && errno != EPERM)
         return -errno;
     return 0;
@@ -77,7 +78,7 @@ int control_listen(struct control *c, struct control_socket *socket, const char 
     socket->fd = listen_fd;
     if (listen_fd < 0)
         r = make(c, socket, path);
-    else /* made by the service manager, who may have left it blocking */
+    else /* the service manager may have left it blocking */
         r = fcntl(listen_fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
     if (r < 0)
         return r;
@@ -89,7 +90,7 @@ int control_add_look(struct control *c, const char *path, int listen_fd) {
     return control_listen(c, &c->sockets[1], path, listen_fd);
 }
 
-/* Clients not yet accepted may have sent something; a plain close would reset them. */
+/* Clients that were not accepted yet may have sent data. A plain close would reset their connections. */
 static void close_socket(struct control *c, struct control_socket *socket) {
     int fd;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Outgoing messages of a control client: whole messages in order, each with a descriptor if need be. */
+/* Outgoing messages of a control client, in order, each with a descriptor if it has one. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -136,7 +136,7 @@ static void output_add(struct control_client *c, struct control_output *o) {
     account_take(c->control, c->account, o->size);
 }
 
-/* The user has no memory left for the reply: the client gets this error instead, and nothing more. */
+/* The user has no memory left for the reply. The client gets this error instead, and is disconnected. */
 static int output_refuse(struct control_client *c, struct control_output **o, const char *why) {
     json_t *error = json_pack("{s:s, s:{s:s}}", "error", "io.berth.Away", "parameters", "text", why);
     struct control_output *instead = NULL;
@@ -173,7 +173,7 @@ int control_client_send(struct control_client *c, json_t *document, int fd) {
     if (o)
         output_add(c, o);
     if (r < 0 || c->out_bytes > c->control->limits.output_bytes) {
-        c->failed = true; /* a reply is lost: the client must not take the next one for it */
+        c->failed = true; /* the client must not mistake the next reply for the lost one */
         control_client_wake(c);
         return r;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* org.varlink.service, which every Varlink service has (varlink.org/Service), for `varlinkctl introspect`.
- */
+/* org.varlink.service, which every Varlink service has (varlink.org/Service), for `varlinkctl
+ * introspect`. */
 
 #include <errno.h>
 #include <string.h>

@@ -167,9 +167,7 @@ static int call_dispatch(struct control_call *call, const char *name, json_t *pa
         call->method = m;
         if (lacks_right(call, m->right))
             return refuse_all(call, m->right);
-        if (call->oneway &&
-            m->right ==
-                RIGHT_LOOK) /* nobody reads the result; unprivileged callers must not queue work here */
+        if (call->oneway && m->right == RIGHT_LOOK) /* no work for a result that nobody reads */
             return control_call_reply(call, NULL);
         return m->fn(call, params, c->userdata);
     }
@@ -206,7 +204,7 @@ static int control_on_io(_unused_ sd_event_source *source, int epoll_fd, _unused
     struct epoll_event events[CLIENTS_A_TURN];
     int n = epoll_wait(epoll_fd, events, CLIENTS_A_TURN, 0);
 
-    /* Each may free itself and no other, so the collected pointers stay valid. */
+    /* Each client may free itself and no other, so the collected pointers stay valid. */
     for (int i = 0; i < n; i++)
         control_client_io(events[i].data.ptr, events[i].events);
     control_drain_check(userdata);

@@ -22,42 +22,42 @@
 struct control;
 struct control_call; /* one method call until its last reply; calls of one connection are answered in order */
 
-/* Answers the call, or keeps it and answers later. params: borrowed, an object. A negative errno is answered with io.berth.Internal;
- * any other result means that the call was answered or kept. */
+/* Answers the call, or keeps it and answers later. params: borrowed, an object. After a negative errno the
+ * server answers io.berth.Internal. */
 typedef int (*control_method_fn)(struct control_call *call, json_t *params, void *userdata);
 
 struct control_method {
     const char *name;      /* "io.berth.Runs" */
     control_method_fn fn;
-    enum right right;      /* that the caller needs; others get io.berth.NotAllowed. A oneway call with RIGHT_LOOK changes nothing and is not run */
+    enum right right;      /* else io.berth.NotAllowed. Oneway calls with RIGHT_LOOK are not run */
     const char *verb;      /* of `berth`: begins the text of a refusal */
-    bool changes;          /* takes the parameter on_behalf, and is recorded: verbs-change.c */
+    bool changes;          /* takes the parameter on_behalf and is recorded (verbs-change.c) */
 };
 
 struct control_service {
     const struct control_method *methods; /* end with a NULL name */
     const char *description;              /* text of the Varlink interface */
-    const struct settings *(*get_settings)(void *userdata); /* in force now: rights depend on them */
+    const struct settings *(*get_settings)(void *userdata); /* those in force, on which rights depend */
 };
 
-/* service: borrowed. Listens on path (mode 0660, of run-group where that exists and berthd may set it), or
- * on listen_fd if that is >= 0. -EINVAL: a method has no right. */
+/* service: borrowed. Listens on path (mode 0660, of run-group if it exists and berthd may set it), or on
+ * listen_fd if that is >= 0. Returns 0 or a negative errno; -EINVAL: a method has no right. */
 int control_new(struct control **ret, sd_event *event, const char *path, int listen_fd, const struct control_service *service,
                 void *userdata);
-/* Listens on a second socket, where every client may look and nothing else, root too. path: mode 0660, of
- * berthd's own group. listen_fd: as of control_new(), stolen. To be called once, before the loop runs. */
+/* Listens on a second socket, where every client may only look, also root. path: mode 0660, of berthd's own
+ * group. listen_fd: as in control_new(), stolen. Called once, before the loop runs. */
 int control_add_look(struct control *c, const char *path, int listen_fd);
 struct control *control_free(struct control *c); /* on_gone is called for each pending call */
 DEFINE_CLEANUP(struct control, control_free)
 
-/* on_abuse: called once when a client passes a descriptor, which no method takes; its user is refused for a
+/* on_abuse: called when a client passes a descriptor, which no method takes. Its user is refused for a
  * minute. */
 void control_watch_abuse(struct control *c, void (*on_abuse)(uid_t uid, pid_t pid, void *userdata), void *userdata);
 
-/* Graceful shutdown when the listening socket outlives this process (socket activation). Stops accepting;
- * calls on_drained once, from the loop, when all accepted clients have called and been answered, or after
- * `within`. CONTROL_E_OURS: the socket ends with this server, nothing was done; negative errno, -EALREADY if
- * it is draining. */
+/* Graceful shutdown when the listening socket outlives this process (socket activation). Stops accepting.
+ * Calls on_drained once, from the loop, when all accepted clients have called and been answered, or after
+ * `within`. Returns 0; CONTROL_E_OURS: nothing was done, because the socket ends with this server;
+ * -EALREADY: it drains already. */
 enum { CONTROL_E_OURS = 1 };
 int control_drain(struct control *c, usec_t within, void (*on_drained)(void *userdata), void *userdata);
 
@@ -69,10 +69,9 @@ struct control_limits {
 };
 void control_set_limits(struct control *c, const struct control_limits *limits);
 
-/* All steal params (NULL: {}, unless noted) and return 0 or -ENOMEM. A client that is gone or too slow is
- * reported by on_gone alone, never from inside these. After reply, answer or error the call is gone. notify
- * sends {"continues": true}, only if the client said "more". fd, if >= 0, is duplicated and passed along
- * with SCM_RIGHTS. */
+/* All steal params (NULL: {}, unless noted) and return 0 or -ENOMEM. Only on_gone reports a client that is
+ * gone or too slow, never from inside these. After reply, answer or error the call is gone. notify sends
+ * {"continues": true}, if the client sent "more". fd, if >= 0, is duplicated and passed with SCM_RIGHTS. */
 int control_call_reply(struct control_call *call, json_t *params);
 /* Like control_call_reply(), but NULL params are -ENOMEM: the client is dropped, because it would take an
  * empty reply for the whole answer. control_call_notify() does the same. */
@@ -81,8 +80,8 @@ int control_call_notify(struct control_call *call, json_t *params, int fd);
 int control_call_error(struct control_call *call, const char *name /* "io.berth.NoSuchPool" */, json_t *params);
 /* Answers io.berth.NotAllowed with "VERB: " and the text: the caller lacks this right. */
 int control_call_refuse(struct control_call *call, enum right right, const char *format, ...) _printf_(3, 4);
-/* Stores the caller, for rights_*(); without memory, one without supplementary groups. Freed with
- * caller_done(). */
+/* Stores the caller, for rights_*(), to be freed with caller_done(). Without memory it has no supplementary
+ * groups. */
 void control_call_get_caller(const struct control_call *call, struct caller *ret);
 /* Returns the method of the call; not for those of org.varlink.service. */
 const struct control_method *control_call_method(const struct control_call *call);
@@ -90,11 +89,11 @@ bool control_call_wants_more(const struct control_call *call);
 const struct peer *control_call_peer(const struct control_call *call);
 /* Returns how many clients are connected. */
 size_t control_call_count_clients(const struct control_call *call);
-/* Keeps a call to be answered later. on_gone(userdata) is called if the client goes before the last reply;
- * the call is gone when it returns. */
+/* Keeps a call to answer it later. on_gone is called if the client leaves before the last reply. The call is
+ * gone when on_gone returns. */
 void control_call_keep(struct control_call *call, void (*on_gone)(struct control_call *call, void *userdata), void *userdata);
-/* Calls on_room, with the userdata of control_call_keep(), each time the client has taken all that waited
- * for it. on_room may send, and must not end the call. */
+/* Calls on_room, with the userdata of control_call_keep(), each time the client has read all waiting output.
+ * on_room may send, and must not end the call. */
 void control_call_await_room(struct control_call *call, void (*on_room)(void *userdata));
 /* Returns how many bytes wait for the client. */
 size_t control_call_count_waiting(const struct control_call *call);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The folder state/ of the runtime directory, but for the session: flags of the whole host, and times of its runs. */
+/* The folder state/ of the runtime directory, without the session: flags of the whole host, and run
+ * times. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +41,7 @@ int state_set_drained(const struct state *state, bool drained) {
     return fd < 0 ? -errno : 0;
 }
 
-/* "": not known. */
+/* Returns the id of this boot; "": not known. */
 static const char *get_boot(char ret[static SD_ID128_STRING_MAX]) {
     sd_id128_t boot;
 
@@ -65,7 +66,7 @@ void state_set_resumed(const struct state *state) {
     r = file_write_atomic(format_path(state, BOOT, path), boot, strlen(boot), 0600);
     if (r < 0)
         journal_log(state->journal, LOG_WARNING,
-                    "%s: cannot write: %s; the next berthd takes the present runs for lost", path,
+                    "%s: cannot write: %s; the next berthd considers the present runs lost", path,
                     strerror(-r));
 }
 
@@ -84,6 +85,7 @@ char *state_load_times(const struct state *state) {
     int r = file_read(format_path(state, TIMES, path), TIMES_TEXT_MAX, &text, &size);
 
     if (r < 0 && r != -ENOENT)
-        journal_log(state->journal, LOG_WARNING, "%s: cannot read: %s; the run times in it are forgotten", path, strerror(-r));
+        journal_log(state->journal, LOG_WARNING, "%s: cannot read: %s; the run times in it are lost", path,
+                    strerror(-r));
     return r < 0 ? NULL : text;
 }

@@ -41,7 +41,7 @@ int state_record_read(const struct state *state, const char *folder, const char 
         (void) unlink(path);
         return -ENOENT;
     }
-    if (r < 0 && r != -ENOENT) /* out of descriptors, say: the next berthd may want it */
+    if (r < 0 && r != -ENOENT) /* out of descriptors, for example; the next berthd may read it */
         journal_log(state->journal, LOG_WARNING, "%s: cannot read: %s", path, strerror(-r));
     return r;
 }

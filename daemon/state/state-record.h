@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A file FOLDER/NAME of the runtime directory, which holds one message. Problems are logged here. */
+/* A file FOLDER/NAME of the runtime directory, which has one message. These functions log problems. */
 
 #include "base/message.h"
 #include "daemon/state/state.h"
@@ -9,5 +9,5 @@
 const char *state_record_path(const struct state *state, const char *folder, const char *name,
                               char path[static STATE_PATH_SIZE]);
 void state_record_write(const struct state *state, const char *folder, const char *name, const struct message_writer *w);
-/* 0, or a negative errno. -ENOENT: there is none, or there was something else, which is removed. */
+/* Returns 0 or a negative errno. -ENOENT: there is no file, or it was damaged and is removed. */
 int state_record_read(const struct state *state, const char *folder, const char *name, struct message *ret);

@@ -24,7 +24,7 @@
 
 /* --- the directory --- */
 
-/* RUNTIME-DIRECTORY/NAME, or the runtime directory for "". */
+/* Writes RUNTIME-DIRECTORY/NAME, or the runtime directory for "". */
 static const char *format_path(const struct state *state, const char *name,
                                char path[static STATE_PATH_SIZE]) {
     snprintf(path, STATE_PATH_SIZE, "%s%s%s", state->directory, *name ? "/" : "", name);
@@ -48,7 +48,7 @@ static int make_directory(const struct state *state, const char *name, mode_t mo
     return r;
 }
 
-/* A system service finds all of them: the runtime directory is root's then, and berthd can make nothing in
+/* A system service finds all of them: root owns the runtime directory, so berthd can create nothing in
  * it. */
 static int make_directories(const struct state *state) {
     static const char *const names[] = {HOLDS, WAITING, JOBS, FLAGS};
@@ -59,8 +59,8 @@ static int make_directories(const struct state *state) {
     return r;
 }
 
-/* A record lock, which ends with its process: a child that has not reached its exec yet would hold a flock() of a
- * killed berthd on. */
+/* Takes a record lock, which ends with its process. A flock() would live on in a forked child that has not
+ * reached its exec. */
 static int take_lock(struct state *state) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     _cleanup_close_ int fd = -1;
@@ -71,7 +71,7 @@ static int take_lock(struct state *state) {
     if (fd < 0 || fcntl(fd, F_SETLK, &lock) < 0) {
         r = errno == EACCES && fd >= 0 ? -EWOULDBLOCK : -errno;
         if (r == -EWOULDBLOCK)
-            log(state, LOG_ERR, "another berthd has %s: one runs in a runtime directory", path);
+            log(state, LOG_ERR, "%s: another berthd holds this lock; a runtime directory has one", path);
         else
             log(state, LOG_ERR, "%s: %s", path, strerror(-r));
         return r;
@@ -127,8 +127,8 @@ void state_put_run(struct message_writer *w, const struct run *run) {
     message_put(w, "hash", run->job.hash);
     message_put_u64(w, "uid", run->adhoc.uid);
     message_put(w, "pools", run_format_pools(run, pools));
-    /* requeued: returned; not granted: its turn is not committed, and Redis says whether the grant is still
-     * there. A hold is written before its run leaves the state waiting. */
+    /* No token if the run was requeued, or if its turn is not committed: Redis knows whether the grant still
+     * exists. The record of a hold is written before its run leaves the state waiting. */
     put_claim(w, "", &run->cluster_claim,
               run->requeue != RUN_REQUEUE_NONE || (run->state == RUN_STATE_WAITING && !run->granted)
                   ? 0
@@ -229,8 +229,8 @@ int state_parse_run(const struct message *record, enum run_kind kind, const stru
     read_next_attempt(record, run);
     read_claim(record, "", &run->cluster_claim);
     read_claim(record, "host-", &run->host_claim);
-    /* A guard's state and report name the one token and ticket that the command has: without cluster
-     * permits, the host's. */
+    /* State and report of a guard name the token and ticket of the command. Without cluster permits these
+     * are the host claim's. */
     if (run->cluster_claim.n_demands == 0 && run->host_claim.token == 0) {
         (void) message_get_u64(record, "token", &run->host_claim.token);
         if (run->host_claim.ticket == 0)
@@ -260,7 +260,7 @@ void state_remove_run(const struct state *state, struct run *run) {
     r = removals_remove(state->removals, state_record_path(state, WAITING, run->id, path));
     if (r < 0)
         log(state, LOG_WARNING,
-            "%s cannot be removed (%s), retrying: a berthd that finds it would start run %s", path,
+            "%s: cannot remove: %s, retrying; a berthd that finds it would start run %s", path,
             strerror(-r), run->id);
     FAILPOINT("waiting-removed");
 }
@@ -299,7 +299,7 @@ void state_each_run(const struct state *state, const struct state_run_handler *h
         return;
     }
     while ((errno = 0, entry = readdir(directory))) {
-        if (strstr(entry->d_name, ".tmp")) { /* begun by a berthd that was killed */
+        if (strstr(entry->d_name, ".tmp")) { /* of a berthd that was killed while it wrote */
             (void) unlinkat(dirfd(directory), entry->d_name, 0);
             continue;
         }

@@ -126,7 +126,7 @@ static void no_descriptors(void) {
     test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
     TEST_INT(berth_end(waiter), 125);
-    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, ": Too many open files); the permits are given back\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, ": Too many open files); the permits are released\n"));
     host_await(ant, "released", "job=late");
     TEST_INT(prlimit(ant->berthd->pid, RLIMIT_NOFILE, &before, NULL), 0);
     TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0);

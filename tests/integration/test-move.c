@@ -86,12 +86,12 @@ static void words(void) {
                           berth_at_gate(ant, "-p net:2", "other", "started"), berth_at_gate(ant, "-p net", "n", "queued")};
     char text[200];
 
-    snprintf(text, sizeof(text), "berth: %.8s holds its permits already: there is nothing to wait for\n", id_of(ant, "started", "holder"));
+    snprintf(text, sizeof(text), "berth: %.8s holds its permits already, so it waits in no queue\n", id_of(ant, "started", "holder"));
     refused(64, text, "move holder --first");
     refused(65, "berth: no run nobody holds permits or waits for permits; `berth pools POOL` lists those that do\n", "move nobody --first");
     refused(65, "berth: no run holder waits for permits; `berth pools POOL` lists those that do\n", "move a --before holder");
     TEST_INT(berth(ant, "move a --before n"), 64);
-    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, " stand in no queue together\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, " have no queue in common\n"));
     TEST_INT(berth(ant, "move a"), 64);
     TEST_INT(berth(ant, "move a --first --by 1m"), 64);
     refused(65, "berth: no run 00112233445566778899aabbccddeeff holds permits or waits for them; `berth pools POOL` lists those that do\n",

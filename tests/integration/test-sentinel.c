@@ -151,7 +151,7 @@ static void test_found(void) {
     bee = add_host("bee", bed.options, "");
     host_await(bee, "redis-connected", " ");
     TEST_INT(berth(bee, "redis"), 1);
-    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "the sentinels take the master for down after 25s"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "the sentinels consider the master down after 25s"));
 }
 
 static void test_killed(void) {

@@ -261,7 +261,7 @@ static void test_too_many(void) {
     for (size_t i = 0; i < ELEMENTSOF(all); i++)
         all[i] = reader_new(ant);
     TEST_INT(berth(ant, "watch"), 69);
-    TEST_STRING(berth_err, "berth: too many watch already (64)\n");
+    TEST_STRING(berth_err, "berth: 64 clients watch, as many as berthd serves\n");
     TEST_INT(berth(ant, "pools"), 0);
     all[0] = wire_free(all[0]);
     await_readers(ant, READERS_MAX - 1);
