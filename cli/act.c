@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json/format.h"
 #include "base/name.h"
 #include "cli/choice.h"
 #include "cli/client.h"
 #include "cli/cluster.h"
-#include "cli/format.h"
 #include "cli/verbs.h"
 
 static bool is_unknown(const char *error) {

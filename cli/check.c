@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json/format.h"
 #include "cli/client.h"
-#include "cli/format.h"
 #include "cli/verbs.h"
 #include "conf/settings.h"
 

@@ -6,14 +6,6 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* pools: of io.berth.Pools. Returns an array (owned) of {"run", "name", "host", "state" ("waiting" or
- * "holding"), "pools" {name: permits}, "position" {name: place} of a waiting run, "wait_ms", "since"};
- * waiting runs come first; NULL: no memory. A run that holds permits of a host pool and waits for others is
- * "waiting". */
-json_t *cluster_runs(const json_t *pools);
-/* Returns whether all claims are listed. A pool lists at most 100 holders and 100 waiting claims. */
-bool cluster_is_complete(const json_t *pools);
-
 /* If exactly one run has an id that begins with this word, prints its host on standard error and returns
  * true. */
 bool cluster_say_where(const char *word);

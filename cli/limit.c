@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json/format.h"
 #include "base/number.h"
 #include "cli/client.h"
-#include "cli/format.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
 #include "conf/settings.h"

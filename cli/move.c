@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/json/format.h"
 #include "base/name.h"
 #include "cli/choice.h"
 #include "cli/client.h"
-#include "cli/format.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
 

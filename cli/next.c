@@ -7,12 +7,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/json/format.h"
 #include "base/json/next-item.h"
 #include "base/number.h"
 #include "base/schedule/civil.h"
 #include "base/schedule/schedule.h"
 #include "cli/client.h"
-#include "cli/format.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
 

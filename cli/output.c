@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json/format.h"
 #include "cli/client.h"
-#include "cli/format.h"
 #include "cli/verbs.h"
 
 #define AGE_SHOWN 1000 /* ms; older answers have a note */

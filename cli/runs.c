@@ -5,11 +5,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/explain/claims.h"
+#include "base/json/format.h"
 #include "base/schedule/schedule.h"
 #include "cli/choice.h"
 #include "cli/client.h"
-#include "cli/cluster.h"
-#include "cli/format.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
 
@@ -282,17 +282,17 @@ static int show_cluster_runs(char **words, size_t n, bool json) {
     if (status != 0)
         return status;
     pools = json_object_get(answer, "pools");
-    runs = cluster_runs(pools);
+    runs = claims_as_runs(pools);
     if (!runs)
         return output_error(-ENOMEM);
     status = choose_runs(runs, words, n);
     if (status != 0)
         return status;
     if (!json)
-        return print_cluster_runs(answer, runs, cluster_is_complete(pools));
+        return print_cluster_runs(answer, runs, claims_are_complete(pools));
     document =
         json_pack("{s:i, s:O, s:O, s:b, s:O}", "schema", 1, "host", json_object_get(answer, "host"), "stale",
-                  json_object_get(answer, "stale"), "complete", cluster_is_complete(pools), "runs", runs);
+                  json_object_get(answer, "stale"), "complete", claims_are_complete(pools), "runs", runs);
     return document ? output_json(document) : output_error(-ENOMEM);
 }
 

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json/format.h"
 #include "base/name.h"
-#include "conf/parameter.h"
 #include "cli/client.h"
-#include "cli/format.h"
 #include "cli/verbs.h"
+#include "conf/parameter.h"
 
 #define AWAY_MAX (60 * USEC_PER_SEC) /* berth(1), EXIT STATUS */
 #define RETRY_MIN 100                /* ms */

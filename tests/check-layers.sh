@@ -15,6 +15,7 @@ base/process        base
 base/journal        base
 base/schedule       base
 base/json           base base/schedule
+base/explain        base base/json
 base/client         base
 conf                base base/process base/schedule conf/checks conf/syntax
 conf/checks         base base/process base/schedule conf conf/syntax
@@ -35,16 +36,16 @@ daemon/adhoc        base base/journal base/process conf store daemon daemon/stat
 daemon/api          base base/json base/journal base/schedule conf store daemon daemon/control daemon/runs
 daemon/control      base daemon
 runner              base base/journal base/process conf
-cli                 base base/client base/journal base/json base/schedule conf cli/run
-cli/explain         base cli
+cli                 base base/client base/explain base/journal base/json base/schedule conf cli/run
+cli/explain         base base/explain base/json cli
 cli/logs            base base/journal cli
-cli/watch           base cli
+cli/watch           base base/json cli
 cli/history         base base/journal base/json cli
 cli/run             base base/process conf cli
 cli/audit           base base/journal base/schedule conf cli
 cli/import          base base/schedule cli
-cli/doctor          base base/journal conf cli
-web                 base base/client web/page
+cli/doctor          base base/journal base/json conf cli
+web                 base base/client base/explain base/json web/page
 front               base cli cli/run
 '
 for file in $(git ls-files 'base/*.[ch]' 'conf/*.[ch]' 'store/*.[ch]' 'daemon/*.[ch]' 'runner/*.[ch]' 'cli/*.[ch]' 'front/*.[ch]' 'web/*.[ch]' 2>/dev/null ||
@@ -88,7 +89,7 @@ done <<EOF
 confuse conf/syntax/parser*
 hiredis store/redis/client/*
 openssl store/redis/client/tls*
-jansson base/client/* base/json/* daemon/api/* daemon/control/* cli/* web/*
+jansson base/client/* base/explain/* base/json/* daemon/api/* daemon/control/* cli/* web/*
 systemd/sd-journal base/journal/*.c
 systemd/sd-daemon daemon/service.c runner/main.c base/activation.c web/main.c web/listen.c
 microhttpd web/http*

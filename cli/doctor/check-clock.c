@@ -2,8 +2,8 @@
 /* Checks of the clocks of this host, and whether berthd stood still. */
 #include <math.h>
 
+#include "base/json/format.h"
 #include "cli/doctor/doctor.h"
-#include "cli/format.h"
 
 #define OFFSET_WARN 2000 /* ms */
 #define OFFSET_CRIT 60000

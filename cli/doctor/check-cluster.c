@@ -2,8 +2,8 @@
 /* Checks of the hosts: limits, versions, silence, drain. */
 #include <string.h>
 
+#include "base/json/format.h"
 #include "cli/doctor/doctor.h"
-#include "cli/format.h"
 
 #define INT "%" JSON_INTEGER_FORMAT
 #define HEARTBEATS_SILENT 3 /* that host's, this host's to see it, and one to spare */

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json/format.h"
 #include "cli/client.h"
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/processes.h"
-#include "cli/format.h"
 
 #define ERRORS_SHOWN 5
 #define SOCKETS_MAX (4 * 1024 * 1024) /* bytes of /proc/net/unix */

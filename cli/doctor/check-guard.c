@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/json/format.h"
 #include "cli/doctor/doctor.h"
-#include "cli/format.h"
 
 #define OLD (60 * USEC_PER_SEC) /* berth-runner and berthd take a moment */
 #define SHOWN 5

@@ -6,9 +6,9 @@
 
 #include "base/journal/entries.h"
 #include "base/journal/journal-read.h"
+#include "base/json/format.h"
 #include "base/number.h"
 #include "cli/doctor/doctor.h"
-#include "cli/format.h"
 
 #define DAY (24 * 3600 * USEC_PER_SEC)
 #define TIME_MAX USEC_PER_SEC /* to read berthd's events */

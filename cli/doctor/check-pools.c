@@ -2,8 +2,8 @@
 /* Checks of pools and queues. */
 #include <string.h>
 
+#include "base/json/format.h"
 #include "cli/doctor/doctor.h"
-#include "cli/format.h"
 
 #define INT "%" JSON_INTEGER_FORMAT
 #define WAITS_MIN 10           /* of this host; with fewer no usual wait is known */

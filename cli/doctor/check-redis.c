@@ -4,8 +4,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/json/format.h"
 #include "cli/doctor/doctor.h"
-#include "cli/format.h"
 
 #define EVICTS "Redis evicts keys" /* how berthd's reasons begin (store/redis/client/server-info.c) */
 #define TOO_OLD " is too old"

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json/format.h"
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/processes.h"
-#include "cli/format.h"
 
 #define INT "%" JSON_INTEGER_FORMAT
 #define HOLD_AGE (60 * USEC_PER_SEC)

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/json/format.h"
 #include "cli/client.h"
 #include "cli/doctor/doctor.h"
-#include "cli/format.h"
 
 #define CALL_TIME (2 * USEC_PER_SEC) /* of one call */
 #define SHARED_MAX 100                /* jobs; the next due times of more are not asked for */

@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "base/journal/entries.h"
 #include "base/journal/journal-read.h"
+#include "base/json/format.h"
 #include "cli/doctor/doctor.h"
-#include "cli/format.h"
 
 #define PATH_SIZE 512
 #define WEEK (7 * 24 * 3600 * USEC_PER_SEC)

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json/format.h"
 #include "cli/client.h"
 #include "cli/doctor/doctor.h"
-#include "cli/format.h"
 
 #define INDENT 23 /* of texts: "CRIT redis-persistence " */
 #define WIDTH 79

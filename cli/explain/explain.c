@@ -4,15 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/explain/claims.h"
+#include "base/explain/explained.h"
+#include "base/json/format.h"
 #include "base/name.h"
 #include "cli/choice.h"
 #include "cli/client.h"
-#include "cli/cluster.h"
-#include "cli/explain/queue.h"
-#include "cli/explain/reason.h"
-#include "cli/explain/start.h"
 #include "cli/explain/text.h"
-#include "cli/format.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
 
@@ -21,24 +19,6 @@ static bool is_over(const json_t *run) {
 }
 
 /* --- runs of this host --- */
-
-/* Copies the members of a run. "wants" is removed before the output. */
-static json_t *explain_run(const json_t *run, const char *host) {
-    static const char *const members[] = {"run",     "name",  "state",  "wait_ms",    "since",
-                                          "started", "ended", "result", "exit_code",  "signal",
-                                          "reason",  "stuck", "moved",  "blocked_by", "position"};
-    json_t *e = json_pack("{s:s, s:O}", "host", host, "wants", json_object_get(run, "pools"));
-
-    for (size_t i = 0; e && i < ELEMENTSOF(members); i++) {
-        json_t *member = json_object_get(run, members[i]);
-
-        if (json_object_set(e, members[i], member ? member : json_null()) < 0) {
-            json_decref(e);
-            return NULL;
-        }
-    }
-    return e;
-}
 
 /* Adds the runs that a word means: for a name those that are not over, or else the newest one. */
 static int choose_runs(const json_t *answer, const char *host, const char *word, json_t *list,
@@ -54,16 +34,16 @@ static int choose_runs(const json_t *answer, const char *host, const char *word,
         if (is_name)
             last = run;
         if (is_name && !is_over(run))
-            k |= json_array_append_new(list, explain_run(run, host));
+            k |= json_array_append_new(list, explained_new(run, host));
     }
     if (json_array_size(list) == 0 && last)
-        k |= json_array_append_new(list, explain_run(last, host));
+        k |= json_array_append_new(list, explained_new(last, host));
     if (json_array_size(list) > 0)
         return k;
     json_array_foreach (json_object_get(answer, "runs"), i, run)
         if (id_begins_with(format_get_text(run, "run"), word)) {
             candidates_add(c, format_get_text(run, "run"), format_get_text(run, "name"));
-            k |= json_array_append_new(list, explain_run(run, host));
+            k |= json_array_append_new(list, explained_new(run, host));
         }
     return k;
 }
@@ -71,7 +51,7 @@ static int choose_runs(const json_t *answer, const char *host, const char *word,
 /* --- runs of other hosts, by their claims --- */
 
 static int choose_claims(const json_t *pools, const char *word, json_t *list, struct candidates *c) {
-    _cleanup_json_ json_t *runs = cluster_runs(pools);
+    _cleanup_json_ json_t *runs = claims_as_runs(pools);
     json_t *run;
     int k = runs ? 0 : -1;
     size_t i;
@@ -79,60 +59,12 @@ static int choose_claims(const json_t *pools, const char *word, json_t *list, st
     json_array_foreach (runs, i, run)
         if (id_begins_with(format_get_text(run, "run"), word)) {
             candidates_add(c, format_get_text(run, "run"), format_get_text(run, "name"));
-            k |= json_array_append_new(list, explain_run(run, format_get_text(run, "host")));
+            k |= json_array_append_new(list, explained_new(run, format_get_text(run, "host")));
         }
     return k;
 }
 
 /* --- their pools --- */
-
-static int add_name(json_t *names, const char *name) {
-    return json_object_set_new(names, name, json_true());
-}
-
-static int add_wanted(json_t *names, const json_t *list) {
-    json_t *e, *permits;
-    const char *pool;
-    int k = 0;
-    size_t i;
-
-    json_array_foreach (list, i, e)
-        if (!is_over(e))
-            json_object_foreach (json_object_get(e, "wants"), pool, permits)
-                k |= add_name(names, pool);
-    return k;
-}
-
-static bool share_claim(const json_t *a, const json_t *b) {
-    json_t *waiter;
-    size_t i;
-
-    json_array_foreach (json_object_get(a, "queue"), i, waiter)
-        if (reason_claim(json_object_get(b, "queue"), format_get_text(waiter, "claim")))
-            return true;
-    return false;
-}
-
-/* Adds the pools whose queues share claims with those pools: a claim that waits there may keep others
- * waiting here. */
-static int add_related(json_t *names, const json_t *pools) {
-    json_t *pool, *other;
-    bool has_grown = true;
-    int k = 0;
-    size_t i, n;
-
-    while (has_grown && k == 0) {
-        has_grown = false;
-        json_array_foreach (pools, i, pool)
-            json_array_foreach (pools, n, other)
-                if (json_object_get(names, format_get_text(pool, "name")) &&
-                    !json_object_get(names, format_get_text(other, "name")) && share_claim(pool, other)) {
-                    k |= add_name(names, format_get_text(other, "name"));
-                    has_grown = true;
-                }
-    }
-    return k;
-}
 
 /* Stores those pools with up to 1000 claims in each list, and how long their runs usually hold. Returns 0,
  * or an exit status whose reason was printed. */
@@ -143,74 +75,6 @@ static int ask_pools(const json_t *names, json_t **ret) {
     json_object_foreach ((json_t *) names, name, value)
         (void) json_array_append_new(list, json_string(name));
     return client_call("io.berth.Pools", json_pack("{s:o, s:b}", "pools", list, "usual", true), ret);
-}
-
-/* --- why --- */
-
-/* Returns whether the run is in the queue of each pool that it does not hold. */
-static bool is_in_all_queues(const json_t *e, const json_t *pools) {
-    json_t *item;
-    size_t i;
-
-    json_array_foreach (json_object_get(e, "pools"), i, item) {
-        const json_t *pool = reason_pool(pools, format_get_text(item, "pool"));
-
-        if (strcmp(format_get_text(json_object_get(item, "why"), "code"), "held") != 0 &&
-            !reason_claim(json_object_get(pool, "queue"), format_get_text(e, "run")))
-            return false;
-    }
-    return true;
-}
-
-/* Returns why the start of a waiting run cannot be estimated; NULL: it can. */
-static const char *unknown_start(const json_t *e, const json_t *answer, const struct queue *q) {
-    if (strcmp(format_get_text(e, "state"), "waiting") != 0)
-        return NULL;
-    if (!reason_is_pools(e))
-        return format_get_text(e, "blocked_by");
-    if (!q || json_is_true(json_object_get(answer, "stale")))
-        return "Redis is away";
-    if (!queue_is_complete(q))
-        return "not all claims of these pools are listed";
-    return is_in_all_queues(e, json_object_get(answer, "pools"))
-               ? NULL
-               : "it is not in all its queues yet";
-}
-
-/* Adds what is known about one run. estimates: whether an estimate is wanted. */
-static int explain_one(json_t *e, const json_t *answer, const struct estimate_view *view, bool estimates) {
-    const char *why = unknown_start(e, answer, view->q);
-    bool waits = strcmp(format_get_text(e, "state"), "waiting") == 0;
-    int k = reason_add_pools(e, json_object_get(e, "wants"), format_get_text(e, "blocked_by"), view->pools);
-
-    if (k == 0)
-        k = start_add_usual(e, view->usuals, view->now);
-    if (k == 0)
-        k = start_add_estimate(e, view, estimates ? why : "");
-    if (k == 0)
-        k = reason_add_sooner(e, waits && !why ? view : NULL, view->pools);
-    (void) json_object_del(e, "wants");
-    (void) json_object_del(e, "position"); /* each pool has its place */
-    return k;
-}
-
-static int explain(json_t *list, const json_t *answer, bool estimates) {
-    _cleanup_(queue_freep) struct queue *q = NULL;
-    _cleanup_(usuals_done) struct usuals usuals = {};
-    struct estimate_view view = {
-        .pools = json_object_get(answer, "pools"), .usuals = &usuals, .now = clock_realtime()};
-    bool is_known = answer && !json_is_true(json_object_get(answer, "stale"));
-    int k = is_known ? queue_new(&q, view.pools) : 0;
-    json_t *e;
-    size_t i;
-
-    if (k == 0)
-        k = usuals_make(&usuals, json_object_get(answer, "usual"));
-    view.q = q;
-    json_array_foreach (list, i, e)
-        if (k == 0)
-            k = explain_one(e, answer, &view, estimates);
-    return k;
 }
 
 static int show(json_t *list, const json_t *answer, const char *host, bool json) {
@@ -287,10 +151,10 @@ int verb_explain(int argc, char **argv) {
         return candidates_explain(&c, argv[1]);
     if (json_array_size(list) == 0 && k == 0)
         return explain_none(argv + 1, json, host);
-    k |= add_wanted(names, list) | add_related(names, json_object_get(all, "pools"));
+    k |= explained_add_pools(names, list, json_object_get(all, "pools"));
     if (k == 0 && json_object_size(names) > 0)
         status = ask_pools(names, &answer);
     if (k == 0 && status == 0)
-        k = explain(list, answer, !is_short);
+        k = explained_fill(list, answer, !is_short);
     return k != 0 ? output_error(-ENOMEM) : status != 0 ? status : show(list, answer, host, json);
 }

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/explain/reason.h"
+#include "base/explain/start.h"
+#include "base/json/format.h"
 #include "base/name.h"
-#include "cli/explain/reason.h"
-#include "cli/explain/start.h"
-#include "cli/format.h"
 
 #define INT "%" JSON_INTEGER_FORMAT
 #define SHOWN 5 /* claims of a list; the rest as a number */

@@ -6,7 +6,7 @@
 
 #include "base/demand.h"
 #include "base/job-name.h"
-#include "cli/format.h"
+#include "base/json/format.h"
 #include "cli/history/show.h"
 #include "cli/output.h"
 #include "cli/verbs.h"

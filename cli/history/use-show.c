@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "cli/format.h"
+#include "base/json/format.h"
 #include "cli/history/cells.h"
 #include "cli/history/show.h"
 #include "cli/output.h"

@@ -9,11 +9,11 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/json/format.h"
 #include "base/name.h"
 #include "base/pool-name.h"
 #include "base/text.h"
 #include "cli/choice.h"
-#include "cli/format.h"
 
 #define PREFIX "BERTH_"
 #define NAME_SIZE 64   /* of a field */

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json/format.h"
 #include "base/number.h"
 #include "cli/client.h"
-#include "cli/watch/event-line.h"
-#include "cli/format.h"
 #include "cli/verbs.h"
+#include "cli/watch/event-line.h"
 
 #define VERB "watch"
 #define AWAY_MAX (60 * USEC_PER_SEC) /* berth(1), WATCHING */

@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "base/json/format.h"
 #include "cli/table.h"
-#include "cli/format.h"
 #include "tests/harness/place.h"
 #include "tests/harness/test.h"
 

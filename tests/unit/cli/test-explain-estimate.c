@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/explain/estimate.h"
-#include "cli/format.h"
+#include "base/explain/estimate.h"
+#include "base/json/format.h"
 #include "cli/verbs.h"
 #include "daemon/times.h"
 #include "tests/harness/test.h"

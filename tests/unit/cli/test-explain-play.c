@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/explain/queue.h"
-#include "cli/format.h"
+#include "base/explain/queue.h"
+#include "base/json/format.h"
 #include "cli/verbs.h"
 #include "store/memory/pool.h"
 #include "tests/harness/test.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/explain/queue-internal.h"
-#include "cli/format.h"
+#include "base/explain/queue-internal.h"
+#include "base/json/format.h"
 
 struct end { /* of a claim that holds */
     double msec;

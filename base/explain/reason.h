@@ -6,8 +6,8 @@
 
 #include <jansson.h>
 
-#include "cli/explain/estimate.h"
-#include "cli/explain/queue.h"
+#include "base/explain/estimate.h"
+#include "base/explain/queue.h"
 
 /* Adds "pools" to an explained run. wants: permits by pool. blocked_by: of io.berth.Run, "" if not known.
  * pools: of io.berth.Pools. -ENOMEM. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/explain/estimate.h"
+#include "base/explain/estimate.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/format.h"
+#include "base/json/format.h"
 
 #define INT "%" JSON_INTEGER_FORMAT
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "cli/explain/queue-internal.h"
+#include "base/explain/queue-internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/format.h"
+#include "base/json/format.h"
 
 #define STEPS_MAX 2000 /* limits tried above the one in force */
 

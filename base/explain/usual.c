@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/explain/usual.h"
+#include "base/explain/usual.h"
 
 #include <errno.h>
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "cli/format.h"
+#include "base/json/format.h"
 
 static const double shares[USUAL_QUANTILES] = {0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 1};
 

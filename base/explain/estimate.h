@@ -5,8 +5,8 @@
  * of each name. The same queues give the same estimate. */
 
 #include "base/clock.h"
-#include "cli/explain/queue.h"
-#include "cli/explain/usual.h"
+#include "base/explain/queue.h"
+#include "base/explain/usual.h"
 
 #define ESTIMATE_SAMPLES 200
 #define ESTIMATE_CHANCE 0.8

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "cli/explain/reason.h"
+#include "base/explain/reason.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/format.h"
-#include "cli/verbs.h"
+#include "base/json/format.h"
 
 #define INT "%" JSON_INTEGER_FORMAT
 
@@ -224,7 +223,7 @@ static json_t *names_of(const json_t *claims) {
 /* Adds a command if it starts the run. stops: the holder that the command stops, or NULL. */
 static int try_command(json_t *sooner, const struct queue *q, const char *claim,
                        const struct queue_change *change, json_t *words, const json_t *stops) {
-    _cleanup_json_ json_t *started = NULL, *command = words;
+    _cleanup_(json_decrefp) json_t *started = NULL, *command = words;
 
     if (!command)
         return -ENOMEM;

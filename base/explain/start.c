@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/explain/start.h"
+#include "base/explain/start.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/explain/reason.h"
-#include "cli/format.h"
-#include "cli/verbs.h"
+#include "base/explain/reason.h"
+#include "base/json/format.h"
 
 /* --- holders --- */
 

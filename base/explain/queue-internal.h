@@ -3,7 +3,7 @@
 
 /* The queues of some pools, as queue.c reads them and queue-play.c plays them. */
 
-#include "cli/explain/queue.h"
+#include "base/explain/queue.h"
 
 struct want {
     size_t pool;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/format.h"
+#include "base/json/format.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 /* When an explained run probably starts: the members "estimate" and "no_estimate" of `berth explain --json`
  * (berth(1)), and "usual" of its holders. */
 
-#include "cli/explain/estimate.h"
+#include "base/explain/estimate.h"
 
 /* Adds "usual" to the holders in "pools" of an explained run. -ENOMEM. */
 int start_add_usual(json_t *explained, const struct usuals *usuals, usec_t now);
