@@ -7,7 +7,8 @@
 #define LIST_BYTES ((size_t) 24 * 1024) /* of the pools, and of the hosts, in one overview */
 #define EVENT_BYTES 1024
 #define NEW_EVENTS_MAX 40 /* in one frame; what is more counts as missed */
-#define QUIET_MSEC 3000   /* a host that was seen since is not said to be late */
+#define LATE_MSEC 3000    /* a host is not late before this, */
+#define LATE_LEASE 3 / 4  /* nor before this part of the lease, as in `berth doctor` */
 
 struct board {
     struct board_texts texts;
@@ -98,7 +99,7 @@ static json_t *json_oldest(const json_t *pool, const json_t *before) {
     return json_pack("{s:s, s:I}", "claim", text_of(oldest, "claim"), "since_ms", since);
 }
 
-static json_t *pool_item(const json_t *pool, const json_t *before) {
+static json_t *pool_item(const json_t *pool, const json_t *before, _unused_ json_int_t late_msec) {
     static const char *const kept[] = {"name", "scope", "limit", "configured", "override", "used", "waiting",
                                        "limits_differ", "lowest", "description", "keys", "pattern"};
     json_t *item = json_object();
@@ -113,13 +114,13 @@ static json_t *pool_item(const json_t *pool, const json_t *before) {
     return item;
 }
 
-static json_t *host_item(const json_t *host, _unused_ const json_t *before) {
+static json_t *host_item(const json_t *host, _unused_ const json_t *before, json_int_t late_msec) {
     json_int_t seen = number_of(host, "seen_ms");
 
     return json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:O*}", "host", text_of(host, "host"), "session",
                      text_of(host, "session"), "version", text_of(host, "version"), "drained",
                      json_is_true(json_object_get(host, "drained")), "claims", number_of(host, "claims"), "late_ms",
-                     seen > QUIET_MSEC ? seen / 1000 * 1000 : 0, "limits", json_object_get(host, "limits"));
+                     seen > late_msec ? seen / 1000 * 1000 : 0, "limits", json_object_get(host, "limits"));
 }
 
 static bool is_busy(const json_t *item) {
@@ -128,16 +129,25 @@ static bool is_busy(const json_t *item) {
            json_is_true(json_object_get(item, "drained")) || json_object_get(item, "override");
 }
 
-/* Returns the items of a list by name; those with nothing to tell give way where there are too many. */
-static json_t *make_items(const json_t *list, const char *key, const json_t *before,
-                          json_t *(*make)(const json_t *value, const json_t *before), size_t *ret_more) {
+/* Returns the time in ms after which a silent host is late. */
+static json_int_t late_after(const json_t *picture) {
+    json_int_t msec = number_of(json_object_get(picture, "redis"), "lease_ms") * LATE_LEASE;
+
+    return msec > LATE_MSEC ? msec : LATE_MSEC;
+}
+
+/* Returns the items of a list of the picture by name. If there are too many, items without news are left out. */
+static json_t *make_items(const json_t *picture, const char *list, const char *key, const json_t *before,
+                          json_t *(*make)(const json_t *value, const json_t *before, json_int_t late_msec),
+                          size_t *ret_more) {
+    json_int_t late_msec = late_after(picture);
     json_t *items = json_object(), *value;
     size_t bytes = 0, i;
 
     *ret_more = 0;
     for (int busy = 1; busy >= 0; busy--)
-        json_array_foreach (list, i, value) {
-            json_t *item = make(value, json_object_get(before, text_of(value, key)));
+        json_array_foreach (json_object_get(picture, list), i, value) {
+            json_t *item = make(value, json_object_get(before, text_of(value, key)), late_msec);
 
             if (is_busy(item) != busy) {
                 json_decref(item);
@@ -169,9 +179,9 @@ void board_set_picture(struct board *b, const json_t *picture) {
     b->drawn = clock_boottime();
     b->away_since = 0;
     replace(&b->items, &b->old_items,
-            make_items(json_object_get(picture, "pools"), "name", b->items, pool_item, &b->n_more_pools));
+            make_items(picture, "pools", "name", b->items, pool_item, &b->n_more_pools));
     replace(&b->rows, &b->old_rows,
-            make_items(json_object_get(picture, "hosts"), "session", b->rows, host_item, &b->n_more_hosts));
+            make_items(picture, "hosts", "session", b->rows, host_item, &b->n_more_hosts));
 }
 
 void board_set_away(struct board *b, const char *why) {

@@ -341,6 +341,9 @@ json_t *json_redis(struct manager *m, const struct snapshot *cluster) {
     else if (s->is_connecting)
         state = "connecting";
 
-    return json_pack("{s:s, s:o, s:o, s:o}", "state", state, "grace_ms", json_msec(cluster ? cluster->grace_usec : 0), "error",
-                     json_text(is_away && s->away_why[0] ? s->away_why : NULL), "since", json_time(is_away ? s->away_since : 0));
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "state", state, "grace_ms",
+                     json_msec(cluster ? cluster->grace_usec : 0), "lease_ms",
+                     json_msec(manager_settings(m)->lease_usec), "error",
+                     json_text(is_away && s->away_why[0] ? s->away_why : NULL), "since",
+                     json_time(is_away ? s->away_since : 0));
 }
