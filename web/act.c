@@ -27,7 +27,7 @@ struct act {
     struct list actions; /* struct action */
 };
 
-/* What the page may ask for. Each has on_behalf, by which berthd records the user. */
+/* The methods of the page. Each has on_behalf, with which berthd records the user. */
 static const char *const methods[] = {
     "io.berth.Pause", "io.berth.Resume", "io.berth.SetLimit", "io.berth.ClearLimit", "io.berth.Revoke",
     "io.berth.Stop",  "io.berth.Move",
@@ -95,7 +95,7 @@ static void login(struct act *a, struct exchange *x, const json_t *body) {
     if (r == USERS_E_LATER) {
         refuse(x, 429, "too many wrong tokens: try again in a minute");
     } else if (r == USERS_E_WRONG) {
-        refuse(x, 403, "this is not the token");
+        refuse(x, 403, "wrong token");
     } else if (r < 0) {
         refuse(x, 503, "no random numbers");
     } else {
@@ -115,7 +115,7 @@ static void logout(struct act *a, struct exchange *x, const char *session) {
 
 /* --- actions --- */
 
-/* Returns who acts, or NULL. */
+/* Returns the user who acts, or NULL. */
 static const char *user_of(const struct act *a, const struct http_request *q) {
     if (q->user)
         return users_is_name(q->user) ? q->user : NULL;
@@ -188,7 +188,7 @@ void act_on_request(struct act *a, struct exchange *x, const struct http_request
     if (q->route == ROUTE_LOGOUT)
         logout(a, x, q->session);
     else if (!json_is_object(body))
-        refuse(x, 400, "the body is no JSON object");
+        refuse(x, 400, "the body is not a JSON object");
     else if (q->route == ROUTE_LOGIN)
         login(a, x, body);
     else

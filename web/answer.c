@@ -5,7 +5,7 @@
 
 #define STREAM_BLOCK 4096
 
-/* All that a page may do is ask this server. No other site may show it or read from it. */
+/* The page may contact only this server. No other site may embed it or read from it. */
 static const char *const headers[][2] = {
     {"Content-Security-Policy",
      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -88,10 +88,10 @@ void http_stream(struct exchange *x, ssize_t (*read)(void *userdata, char *buffe
     x->read = read;
     x->read_userdata = userdata;
     if (x->peer)
-        x->peer->deadline = USEC_INFINITY; /* frames have their own time */
+        x->peer->deadline = USEC_INFINITY; /* frames have their own time limit */
     if (response) {
         add_headers(response, &a);
-        (void) MHD_add_response_header(response, "X-Accel-Buffering", "no"); /* nginx passes each frame on */
+        (void) MHD_add_response_header(response, "X-Accel-Buffering", "no"); /* nginx passes on each frame */
     }
     (void) answer_queue(x, MHD_HTTP_OK, response);
 }

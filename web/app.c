@@ -31,14 +31,14 @@ struct app {
     struct act *act;
 };
 
-struct task { /* what goes on for one exchange */
+struct task { /* of one exchange */
     struct exchange *exchange;
     struct reader *reader; /* of a stream */
     struct call *call;     /* of /metrics */
     bool is_openmetrics;
 };
 
-/* --- what berthd tells --- */
+/* --- from berthd --- */
 
 static void make_frame(struct app *a) {
     if (stream_readers(a->stream) > 0)
@@ -148,7 +148,7 @@ static void answer_metrics(struct exchange *x, const json_t *metrics, bool is_op
                                               .body = text, .n_body = size});
 }
 
-/* A berthd that is away is a figure, too (berth_up). */
+/* Answers without a reply, too: berth_up shows whether berthd is there. */
 static void on_metrics(const struct client_reply *reply, _unused_ const char *why, void *userdata) {
     struct task *task = userdata;
     const json_t *metrics = reply && !reply->error ? json_object_get(reply->params, "metrics") : NULL;
@@ -163,7 +163,7 @@ static void ask_metrics(struct exchange *x, struct app *a, struct task *task, co
     task->is_openmetrics = accept && strstr(accept, "application/openmetrics-text");
     r = call_new(&task->call, a->event, "io.berth.Metrics", json_pack("{s:b}", "cluster", true), on_metrics, task);
     if (r == -EBUSY)
-        answer_text(x, 503, "too many ask for metrics at once\n");
+        answer_text(x, 503, "too many requests for metrics at once\n");
     else if (r < 0)
         answer_metrics(x, NULL, task->is_openmetrics);
     else

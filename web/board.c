@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIST_BYTES ((size_t) 24 * 1024) /* of the pools, and of the hosts, in one overview */
+#define LIST_BYTES ((size_t) 24 * 1024) /* of the pools in one overview, and of the hosts */
 #define EVENT_BYTES 1024
-#define NEW_EVENTS_MAX 40 /* in one frame; what is more counts as missed */
+#define NEW_EVENTS_MAX 40 /* in one frame; further events count as missed */
 #define LATE_MSEC 3000    /* a host is not late before this, */
 #define LATE_LEASE 3 / 4  /* nor before this part of the lease, as in `berth doctor` */
 
@@ -14,7 +14,7 @@ struct board {
     struct board_texts texts;
     char namespace[128], host[128], version[64], why[128];
     json_t *picture;               /* the last one; NULL: none yet */
-    json_t *items, *old_items;     /* pools by name as the page gets them, now and in the frame before */
+    json_t *items, *old_items;     /* pools by name for the page, now and in the frame before */
     json_t *rows, *old_rows;       /* hosts by session, likewise */
     size_t n_more_pools, n_more_hosts;
     usec_t drawn, away_since;      /* boottime and realtime; 0: never, not away */
@@ -72,14 +72,14 @@ void board_set_version(struct board *b, const json_t *version) {
     (void) snprintf(b->version, sizeof(b->version), "%s", text_of(version, "version"));
 }
 
-/* --- lists as the page gets them --- */
+/* --- lists for the page --- */
 
-/* A time in whole seconds: the same picture of it is the same text. */
+/* Returns a time in whole seconds, so that it is equal in the next picture. */
 static json_int_t since_msec(json_int_t ago) {
     return (now_msec() - ago + 500) / 1000 * 1000;
 }
 
-/* Returns the oldest waiting claim {"claim", "since_ms"}; with the time that the frame before had for it. */
+/* Returns the oldest waiting claim {"claim", "since_ms"}; its time is that of the frame before. */
 static json_t *json_oldest(const json_t *pool, const json_t *before) {
     const json_t *oldest = NULL, *shown = json_object_get(before, "oldest");
     json_int_t most = -1, since;
@@ -136,7 +136,7 @@ static json_int_t late_after(const json_t *picture) {
     return msec > LATE_MSEC ? msec : LATE_MSEC;
 }
 
-/* Returns the items of a list of the picture by name. If there are too many, items without news are left out. */
+/* Returns the items of a list by name. If there are too many, items without news are left out. */
 static json_t *make_items(const json_t *picture, const char *list, const char *key, const json_t *before,
                           json_t *(*make)(const json_t *value, const json_t *before, json_int_t late_msec),
                           size_t *ret_more) {
@@ -164,7 +164,7 @@ static json_t *make_items(const json_t *picture, const char *list, const char *k
     return items;
 }
 
-/* The first picture after a frame moves what that frame had to the old ones. */
+/* Replaces a list. The first picture after a frame keeps the list of that frame as the old one. */
 static void replace(json_t **now, json_t **old, json_t *items) {
     if (*old)
         json_decref(*now);
@@ -345,7 +345,7 @@ json_t *board_pool(const struct board *b, const char *name) {
                      json_claims(holders, json_holder), "queue", json_claims(queue, json_waiter));
 }
 
-/* --- as berthd answered --- */
+/* --- berthd's replies --- */
 
 static void put_age(const struct board *b, json_t *reply) {
     if (reply && !json_object_get(reply, "age_ms"))
@@ -392,10 +392,6 @@ json_t *board_hosts_reply(const struct board *b) {
     (void) json_object_del(reply, "complete");
     put_age(b, reply);
     return reply;
-}
-
-bool board_is_away(const struct board *b) {
-    return b->away_since != 0;
 }
 
 usec_t board_age(const struct board *b) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What the page shows now: the last picture of berthd, the latest events, and since when berthd is away. It makes JSON of
- * them, whole or as the difference to the picture before. No text is longer than a frame may be. */
+/* What the page shows now: the last picture of berthd, the latest events, and since when berthd has been
+ * away. Makes JSON of them, whole or as the difference to the frame before. No text is longer than a frame
+ * may be. */
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -10,12 +11,12 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define BOARD_EVENTS_MAX 60  /* that a new page shows */
+#define BOARD_EVENTS_MAX 60  /* on a new page */
 #define BOARD_CLAIMS_MAX 200 /* holders, and waiting claims, of one pool */
 
 struct board;
 
-struct board_texts { /* what the command line says; borrowed */
+struct board_texts { /* from the command line; borrowed */
     const char *title; /* NULL: none */
     bool has_actions, has_login;
 };
@@ -24,7 +25,7 @@ int board_new(struct board **ret, const struct board_texts *texts);
 struct board *board_free(struct board *b);
 DEFINE_CLEANUP(struct board, board_free)
 
-/* --- what is new; arguments are borrowed --- */
+/* --- input; arguments are borrowed --- */
 
 void board_set_version(struct board *b, const json_t *version);
 void board_set_picture(struct board *b, const json_t *picture); /* of io.berth.Look, with hosts */
@@ -32,26 +33,28 @@ void board_set_away(struct board *b, const char *why);
 void board_add_event(struct board *b, const json_t *event);
 void board_add_missed(struct board *b, json_int_t missed);
 
-/* --- what is shown; each returns an owned value, NULL: no memory (or no such pool) --- */
+/* --- output; each returns an owned value, NULL: no memory (or no such pool) --- */
 
-/* The whole board, or only what has changed since the frame before. Both may be cut: members that end in _more count what is missing. */
+/* Return the whole board, or the changes since the frame before. Both may be cut: members *_more count what
+ * is missing. */
 json_t *board_overview(const struct board *b);
 json_t *board_changes(const struct board *b);
-/* One pool with its claims. */
+/* Returns one pool with its claims. */
 json_t *board_pool(const struct board *b, const char *name);
-/* Events since the frame before, or the latest. */
+/* Return the events since the frame before (NULL: none), or the latest events. */
 json_t *board_new_events(const struct board *b);
 json_t *board_latest_events(const struct board *b);
-/* Why berthd is away and since when, {"why", "since_ms"}; NULL: it is there. */
+/* Returns why berthd is away and since when, {"why", "since_ms"}; NULL: it is not away. */
 json_t *board_gone(const struct board *b);
-/* As berthd answered: Pools of one pool (NULL: of all, without claims), Hosts. NULL: nothing is known, or no such pool. */
+/* Return replies as from berthd: Pools of one pool (name NULL: of all, without claims), Hosts. NULL: nothing
+ * is known, or no such pool. */
 json_t *board_pools_reply(const struct board *b, const char *name);
 json_t *board_hosts_reply(const struct board *b);
 
-/* What changes from now on belongs to the next frame. */
+/* Ends a frame: further changes belong to the next one. */
 void board_begin_frame(struct board *b);
 
-bool board_is_away(const struct board *b);
-usec_t board_age(const struct board *b); /* of the picture; USEC_INFINITY: no picture */
-/* Borrowed; NULL: none. */
+/* Returns the age of the picture; USEC_INFINITY: none. */
+usec_t board_age(const struct board *b);
+/* Returns the pools of the picture (borrowed); NULL: none. */
 const json_t *board_pools(const struct board *b);

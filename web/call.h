@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* One call to berthd on a connection of its own, for what is asked now and then. */
+/* One call to berthd on its own connection. */
 
 #include <systemd/sd-event.h>
 
@@ -11,10 +11,12 @@
 
 struct call;
 
-/* reply: borrowed; NULL: berthd does not answer, why has the reason. Called once, and frees the call afterwards. */
+/* reply: borrowed; NULL: berthd does not answer, and `why` has the reason. The call is freed after this
+ * returns. */
 typedef void (*call_fn)(const struct client_reply *reply, const char *why, void *userdata);
 
-/* params: stolen. -EBUSY: too many at once; another negative errno. fn is not called then, nor before this returns. */
+/* params: stolen. Returns -EBUSY (too many calls at once) or another negative errno; then fn is never
+ * called. It is not called before this returns. */
 int call_new(struct call **ret, sd_event *event, const char *method, json_t *params, call_fn fn, void *userdata);
-/* Nobody waits for the reply any more. */
+/* Ends a call without its reply. */
 struct call *call_free(struct call *c);

@@ -25,7 +25,7 @@ static struct file files[] = {
     [PAGE_ICON] = {"image/svg+xml", icon, sizeof(icon) - 1, ""},
 };
 
-/* FNV-1a: other contents, another tag. */
+/* FNV-1a, for tags that differ with the contents. */
 static uint64_t hash(const char *data, size_t size) {
     uint64_t value = UINT64_C(14695981039346656037);
 

@@ -10,7 +10,7 @@
 #include "web/http.h"
 
 #define LISTENERS_MAX 4
-#define ANSWER_TIME (60 * USEC_PER_SEC) /* to take an answer that is no stream */
+#define ANSWER_TIME (60 * USEC_PER_SEC) /* for a client to read an answer that is not a stream */
 
 struct server { /* one listening socket */
     struct http *http;
@@ -43,7 +43,7 @@ struct exchange {
     struct verdict verdict;
     char *body;
     size_t n_body;
-    bool is_told, is_answered; /* is_told: the handler knows it */
+    bool is_handed_over, is_answered; /* is_handed_over: the handler has the request */
     struct list waiting;       /* of http: suspended */
     struct MHD_Response *response; /* to be queued when libmicrohttpd calls again */
     unsigned status;

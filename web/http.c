@@ -7,11 +7,11 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#define CONNECTIONS_MAX 1024 /* of one listener; the others wait in its queue */
+#define CONNECTIONS_MAX 1024 /* of one listener; more wait in its queue */
 #define BACKLOG 128
 #define MEMORY 8192u /* bytes of one connection */
 #define SEND_BUFFER (32 * 1024) /* bytes in the kernel */
-#define QUIET_SECONDS 30u       /* a client that takes or sends nothing is gone */
+#define QUIET_SECONDS 30u       /* after which a client that neither reads nor sends is gone */
 #define REQUEST_TIME (10 * USEC_PER_SEC)
 #define SWEEP_TIME USEC_PER_SEC
 #define COOKIE "berth-session"
@@ -40,7 +40,8 @@ static int on_io(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uin
     return 0;
 }
 
-/* Ends connections that are late. libmicrohttpd ends those that are silent, but a byte now and then is no request. */
+/* Ends connections past their deadline. libmicrohttpd ends silent ones, but not one that sends a byte now
+ * and then. */
 static void sweep(void *userdata) {
     struct http *h = userdata;
     usec_t now = clock_boottime();
@@ -107,7 +108,7 @@ static struct peer *peer_of(struct MHD_Connection *connection) {
     return info ? info->socket_context : NULL;
 }
 
-/* The headers are there. Returns the exchange, judged; NULL: no memory. */
+/* Begins an exchange after its headers. Returns it with a verdict; NULL: no memory. */
 static struct exchange *begin(struct server *server, struct MHD_Connection *connection, const char *path,
                               const char *method) {
     struct exchange *x = calloc(1, sizeof(*x));
@@ -135,7 +136,7 @@ static struct exchange *begin(struct server *server, struct MHD_Connection *conn
     return x;
 }
 
-/* Returns false: the body is too long, or there is no memory. */
+/* Returns false if the body is too long, or without memory. */
 static bool add_body(struct exchange *x, const char *data, size_t size) {
     char *body;
 
@@ -151,7 +152,8 @@ static bool add_body(struct exchange *x, const char *data, size_t size) {
     return true;
 }
 
-static void tell(struct exchange *x) {
+/* Passes a whole request to the handler. */
+static void hand_over(struct exchange *x) {
     const struct http *h = x->server->http;
     const char *pool = MHD_lookup_connection_value(x->connection, MHD_GET_ARGUMENT_KIND, "pool");
     const struct http_request request = {
@@ -167,11 +169,11 @@ static void tell(struct exchange *x) {
 
     if (x->peer)
         x->peer->deadline = usec_add(clock_boottime(), ANSWER_TIME);
-    x->is_told = true;
+    x->is_handed_over = true;
     h->handler.on_request(x, &request, h->handler.userdata);
 }
 
-/* Called when the headers are there, with each piece of a body, and at the end; and again after http_wake(). */
+/* Called after the headers, with each piece of a body, at the end, and again after http_wake(). */
 static enum MHD_Result on_access(void *userdata, struct MHD_Connection *connection, const char *url,
                                  const char *method, _unused_ const char *version, const char *data, size_t *size,
                                  void **context) {
@@ -184,19 +186,19 @@ static enum MHD_Result on_access(void *userdata, struct MHD_Connection *connecti
         return x ? MHD_YES : MHD_NO;
     }
     if (*size > 0) {
-        if (!x->is_answered && !add_body(x, data, *size)) /* the rest is read, and dropped */
+        if (!x->is_answered && !add_body(x, data, *size)) /* the rest is read and dropped */
             x->verdict.status = 413;
         *size = 0;
         return MHD_YES;
     }
     if (x->response)
         return answer_queue(x, x->status, steal_pointer(&x->response));
-    if (x->is_answered || x->is_told)
+    if (x->is_answered || x->is_handed_over)
         return MHD_YES;
     if (x->verdict.status != 200)
         refuse(x, x->verdict.status, "the body is too long");
     else
-        tell(x);
+        hand_over(x);
     return MHD_YES;
 }
 
@@ -210,7 +212,7 @@ static void on_completed(void *userdata, _unused_ struct MHD_Connection *connect
         return;
     if (x->peer) /* for the next request of this connection */
         x->peer->deadline = usec_add(clock_boottime(), REQUEST_TIME);
-    if (x->is_told)
+    if (x->is_handed_over)
         h->handler.on_end(x, h->handler.userdata);
     list_unlink(&x->waiting);
     if (x->response)
@@ -222,7 +224,7 @@ static void on_completed(void *userdata, _unused_ struct MHD_Connection *connect
 /* --- begin and end --- */
 
 static void on_log(_unused_ void *userdata, _unused_ const char *format, _unused_ va_list arguments) {
-    /* What libmicrohttpd has to say is about single clients. */
+    /* Messages of libmicrohttpd concern single clients. */
 }
 
 int http_new(struct http **ret, sd_event *event, const struct site *site, const struct http_handler *handler) {
@@ -281,11 +283,11 @@ int http_listen(struct http *h, int fd, bool is_unix) {
 struct http *http_free(struct http *h) {
     if (!h)
         return NULL;
-    while (!list_is_empty(&h->waiting)) /* libmicrohttpd does not stop with connections that are suspended */
+    while (!list_is_empty(&h->waiting)) /* libmicrohttpd cannot stop with suspended connections */
         http_wake(list_first(&h->waiting, struct exchange, waiting));
     for (size_t i = 0; i < h->n_servers; i++) {
         sd_event_source_disable_unref(h->servers[i].source);
-        MHD_stop_daemon(h->servers[i].daemon); /* resumes what waits, and ends it */
+        MHD_stop_daemon(h->servers[i].daemon);
     }
     timer_done(&h->run);
     timer_done(&h->sweep);

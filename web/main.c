@@ -35,9 +35,9 @@ static void help(void) {
          "      --listen ADDRESS:PORT  listen here, e.g. 127.0.0.1:9737\n"
          "      --unix PATH            listen on this unix socket, for a proxy\n"
          "      --berth SOCKET         ask this berthd instead of " LOOK_SOCKET "\n"
-         "      --host NAME            a name that browsers call this server; may be repeated\n"
+         "      --host NAME            a name of this server for browsers; may be repeated\n"
          "      --path PREFIX          serve below this path, e.g. /berth\n"
-         "      --title TEXT           what the page calls this cluster\n"
+         "      --title TEXT           name of the cluster on the page\n"
          "      --actions              let users act (berth-web(8), ACTIONS)\n"
          "      --user-header NAME     the header in which the proxy names the user\n"
          "      --metrics-only         serve /metrics and /healthz alone\n"
@@ -105,7 +105,7 @@ static int take(int option) {
     }
 }
 
-/* 0: go on; 1: done; otherwise an exit status. */
+/* Returns 0 to go on, 1 after --help or --version, or an exit status. */
 static int parse(int argc, char **argv) {
     static const struct option table[] = {
         {"listen", required_argument, NULL, 'l'},      {"unix", required_argument, NULL, 'u'},
@@ -134,7 +134,7 @@ static int parse(int argc, char **argv) {
     return status;
 }
 
-/* The token of the service manager, if there is one. */
+/* Loads the token from the service manager's credentials, if there is one. */
 static int load_token(void) {
     const char *folder = getenv("CREDENTIALS_DIRECTORY");
     _cleanup_free_ char *path = NULL, *text = NULL;
@@ -179,11 +179,11 @@ static int listen_all(struct app *a) {
 
     n = listen_received(fds, is_unix);
     if (n < 0) {
-        fprintf(stderr, "berth-web: the passed sockets: %s\n", strerror(-n));
+        fprintf(stderr, "berth-web: sockets of the service manager: %s\n", strerror(-n));
         return EXIT_SETUP;
     }
     for (int i = 0; i < n; i++)
-        status |= listen_on(a, fds[i], is_unix[i], "a passed socket");
+        status |= listen_on(a, fds[i], is_unix[i], "a socket of the service manager");
     if (arg_listen && status == 0)
         status = listen_on(a, listen_tcp(arg_listen), false, arg_listen);
     if (arg_unix && status == 0)

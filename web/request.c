@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-enum methods { READ, POST }; /* READ: GET, or HEAD of what ends */
+enum methods { READ, POST }; /* READ: GET, and HEAD except of a stream */
 
 static const struct {
     const char *path;
@@ -43,10 +43,10 @@ static void refuse(struct verdict *v, unsigned status, const char *format, ...) 
     va_start(arguments, format);
     (void) vsnprintf(v->text, sizeof(v->text), format, arguments);
     va_end(arguments);
-    text_make_printable(v->text); /* it may quote the request */
+    text_make_printable(v->text); /* parts of it are from the request */
 }
 
-/* --- which host --- */
+/* --- the host --- */
 
 /* Returns the length of a host without its port. */
 static size_t host_length(const char *host) {
@@ -59,7 +59,7 @@ static bool is_name(const char *host, size_t n, const char *name) {
     return strlen(name) == n && strncasecmp(host, name, n) == 0;
 }
 
-/* 127.0.0.0/8 in its usual form. */
+/* Returns whether the host is an address of 127.0.0.0/8 in its usual form. */
 static bool is_loopback(const char *host, size_t n) {
     char text[INET_ADDRSTRLEN];
     struct in_addr address;
@@ -83,7 +83,7 @@ bool request_is_host_known(const struct site *site, const char *host) {
     return is_name(host, n, "localhost") || is_name(host, n, "[::1]") || is_loopback(host, n);
 }
 
-/* --- which page --- */
+/* --- the page that sends the request --- */
 
 /* Returns whether an Origin names the same host and port as Host. */
 static bool is_same_origin(const char *origin, const char *host) {
@@ -92,7 +92,8 @@ static bool is_same_origin(const char *origin, const char *host) {
     return authority && strcasecmp(authority + strlen("://"), host) == 0;
 }
 
-/* A browser sends what a page of another site asks of it with that site's Origin, and a form cannot be JSON. */
+/* Refuses a request from a page of another site: it has the Origin of that site, and a form cannot send
+ * JSON. */
 static void judge_post(const struct request *q, struct verdict *v) {
     size_t n = q->content_type ? strcspn(q->content_type, "; \t") : 0;
 
@@ -105,7 +106,7 @@ static void judge_post(const struct request *q, struct verdict *v) {
     else if (q->fetch_site && strcmp(q->fetch_site, "same-origin") != 0)
         refuse(v, 403, "this request comes from another page (Sec-Fetch-Site %.40s)", q->fetch_site);
     else if (!q->fetch_site && !q->origin)
-        refuse(v, 403, "this request does not say which page it comes from: it has no Origin");
+        refuse(v, 403, "this request has no Origin: the page that sent it is unknown");
 }
 
 static void judge_method(const struct site *site, const struct request *q, enum methods methods, struct verdict *v) {
@@ -119,7 +120,7 @@ static void judge_method(const struct site *site, const struct request *q, enum 
     else if (methods == POST && strcmp(q->method, "POST") != 0)
         refuse(v, 405, "this path takes POST");
     else if (methods == POST && !site->has_actions)
-        refuse(v, 403, "this page may only look: see berth-web(8), ACTIONS");
+        refuse(v, 403, "this server allows no actions: see berth-web(8), ACTIONS");
     else if (methods == POST)
         judge_post(q, v);
 }
@@ -138,7 +139,7 @@ void request_judge(const struct site *site, const struct request *q, struct verd
 
     *ret = (struct verdict) {.status = 200, .rest = ""};
     if (!q->host || !request_is_host_known(site, q->host)) {
-        refuse(ret, 421, "this server is not called \"%.120s\": start it with --host", q->host ? q->host : "");
+        refuse(ret, 421, "this server is not called \"%.120s\": --host adds a name", q->host ? q->host : "");
         return;
     }
     for (size_t i = 0; path && i < ELEMENTSOF(routes); i++) {

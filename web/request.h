@@ -28,7 +28,7 @@ enum route {
     ROUTE_LOGOUT,
 };
 
-struct site { /* what the command line says of this server */
+struct site { /* options of this server */
     const char *hosts[REQUEST_HOSTS_MAX]; /* names besides those of loopback */
     size_t n_hosts;
     const char *prefix; /* "/berth", or "" */
@@ -37,7 +37,7 @@ struct site { /* what the command line says of this server */
     bool metrics_only;
 };
 
-struct request { /* NULL: the header is not there */
+struct request { /* NULL: the header is missing */
     const char *method;
     const char *path; /* decoded, without the query */
     const char *host, *origin, *fetch_site, *content_type, *x_berth;
@@ -45,7 +45,7 @@ struct request { /* NULL: the header is not there */
 };
 
 struct verdict {
-    unsigned status; /* 200: go on; else text says why not */
+    unsigned status; /* 200: go on; else `text` has the reason */
     enum route route;
     const char *rest; /* of the path */
     char text[REQUEST_TEXT_SIZE];

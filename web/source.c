@@ -8,8 +8,8 @@
 #include "base/timer.h"
 
 #define PERIOD USEC_PER_SEC
-#define PERIOD_ALONE (5 * USEC_PER_SEC) /* nobody looks: for the last hour alone */
-#define LOOK_TIME (15 * USEC_PER_SEC)   /* so long after source_look() somebody looks */
+#define PERIOD_ALONE (5 * USEC_PER_SEC) /* while nobody looks, for the last hour */
+#define LOOK_TIME (15 * USEC_PER_SEC)   /* after source_look(), in which somebody looks */
 #define ANSWER_TIME (10 * USEC_PER_SEC)
 #define AT_SIZE 64
 
@@ -18,7 +18,7 @@ struct source {
     struct source_handler handler;
     struct client *looks, *follows; /* NULL: not connected */
     struct timer tick;
-    usec_t period;                  /* of the pictures that come; 0: the version is asked for */
+    usec_t period;                  /* of the pictures; 0: the call of Version is open */
     usec_t asked, answered, looked; /* boottime; of the connection, the last answer, the last look */
     char at[AT_SIZE];               /* the last event's place */
 };
@@ -84,7 +84,7 @@ static void on_event(_unused_ struct client *c, struct client_reply *reply, void
     const char *at = text_of(json_is_object(event) ? event : reply->params, "at");
     json_int_t missed = json_integer_value(json_object_get(reply->params, "missed"));
 
-    if (reply->error) { /* as many readers as berthd serves: the page does without */
+    if (reply->error) { /* berthd has too many readers: the page shows no events */
         s->follows = client_free(s->follows);
         return;
     }
@@ -133,7 +133,7 @@ static int connect_to_berthd(struct source *s) {
     return r;
 }
 
-/* Pictures come by themselves. A period that is not the wanted one ends with its connection. */
+/* Checks the connections each second. A new period of pictures needs a new connection. */
 static void on_tick(void *userdata) {
     struct source *s = userdata;
     usec_t now = clock_boottime(), last = s->answered > s->asked ? s->answered : s->asked;

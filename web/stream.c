@@ -20,17 +20,17 @@ struct channel { /* one pool whose claims somebody follows */
     struct list link;
     char pool[POOL_NAME_SIZE];
     unsigned n_readers;
-    uint64_t version; /* of the text: frame in which it last changed */
+    uint64_t version;  /* number of the frame in which the text last changed */
     struct part *part; /* NULL: not made yet */
 };
 
 struct reader {
-    struct list link; /* of those that wait, or of the others */
+    struct list link;
     struct stream *stream;
     struct channel *channel; /* NULL: none */
-    uint64_t frame, version; /* that it has got, of the board and of its channel; 0: none */
+    uint64_t frame, version; /* the last ones read, of the board and of its channel; 0: none */
     struct part *parts[PARTS_MAX];
-    size_t n_parts, i_part, offset; /* what it is reading */
+    size_t n_parts, i_part, offset; /* of the frame that it is reading */
     usec_t begun;
     bool waits;
     void (*wake)(void *userdata);
@@ -41,7 +41,7 @@ struct stream {
     const struct board *board;
     uint64_t frame; /* number of the newest */
     struct part *changes, *events, *gone; /* of the newest frame; NULL: nothing */
-    struct part *whole, *latest;          /* made when somebody needs them */
+    struct part *whole, *latest;          /* made for the first reader that needs them */
     struct list readers, channels;        /* struct reader, struct channel */
     unsigned n_readers;
 };
@@ -60,7 +60,7 @@ static struct part *part_ref(struct part *p) {
     return p;
 }
 
-/* json: stolen; NULL: nothing to say. Returns NULL also without memory: the next frame is whole again. */
+/* json: stolen; NULL: no part. Returns NULL also without memory; the next frame is whole again. */
 static struct part *part_new(uint64_t frame, const char *event, json_t *json) {
     char head[64];
     int n_head = snprintf(head, sizeof(head), "id: %" PRIu64 "\nevent: %s\ndata: ", frame, event);
@@ -107,7 +107,7 @@ static void channel_make(struct channel *c, struct stream *s) {
     }
 }
 
-/* Those that had their turn go to the end. */
+/* Makes the channels at the head of the list and moves them to its end, so that all have their turn. */
 static void make_channels(struct stream *s) {
     for (unsigned i = 0; i < STREAM_DETAILS_MAX && !list_is_empty(&s->channels); i++) {
         struct channel *c = list_first(&s->channels, struct channel, link);
@@ -241,7 +241,7 @@ static void add_part(struct reader *r, struct part *part) {
         r->parts[r->n_parts++] = part_ref(part);
 }
 
-/* Gives the reader what it lacks. Nothing is kept for it meanwhile: after a gap it gets the whole. */
+/* Takes the next frame for a reader. Frames are not kept: a reader that missed one gets the whole board. */
 static void take_frame(struct reader *r) {
     struct stream *s = r->stream;
     bool is_next = r->frame > 0 && s->frame == r->frame + 1;

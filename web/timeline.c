@@ -8,7 +8,7 @@
 #include "base/list.h"
 
 #define BUCKETS 8192
-#define UNSEEN_MSEC 30000 /* so long a claim may be absent from lists that were cut */
+#define UNSEEN_MSEC 30000 /* for which a claim may be absent from lists that were cut */
 #define CLAIM_SIZE 40
 #define RESULT_SIZE 24
 
@@ -116,7 +116,7 @@ static struct bar *bar_new(struct timeline *t, const json_t *claim, const char *
 
 /* --- pictures --- */
 
-/* Returns ms since 1970 of an RFC 3339 time in UTC; 0: not such a time. */
+/* Returns an RFC 3339 time in UTC as ms since 1970; 0: malformed. */
 static json_int_t parse_time(const char *text) {
     struct tm tm = {};
     const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
@@ -213,7 +213,7 @@ json_t *timeline_to_json(const struct timeline *t, const char *pool, usec_t real
     list_foreach(b, &((struct timeline *) t)->bars, struct bar, link) {
         if (strcmp(b->pool, pool) != 0)
             continue;
-        if (json_array_size(bars) == TIMELINE_SHOWN_MAX) { /* the oldest go */
+        if (json_array_size(bars) == TIMELINE_SHOWN_MAX) { /* drop the oldest */
             (void) json_array_remove(bars, 0);
             dropped++;
         }

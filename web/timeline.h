@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The last hour: which claims waited for a pool and held its permits, as pictures showed it once a second. What is shorter may
- * be missing. */
+/* The last hour: which claims waited for a pool and held its permits, from pictures taken each second. A
+ * shorter run may be missing. */
 
 #include <jansson.h>
 
@@ -19,11 +19,11 @@ int timeline_new(struct timeline **ret);
 struct timeline *timeline_free(struct timeline *t);
 DEFINE_CLEANUP(struct timeline, timeline_free)
 
-/* pools: the member of io.berth.Pools, fresh. now: realtime. */
+/* pools: from a fresh reply of io.berth. now: realtime. */
 void timeline_add_picture(struct timeline *t, const json_t *pools, usec_t now);
-/* event: of io.berth.Events; a bad end of a run is noted at its bars. */
+/* Notes the result of a run that failed at its bars. event: of io.berth.Events. */
 void timeline_add_event(struct timeline *t, const json_t *event);
 
 /* {"pool", "now_ms", "from_ms", "dropped", "bars": [[claim, host, name, permits, waited_ms, held_ms, end_ms, result]]}: times
- * since 1970; null: not known, not held, not over; result null: good, or not known. NULL: no memory. */
+ * since 1970; null: not known, not held, not over; result null: success, or not known. NULL: no memory. */
 json_t *timeline_to_json(const struct timeline *t, const char *pool, usec_t now);

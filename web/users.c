@@ -9,7 +9,7 @@
 #define NAME_MAX_LENGTH 64
 #define MINUTE (60 * USEC_PER_SEC)
 
-/* Compares in a time that does not depend on where the texts differ. */
+/* Compares in a time that does not depend on the position of a difference. */
 static bool is_equal(const char *a, size_t n_a, const char *b, size_t n_b) {
     unsigned char difference = n_a != n_b;
 
@@ -30,7 +30,7 @@ static struct user_session *find(const struct users *u, const char *session) {
     return found;
 }
 
-/* Returns a free place, or that of the session that ends first. */
+/* Returns a free place, or the place of the session that ends first. */
 static struct user_session *find_place(struct users *u) {
     struct user_session *place = &u->sessions[0];
 

@@ -5,7 +5,7 @@
 const $ = (id) => document.getElementById(id);
 const OLD_MS = 5000;      /* data older than this is grey */
 const HOUR_MS = 3600000;
-const REFETCH_MS = 60000; /* of the last hour: what samples on the page lack */
+const REFETCH_MS = 60000; /* how often the page gets the last hour again */
 const SPEAK_MS = 10000;
 const CELLS_MAX = 40;     /* permits that are drawn one by one */
 const LANES_MAX = 24;
@@ -14,8 +14,8 @@ const SVG = "http://www.w3.org/2000/svg";
 
 const state = {
   overview: null, pools: new Map(), hosts: new Map(), pool: null, detail: null, events: [], gone: null,
-  skew: 0,          /* the server's clock minus ours, ms */
-  drawnAt: 0,       /* when the picture was true, ms of our clock */
+  skew: 0,          /* the server's clock minus the browser's, ms */
+  drawnAt: 0,       /* when the picture was true, in ms of the browser's clock */
   source: null, hold: false, bars: new Map(), barsAt: 0, spokenAt: 0, spoken: "", opened: 0, dropped: 0,
 };
 
@@ -49,7 +49,7 @@ function make(tag, name, text) {
 function show(element, visible) {
   if (element.hidden === visible) element.hidden = !visible;
 }
-/* Makes the rows of a body those of the items, in their order; a row that stays is the same element, so focus stays. */
+/* Makes the rows of a table body match the items and their order. A row that stays keeps its element, and so the focus. */
 function rows(body, items, key, build, update) {
   const have = new Map([...body.children].map((row) => [row.dataset.key, row]));
   let at = body.firstElementChild;
@@ -176,7 +176,7 @@ function drawSummary() {
   rows($("warning-list"), list, (text) => text, (text) => make("li", "", text), () => {});
   speak(plural(used, "permit") + " held, " + waiting + " waiting" + (list.length ? ", " + plural(list.length, "warning") : ""));
 }
-/* For screen readers, seldom and only what changed. */
+/* Tells a screen reader the summary when it has changed, at most every SPEAK_MS. */
 function speak(text) {
   if (text === state.spoken || Date.now() - state.spokenAt < SPEAK_MS) return;
   state.spoken = text;
@@ -199,7 +199,7 @@ function usualText(claim, ms) {
   const usual = claim.usual;
   if (!usual || !usual.q_ms || usual.q_ms.length < 3) return "";
   const low = usual.q_ms[0], high = usual.q_ms[usual.q_ms.length - 1];
-  return ms > high ? "longer than ever" : "usually " + short(low) + " to " + short(high);
+  return ms > high ? "longer than usual" : "usually " + short(low) + " to " + short(high);
 }
 function actionButton(cell, label, name, run) {
   if (!cell.firstChild) {
@@ -238,7 +238,7 @@ function drawDetail() {
     if (acts) actionButton(tr.children[4], "To front…", "move " + c.host + ":" + c.name + " to the front", () => askMove(c));
   });
   const held = holders.reduce((sum, c) => sum + c.permits, 0);
-  more("holds-more", d ? (holders.length === 0 ? "nobody" : pool.used > held ? "and " + plural(pool.used - held, "permit") + " of others" : "") : "");
+  more("holds-more", d ? (holders.length === 0 ? "nobody" : pool.used > held ? "and " + plural(pool.used - held, "permit") + " of other runs" : "") : "");
   more("waits-more", d ? (queue.length === 0 ? "nobody" : pool.waiting > queue.length ? "and " + (pool.waiting - queue.length) + " more" : "") : "");
 }
 function more(id, text) {
@@ -263,9 +263,9 @@ async function fetchHour() {
     state.bars = new Map(data.bars.map((list) => [list[0] + (list[5] || list[4]), barOf(list)]));
     state.dropped = data.dropped;
     drawHour();
-  } catch (error) { /* the next frame tells whether the server is there */ }
+  } catch (error) { /* if the server is away, the page shows this with the next frame */ }
 }
-/* Carries the bars on with each frame; the server's own are fetched now and then. */
+/* Continues the bars from a frame. The bars of the server replace them every REFETCH_MS. */
 function sampleHour(d) {
   const open = new Map();
   for (const [key, bar] of state.bars) if (!bar.end) open.set(bar.claim, [key, bar]);
@@ -327,7 +327,7 @@ function drawHour() {
   for (const [key, bar] of state.bars) if (bar.end && bar.end < from) state.bars.delete(key);
   const bars = [...state.bars.values()].filter((bar) => bar.held).sort((a, b) => a.held - b.held);
   const first = [...state.bars.values()].reduce((min, bar) => Math.min(min, bar.waited || bar.held || until), until);
-  /* A cluster that was seen for minutes alone is not drawn as a sliver. */
+  /* If the page knows only a few minutes, they fill the chart. */
   const length = Math.min(HOUR_MS, Math.max(120000, until - first)), begin = until - length;
   const count = Math.min(LANES_MAX, Math.max(pool.limit || 0, pool.used || 0, 1));
   assign(bars, begin, until, count);
@@ -358,7 +358,7 @@ function drawTicks(svg, x, begin, until, height, width) {
     draw(svg, "text", { class: "tick", x: x(t), y: height - 4, "text-anchor": "middle" }, clock(t, step < 60000));
   }
 }
-/* How many waited, as steps. */
+/* Draws how many runs waited, as steps. */
 function drawQueue(svg, x, begin, until, top, high, left) {
   const changes = [];
   for (const bar of state.bars.values()) {
@@ -435,7 +435,7 @@ function drawEvents() {
   }, () => {});
 }
 
-/* --- how old --- */
+/* --- age of the data --- */
 
 function drawAge() {
   const age = state.drawnAt ? Date.now() - state.drawnAt : Infinity, old = age > OLD_MS;
@@ -447,8 +447,8 @@ function drawAge() {
   let text = "";
   if (state.gone) text = "berthd does not answer: " + state.gone.why + ".";
   else if (old && !state.hold && state.opened > 0 && Date.now() - state.opened > OLD_MS) text = "No connection to berth-web.";
-  else if (state.overview && state.overview.stale) text = "Redis is away: this is what host " + state.overview.host + " knows without it.";
-  if (text && state.drawnAt && old) text += " This is what was seen " + short(age) + " ago.";
+  else if (state.overview && state.overview.stale) text = "Redis is away: this page shows only what host " + state.overview.host + " knows without it.";
+  if (text && state.drawnAt && old) text += " The data is " + short(age) + " old.";
   show($("banner"), text !== "");
   set($("banner"), text);
 }
@@ -488,7 +488,7 @@ function takeEvents(data) {
     if (f.BERTH_RUN && f.BERTH_RESULT && f.BERTH_RESULT !== "success") noteResult(f.BERTH_RUN, f.BERTH_RESULT);
   }
   if (data.missed) state.events.push({ at: "gap" + Date.now(), event: "gap", time: new Date(now()).toISOString(),
-    message: data.missed < 0 ? "events are missed" : plural(data.missed, "event") + " missed" });
+    message: data.missed < 0 ? "some events are missing" : plural(data.missed, "event") + " missing" });
   state.events = state.events.slice(-EVENTS_MAX);
 }
 function listen(name, take) {
@@ -527,7 +527,7 @@ function close() {
   if (state.source) state.source.close();
   state.source = null;
 }
-/* A browser gives up on a server that answers with an error, for example a proxy without its server. */
+/* A browser does not connect again after an error, for example one of a proxy whose server is away. */
 function reopen() {
   if (!document.hidden && (!state.source || state.source.readyState === EventSource.CLOSED)) open();
 }
@@ -585,7 +585,7 @@ async function post(path, body) {
   if (!answer.ok) throw new Error(data.error || "the server answered " + answer.status);
   return data;
 }
-/* Asks before anything is done; the default is No. fields: which inputs there are. */
+/* Asks before an action; No has the focus. fields: the inputs to show. */
 function ask(title, text, fields, yes, run) {
   const dialog = $("dialog");
   $("d-title").textContent = title;
@@ -620,7 +620,7 @@ function askPause() {
   if (known && known.override)
     ask("End the override of " + pool + "?", "The configured limit is in force again.", [], "End it", (i) => act("ClearLimit", { pool }, i));
   else
-    ask("Pause " + pool + "?", "Nothing more is granted; what runs goes on.", ["for", "reason"], "Pause", (i) => act("Pause", { pool }, i));
+    ask("Pause " + pool + "?", "No more permits are granted; running jobs go on.", ["for", "reason"], "Pause", (i) => act("Pause", { pool }, i));
 }
 function askLimit() {
   const pool = state.pool;
@@ -630,11 +630,11 @@ function askLimit() {
   });
 }
 function askRevoke(c) {
-  ask("Revoke " + c.host + ":" + c.name + "?", "Run " + c.claim + " is stopped, and its permits go to others.", ["reason"], "Revoke",
+  ask("Revoke " + c.host + ":" + c.name + "?", "Run " + c.claim + " is stopped, and its permits are free again.", ["reason"], "Revoke",
     (i) => act("Revoke", { claim: c.claim }, i));
 }
 function askMove(c) {
-  ask("Move " + c.host + ":" + c.name + " to the front?", "Run " + c.claim + " is next in each of its queues.", ["reason"], "Move",
+  ask("Move " + c.host + ":" + c.name + " to the front?", "Run " + c.claim + " will be the next in each of its queues.", ["reason"], "Move",
     (i) => act("Move", { claim: c.claim, kind: "first" }, i));
 }
 function askUser() {
@@ -657,7 +657,7 @@ function setTheme(theme) {
 }
 function nextTheme() {
   const themes = ["", "dark", "light"], theme = themes[(themes.indexOf(document.documentElement.dataset.theme || "") + 1) % 3];
-  try { localStorage.setItem("berth-theme", theme); } catch (error) { /* it lasts as long as the page */ }
+  try { localStorage.setItem("berth-theme", theme); } catch (error) { /* the theme lasts until the page is closed */ }
   setTheme(theme);
 }
 function begin() {

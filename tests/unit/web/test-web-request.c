@@ -107,10 +107,10 @@ static void test_looking(void) {
     struct verdict v;
 
     TEST_INT(judge(&looks, &q, &v), 403);
-    TEST_STRING(v.text, "this page may only look: see berth-web(8), ACTIONS");
+    TEST_STRING(v.text, "this server allows no actions: see berth-web(8), ACTIONS");
     q.host = "evil.example";
     TEST_INT(judge(&looks, &q, &v), 421);
-    TEST_STRING(v.text, "this server is not called \"evil.example\": start it with --host");
+    TEST_STRING(v.text, "this server is not called \"evil.example\": --host adds a name");
     q = (struct request) {"POST", "/api/1/do", HERE, "https://evil.example", NULL, JSON, "1", true};
     TEST_INT(judge(&acts, &q, &v), 403);
     TEST_STRING(v.text, "this request comes from another page (Origin https://evil.example)");

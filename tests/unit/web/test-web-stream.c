@@ -55,14 +55,16 @@ static json_t *picture_new(int used, int waiting) {
 
 /* Returns late_ms of the host whose last sign of life was that long ago, with a lease of 30 s. */
 static json_int_t late_after(json_int_t seen_ms) {
-    json_t *picture = json_pack("{s:{s:s, s:i}, s:[{s:s, s:s, s:I}], s:[]}", "redis", "state", "connected", "lease_ms", 30000, "hosts",
-                                "host", "bee", "session", "s1", "seen_ms", seen_ms, "pools");
-    json_t *overview;
+    json_t *picture = json_pack("{s:{s:s, s:i}, s:[{s:s, s:s, s:I}], s:[]}", "redis", "state", "connected",
+                                "lease_ms", 30000, "hosts", "host", "bee", "session", "s1", "seen_ms", seen_ms,
+                                "pools");
+    json_t *overview, *host;
     json_int_t late;
 
     board_set_picture(board, picture);
     overview = board_overview(board);
-    late = json_integer_value(json_object_get(json_array_get(json_object_get(overview, "hosts"), 0), "late_ms"));
+    host = json_array_get(json_object_get(overview, "hosts"), 0);
+    late = json_integer_value(json_object_get(host, "late_ms"));
     json_decref(overview);
     json_decref(picture);
     return late;
@@ -245,7 +247,8 @@ static void test_hour(void) {
 
 int main(int argc, char **argv) {
     static CU_TestInfo tests[] = {{"changes", test_changes}, {"slow", test_slow},     {"bounds", test_bounds}, {"gone", test_gone},
-                                  {"events", test_events},   {"hour", test_hour}, {"a silent host is late", test_late}, CU_TEST_INFO_NULL};
+                                  {"events", test_events},   {"hour", test_hour},
+                                  {"a silent host is late", test_late}, CU_TEST_INFO_NULL};
     static CU_SuiteInfo suites[] = {{.pName = "web-stream", .pSetUpFunc = set_up, .pTearDownFunc = tear_down, .pTests = tests},
                                     CU_SUITE_INFO_NULL};
 
