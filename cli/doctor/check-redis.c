@@ -157,7 +157,7 @@ void doctor_redis_persistence(const struct facts *f, struct report *r) {
     if (!report_is_fine(r, r->check) || appends || unsaved == 0 || saved <= UNSAVED_LONG)
         return;
     report_add(r, SEVERITY_NOTE, "Redis has not saved its data for %s, and has no append-only file", format_msec(saved, since));
-    report_measure(r, (double) saved / 1000, UNSAVED_LONG / 1000);
+    report_measure(r, (double) saved / 1000, UNSAVED_LONG / 1000.0);
     report_do(r, "when it restarts, overrides are gone, and nothing is granted for a lease, until hosts have reported what they hold");
 }
 
