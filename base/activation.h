@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 /* Stores the passed sockets in ret_fds, close-on-exec, non-blocking and owned by the caller; -1: not passed.
- * names: FileDescriptorName= of the units; all others need the first one. type: SOCK_STREAM or SOCK_SEQPACKET.
- * -EINVAL: something else was passed, or one of them twice; nothing is taken over then. To be called once,
+ * names: FileDescriptorName= of the units; others are passed only together with the first one. type: SOCK_STREAM or
+ * SOCK_SEQPACKET. -EINVAL without any effect: another descriptor was passed, or one of them twice. To be called once,
  * before anything is executed: it removes the variables from the environment. */
 int activation_receive(const char *const *names, size_t n_names, int type, int *ret_fds);
 

@@ -15,7 +15,7 @@ typedef uint64_t usec_t;
 #define USEC_INFINITY UINT64_MAX
 
 usec_t clock_boottime(void); /* µs since boot, suspend included */
-usec_t clock_monotonic(void); /* likewise without suspend, for libraries that want this clock */
+usec_t clock_monotonic(void); /* the same without suspend, for libraries that use this clock */
 usec_t clock_realtime(void); /* µs since 1970 */
 
 /* a + b, USEC_INFINITY if the sum overflows or an operand is infinite; a - b, 0 if b is larger,

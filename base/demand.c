@@ -49,7 +49,7 @@ static int demands_add_span(struct demands *d, const char *text, size_t n) {
 }
 
 int demands_add(struct demands *d, const char *text) {
-    if (*text == '@') /* the pool of a job: its runs alone may have it */
+    if (*text == '@') /* the pool of a job, which is for its runs alone */
         return DEMAND_E_NAME;
     return demands_add_span(d, text, strlen(text));
 }

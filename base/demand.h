@@ -33,8 +33,8 @@ enum {
     DEMAND_E_MANY,       /* more than DEMAND_POOLS_MAX pools */
 };
 
-/* Adds one "pool" or "pool:permits" that a person wrote: not the pool of a job. 0 or a DEMAND_E_*; then
- * nothing was added. */
+/* Adds one "pool" or "pool:permits" of a user, who may not name the pool of a job. 0, or a DEMAND_E_* without any
+ * effect. */
 int demands_add(struct demands *d, const char *text);
 /* Returns an error text for a DEMAND_E_*, e.g. "permits must be 1 to 1000". */
 const char *demands_explain(int answer);

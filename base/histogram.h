@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Counts durations by size. Plain data: it is counted from zero, and copied by assignment. */
+/* Counts durations by size. Plain data, all zero at first. */
 
 #include <stddef.h>
 
@@ -9,14 +9,13 @@
 
 #define HISTOGRAM_BOUNDS_MAX 12
 
-struct histogram_bounds { /* growing; a duration that is equal to a bound counts as within it */
+struct histogram_bounds { /* ascending; a duration equal to a bound is within it */
     size_t n;
     usec_t upper[HISTOGRAM_BOUNDS_MAX];
 };
 
 struct histogram {
-    uint64_t counts[HISTOGRAM_BOUNDS_MAX +
-                    1]; /* durations up to each bound and above the one before; then those above all */
+    uint64_t counts[HISTOGRAM_BOUNDS_MAX + 1]; /* durations up to each bound and above the one before; last: above all */
     usec_t sum_usec;
 };
 

@@ -19,7 +19,7 @@ enum job_name {
 enum job_name job_name_parse(const char *text);
 /* Returns an error text for an invalid name: "is empty", "has a space", "is longer than ...". */
 const char *job_name_explain(const char *text);
-/* Returns whether it can be the name of a job that has runs: it is plain or an instance. */
+/* Returns whether a job of this name can have runs: the name is plain or an instance. */
 bool job_name_is_runnable(const char *text);
 /* Returns what follows the '@', within the text. NULL: the text is no instance. */
 const char *job_name_instance(const char *text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A listening socket on an event loop. It is paused for a moment when descriptors have run out, because
- * waiting connections would wake the loop again and again. */
+/* A listening socket on an event loop. It pauses for a moment when descriptors have run out, because waiting connections
+ * would wake the loop again and again. */
 
 #include <systemd/sd-event.h>
 

@@ -51,7 +51,7 @@ static int message_add_field(struct message *m, char *line) {
     return 0;
 }
 
-/* `text` is in place, NUL-terminated behind `size` bytes. */
+/* Splits m->text, which has `size` bytes and a NUL. */
 static int message_split(struct message *m, size_t size) {
     char *line = m->text, *end = m->text + size;
 

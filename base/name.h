@@ -12,7 +12,7 @@ bool name_is_valid(const char *text);
 /* Returns an error text for an invalid name: "is empty", "has a space", ... */
 const char *name_explain(const char *text);
 
-/* Copies the name before a separator (its index), so that it can be checked. One that is too long is cut, and stays too long. */
+/* Copies the first `length` bytes, the name before a separator. A name that is too long is cut, but stays too long. */
 #define NAME_FIRST_SIZE (NAME_MAX_LENGTH + 2)
 void name_copy_first(const char *text, size_t length, char ret[static NAME_FIRST_SIZE]);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Messages for a peer that reads slowly: sent at once if possible, else kept in order. */
+/* Messages for a slow peer: sent at once if possible, else kept in order. */
 
 #include "base/list.h"
 #include "base/message.h"
 
-#define OUTBOX_MAX 65536 /* messages, more than a host has runs; a slower peer is disconnected */
+#define OUTBOX_MAX 65536 /* messages: more than a host has runs; a slower peer is disconnected */
 
 struct outbox {
     struct list messages; /* struct outbox_message */

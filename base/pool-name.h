@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Names of pools (berth.conf(5)): plain ("db"), a key ("tenant/acme"), or a pattern: the key is a star then,
- * and the pattern stands for all keys that begin as it does. Both parts of a key are names. A job that hosts
- * share has a pool of its own ("@report"), which no config and no client can name in a claim. */
+/* Names of pools (berth.conf(5)): plain ("db"), a key ("tenant/acme"), or a pattern, which has a star in place of the key
+ * and stands for all keys that begin as it does. Both parts of a key are names. A job that hosts share has a pool of its
+ * own ("@report"), which no config and no client can name in a claim. */
 
 #include <stdbool.h>
 
@@ -22,7 +22,7 @@ enum pool_name {
 enum pool_name pool_name_parse(const char *text);
 /* Returns an error text for an invalid name: "is empty", "has a space", ... */
 const char *pool_name_explain(const char *text);
-/* Returns whether a claim can have permits of it: it is no pattern. */
+/* Returns whether a claim can have permits of this pool: it is not a pattern. */
 bool pool_name_is_claimable(const char *text);
 /* Writes the pattern of a key, and returns it; NULL: the text is no key. */
 const char *pool_name_pattern(const char *key, char buffer[static POOL_NAME_SIZE]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The newest record of each key is in memory, too: the file is rewritten from there. */
+/* Memory also has the newest record of each key, from which the file is rewritten. */
 
 #include "base/record-file.h"
 
@@ -14,13 +14,13 @@
 #include "base/record-writer.h"
 #include "base/timer.h"
 
-#define FILE_MAX (256U << 20) /* bytes: a larger file is none of berth's */
-#define OLD_MAX (64U << 10)   /* bytes of old records that are not worth a new file */
+#define FILE_MAX (256U << 20) /* bytes: berth writes no larger file */
+#define OLD_MAX (64U << 10)   /* bytes of old records for which the file is not rewritten */
 #define CLOSE_PATIENCE (5 * USEC_PER_SEC)
 #define DAMAGED ".damaged"
 
 struct record {
-    const char *key; /* behind text */
+    const char *key; /* stored after the text */
     size_t size;
     char text[];
 };
@@ -34,15 +34,14 @@ struct record_file {
     char *path;
     struct record_file_handler handler;
     struct record_writer *writer;
-    struct defer handover; /* at the end of a turn of the loop */
+    struct defer handover; /* hands text to the writer at the end of a turn of the loop */
     void *records;         /* tsearch(3) tree of struct record */
-    size_t live;           /* bytes that they have in a file */
+    size_t live;           /* bytes of these records in a file */
     size_t written;        /* bytes of the file */
-    struct buffer pending; /* what was put since the last handover */
+    struct buffer pending; /* items put since the last handover */
     bool is_dirty;         /* something was put since the last record_file_sync() */
-    bool needs_rewrite;    /* the end of the file is unknown, or not what it should be */
-    uint64_t last, wanted,
-        busy; /* numbers of syncs: given, not handed over (0: none), being written (0: none) */
+    bool needs_rewrite;    /* the end of the file is unknown or damaged */
+    uint64_t last, wanted, busy; /* numbers of syncs: given; not handed over; being written. 0: none */
     size_t busy_size;
     bool busy_replaces;
 };
@@ -117,7 +116,7 @@ static int buffer_reserve(struct buffer *buffer, size_t more) {
     return 0;
 }
 
-/* There is room: buffer_reserve(). */
+/* Adds text for which buffer_reserve() has made room. */
 static void buffer_add(struct buffer *buffer, const char *text, size_t size) {
     if (buffer->data)
         memcpy(buffer->data + buffer->size, text, size);
@@ -155,14 +154,12 @@ static bool is_mostly_old(const struct record_file *file) {
     return file->written + file->pending.size > 2 * file->live + OLD_MAX;
 }
 
-static void hand_over(void *userdata);
-
 static void finish(struct record_file *file, uint64_t sync, int error) {
     if (file->handler.on_synced)
         file->handler.on_synced(sync, error, file->handler.userdata);
 }
 
-/* Whether there is something for the writer. */
+/* Hands the text to the writer. False: no memory. */
 static bool begin_write(struct record_file *file) {
     struct buffer text = {};
 
@@ -242,24 +239,24 @@ uint64_t record_file_sync(struct record_file *file) {
 
 /* --- reading --- */
 
-static void tell_damage(const struct record_file *file, bool is_known, size_t lost) {
+static void report_damage(const struct record_file *file, bool is_known, size_t lost) {
     char text[512];
 
     if (is_known)
         (void) snprintf(
             text, sizeof(text),
-            "%s: skipped %zu bytes that are no records; the file as it was is %s" DAMAGED,
+            "%s: skipped %zu bytes that are no records; a copy of the damaged file is %s" DAMAGED,
             file->path, lost, file->path);
     else
         (void) snprintf(
             text, sizeof(text),
-            "%s: not a record file of this version, starting empty; the file as it was is %s" DAMAGED,
+            "%s: not a record file of this version, starting empty; a copy of it is %s" DAMAGED,
             file->path, file->path);
     if (file->handler.on_damage)
         file->handler.on_damage(text, file->handler.userdata);
 }
 
-/* A second name for the file, so that it is never gone: the new one takes the first name. */
+/* Gives the file a second name; the rewritten file will take the first one. */
 static void set_aside(struct record_file *file) {
     char *aside;
 
@@ -295,7 +292,7 @@ static int read_text(struct record_file *file, const char *text, size_t size) {
     if (r < 0 || reader.lost == 0)
         return r;
     file->needs_rewrite = true;
-    tell_damage(file, is_known, reader.lost);
+    report_damage(file, is_known, reader.lost);
     set_aside(file);
     return 0;
 }
@@ -315,28 +312,28 @@ static int read_file(struct record_file *file) {
     return read_text(file, text, size);
 }
 
-struct teller {
+struct delivery {
     const struct record_file *file;
     struct message *message;
 };
 
-static void tell_record(const void *node, VISIT visit, void *userdata) {
+static void deliver_record(const void *node, VISIT visit, void *userdata) {
     const struct record *record = *(struct record *const *) node;
-    struct teller *teller = userdata;
+    struct delivery *delivery = userdata;
 
     if ((visit == postorder || visit == leaf) &&
-        message_parse(teller->message, record->text, record->size) == 0)
-        teller->file->handler.on_record(record->key, teller->message, teller->file->handler.userdata);
+        message_parse(delivery->message, record->text, record->size) == 0)
+        delivery->file->handler.on_record(record->key, delivery->message, delivery->file->handler.userdata);
 }
 
-static int tell_records(const struct record_file *file) {
-    struct teller teller = {.file = file, .message = malloc(sizeof(*teller.message))};
+static int deliver_records(const struct record_file *file) {
+    struct delivery delivery = {.file = file, .message = malloc(sizeof(*delivery.message))};
 
-    if (!teller.message)
+    if (!delivery.message)
         return -ENOMEM;
     if (file->handler.on_record)
-        twalk_r(file->records, tell_record, &teller);
-    free(teller.message);
+        twalk_r(file->records, deliver_record, &delivery);
+    free(delivery.message);
     return 0;
 }
 
@@ -359,14 +356,14 @@ int record_file_open(struct record_file **ret, sd_event *event, const char *path
     if (r == 0)
         r = record_writer_new(&file->writer, event, path, record_file_on_written, file);
     if (r == 0)
-        r = tell_records(file);
+        r = deliver_records(file);
     if (r < 0)
         return r;
     *ret = steal_pointer(&file);
     return 0;
 }
 
-/* Without calls of the handler. */
+/* Writes what is pending, without calls of the handler. */
 static void write_rest(struct record_file *file) {
     usec_t end = usec_add(clock_monotonic(), CLOSE_PATIENCE);
     int error = 0;

@@ -56,7 +56,7 @@ bool record_reader_init(struct record_reader *reader, const char *text, size_t s
     return false;
 }
 
-/* The word up to this delimiter, copied; false: there is none, or it is too long. */
+/* Copies the word up to this delimiter, and moves *at behind that. False: there is none, or the word is too long. */
 static bool cut(const char **at, const char *end, char delimiter, char *word, size_t word_size) {
     const char *stop = memchr(*at, delimiter, (size_t) (end - *at));
 
@@ -68,7 +68,7 @@ static bool cut(const char **at, const char *end, char delimiter, char *word, si
     return true;
 }
 
-/* Whether a whole item begins at *at, which is moved behind it then. */
+/* Reads the item at *at, and moves *at behind it. False: there is no whole item. */
 static bool read_item(const char **at, const char *end, struct record_item *ret) {
     const char *p = *at + 1, *stop = memchr(p, '\n', (size_t) (end - p));
     char verb[8], size_text[24], sum[17], expected[RECORD_TEXT_HEAD_MAX];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The text of a record file (base/record-file.h). No I/O. A line with the version, then items:
+/* The text of a record file (base/record-file.h). No I/O. It has a line with the version, then items:
  *
  *     berth-records 1\n
  *     \nput KEY SIZE CHECKSUM\n      and SIZE bytes, the record
  *     \nforget KEY 0 CHECKSUM\n
  *
- * The empty line keeps a changed last byte of one item from costing the next one, too. No line of a record
- * is like those of an item, because a message has no verb or key with a space. */
+ * The newline before an item keeps damage to the last byte of one item from the next one. No line of a record looks like
+ * the line of an item, because a message has no verb or key with a space. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 
 bool record_key_is_valid(const char *key);
 
-/* What is before the record of an item, NUL-terminated; returns its length. record NULL: "forget". */
+/* Formats the part of an item before its record, NUL-terminated. Returns its length. record: NULL: "forget". */
 size_t record_text_format(const char *key, const char *record, size_t size,
                           char buffer[static RECORD_TEXT_HEAD_MAX]);
 
@@ -36,7 +36,7 @@ struct record_reader {
     size_t lost; /* bytes that belong to no whole item */
 };
 
-/* False: the text has no line with this version; all is lost then. An empty text is whole. */
+/* False: the text does not begin with this version, and all of it is lost. An empty text is valid. */
 bool record_reader_init(struct record_reader *reader, const char *text, size_t size);
-/* The next whole item. False: there is none. */
+/* Returns the next whole item. False: there is none. */
 bool record_reader_next(struct record_reader *reader, struct record_item *ret);

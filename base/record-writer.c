@@ -18,7 +18,7 @@
 
 enum step { STEP_IDLE, STEP_WANTED, STEP_DONE, STEP_QUIT };
 
-/* What both threads have. The mutex guards step; the text is the thread's while the step is WANTED. */
+/* Shared by both threads. The mutex guards `step`. While that is WANTED the text belongs to the writer's thread. */
 struct shared {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -28,7 +28,7 @@ struct shared {
     bool replaces;
     int error;
     int done_fd; /* eventfd */
-    int fd;      /* the thread's: of the file, to append; -1: not open */
+    int fd;      /* of the file, for the writer's thread; -1: not open */
     char path[];
 };
 
@@ -43,9 +43,10 @@ struct record_writer {
 
 /* --- the thread --- */
 
-/* The file that is open, if it is still the one of that path. */
+/* Appends to the open file, unless it was removed. */
 static int append(struct shared *shared) {
     struct stat st;
+    int r;
 
     if (shared->fd < 0)
         shared->fd = open(shared->path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -53,12 +54,11 @@ static int append(struct shared *shared) {
         return -errno;
     if (st.st_nlink == 0 || !S_ISREG(st.st_mode))
         return -ESTALE;
-    if (file_write(shared->fd, shared->text, shared->size) < 0)
-        return -errno;
+    r = file_write(shared->fd, shared->text, shared->size);
+    if (r < 0)
+        return r;
     FAILPOINT("record-written");
-    if (fdatasync(shared->fd) < 0)
-        return -errno;
-    return 0;
+    return fdatasync(shared->fd) < 0 ? -errno : 0;
 }
 
 static int write_text(struct shared *shared) {
@@ -169,7 +169,7 @@ static int make_shared(struct shared **ret, const char *path) {
     return 0;
 }
 
-/* Signals stay with the thread of the event loop. */
+/* Starts the thread with all signals blocked: they are for the thread of the event loop. */
 static int start_thread(struct record_writer *writer) {
     sigset_t all, before;
     int r;
@@ -240,7 +240,7 @@ bool record_writer_wait(struct record_writer *writer, usec_t patience, int *ret_
     return is_done;
 }
 
-/* A thread that a disk keeps for longer frees what it shares when it ends. */
+/* A thread that still waits for the disk frees the shared memory when it ends. */
 struct record_writer *record_writer_free(struct record_writer *writer, usec_t patience) {
     bool is_idle = true;
     int error;

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GROUPS_MAX 64 /* that are open at once; deeper ones count as too long */
+#define GROUPS_MAX 64 /* nested groups; deeper ones count as too long */
 
 struct group {
-    struct regex_cost all, last; /* last: what a repeat sign would repeat */
+    struct regex_cost all, last; /* last: the part that a repeat sign would repeat */
 };
 
 static unsigned times(unsigned a, unsigned long b) {
@@ -41,7 +41,7 @@ static const char *skip_brackets(const char *p) {
     return *p ? p : p - 1;
 }
 
-/* "{2,5}": how often; *p moves to its last character. */
+/* Returns the higher number of "{2,5}", and moves *p to its last character. */
 static unsigned long count_of(const char **p) {
     char *end;
     unsigned long least = strtoul(*p + 1, &end, 10), most = *end == ',' ? strtoul(end + 1, &end, 10) : 0;

@@ -7,12 +7,12 @@
 
 struct regex_cost {
     unsigned length; /* characters, with repeats written out; REGEX_LENGTH_MAX + 1: more than that */
-    unsigned depth;  /* 1: something is repeated; 2: a group that repeats something is; ... */
+    unsigned depth;  /* 1: a part is repeated; 2: a repeated group has a repeated part; ... */
 };
 
 /* Expressions within these bounds took at most 0.3 s to compile and to match 1024 characters. */
 #define REGEX_LENGTH_MAX 512
 #define REGEX_DEPTH_MAX 2
 
-/* Of any text: one that is no expression has a cost, too. */
+/* Returns the cost of any text, also of one that is no expression. */
 struct regex_cost regex_cost(const char *regex);

@@ -20,15 +20,15 @@ static int remove_one(const char *path) {
     return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-static void try_all(struct removals *r) {
+static void try_all(struct removals *removals) {
     size_t kept = 0;
 
-    for (size_t i = 0; i < r->n; i++)
-        if (remove_one(r->paths[i]) < 0)
-            r->paths[kept++] = r->paths[i];
+    for (size_t i = 0; i < removals->n; i++)
+        if (remove_one(removals->paths[i]) < 0)
+            removals->paths[kept++] = removals->paths[i];
         else
-            free(r->paths[i]);
-    r->n = kept;
+            free(removals->paths[i]);
+    removals->n = kept;
 }
 
 static void removals_on_timer(void *userdata) {
@@ -40,44 +40,44 @@ static void removals_on_timer(void *userdata) {
 }
 
 int removals_new(struct removals **ret, sd_event *event) {
-    _cleanup_(removals_freep) struct removals *r = calloc(1, sizeof(*r));
-    int k;
+    _cleanup_(removals_freep) struct removals *removals = calloc(1, sizeof(*removals));
+    int r;
 
-    if (!r)
+    if (!removals)
         return -ENOMEM;
-    k = timer_init(&r->timer, event, SD_EVENT_PRIORITY_NORMAL, removals_on_timer, r);
-    if (k < 0)
-        return k;
-    *ret = steal_pointer(&r);
+    r = timer_init(&removals->timer, event, SD_EVENT_PRIORITY_NORMAL, removals_on_timer, removals);
+    if (r < 0)
+        return r;
+    *ret = steal_pointer(&removals);
     return 0;
 }
 
-struct removals *removals_free(struct removals *r) {
-    if (!r)
+struct removals *removals_free(struct removals *removals) {
+    if (!removals)
         return NULL;
-    try_all(r);
-    for (size_t i = 0; i < r->n; i++)
-        free(r->paths[i]);
-    free(r->paths);
-    timer_done(&r->timer);
-    free(r);
+    try_all(removals);
+    for (size_t i = 0; i < removals->n; i++)
+        free(removals->paths[i]);
+    free(removals->paths);
+    timer_done(&removals->timer);
+    free(removals);
     return NULL;
 }
 
-int removals_remove(struct removals *r, const char *path) {
-    int k = remove_one(path);
+int removals_remove(struct removals *removals, const char *path) {
+    int r = remove_one(path);
     char **grown;
 
-    if (k == 0)
+    if (r == 0)
         return 0;
-    grown = reallocarray(r->paths, r->n + 1, sizeof(*grown));
+    grown = reallocarray(removals->paths, removals->n + 1, sizeof(*grown));
     if (!grown)
-        return k;
-    r->paths = grown;
-    r->paths[r->n] = strdup(path);
-    if (r->paths[r->n])
-        r->n++;
-    if (r->n > 0)
-        timer_set_in(&r->timer, RETRY);
-    return k;
+        return r;
+    removals->paths = grown;
+    removals->paths[removals->n] = strdup(path);
+    if (removals->paths[removals->n])
+        removals->n++;
+    if (removals->n > 0)
+        timer_set_in(&removals->timer, RETRY);
+    return r;
 }

@@ -74,7 +74,7 @@ void text_make_printable(char *text) {
         size_t n = sequence(t);
 
         if (n == 0 || is_control(t, n)) {
-            *t = '?'; /* the bytes that follow are no character by themselves */
+            *t = '?'; /* continuation bytes that follow are invalid by themselves */
             n = 1;
         }
         t += n;

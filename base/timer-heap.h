@@ -30,9 +30,9 @@ struct timer_heap {
 int timer_heap_init(struct timer_heap *heap, sd_event *event, int64_t priority, timer_heap_fn fn, void *userdata);
 /* Unsets all timers. Does nothing on an all-zero heap or after a failed timer_heap_init(). */
 void timer_heap_done(struct timer_heap *heap);
-/* Reserves a place for one more timer: 0 or -ENOMEM. The other gives back the place of a timer that is not
- * set. */
+/* Reserves a place for one more timer. 0 or -ENOMEM. */
 int timer_heap_reserve(struct timer_heap *heap);
+/* Gives back the place of a timer that is not set. */
 void timer_heap_unreserve(struct timer_heap *heap);
 /* Sets a timer, or moves it from another time or heap. USEC_INFINITY unsets it. */
 void timer_heap_set(struct timer_heap *heap, struct heap_timer *timer, usec_t boottime);

@@ -67,7 +67,7 @@ void wall_timer_set(struct wall_timer *timer, usec_t realtime) {
 
 void wall_timer_done(struct wall_timer *timer) {
     timer->source = sd_event_source_disable_unref(timer->source);
-    if (timer->fn) /* all zero: the descriptor 0 is another's */
+    if (timer->fn) /* otherwise the timer is all zero and has no descriptor */
         timer->fd = close_fd(timer->fd);
     timer->fn = NULL;
 }

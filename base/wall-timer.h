@@ -8,19 +8,19 @@
 
 #include "base/clock.h"
 
-typedef void (*wall_timer_fn)(bool clock_was_set, void *userdata); /* due, or the clock was set: look again */
+typedef void (*wall_timer_fn)(bool clock_was_set, void *userdata); /* due, or the clock was set */
 
 struct wall_timer {
     int fd;
-    bool clock_was_set; /* seen when the timer was set; reported with the next call */
+    bool clock_was_set; /* noticed when the timer was set; reported with the next call */
     sd_event_source *source;
     wall_timer_fn fn;
     void *userdata;
 };
 
-/* Off at first. 0 or a negative errno; the timer is as after wall_timer_done() then. */
+/* Makes a timer that is not set. 0, or a negative errno: the timer is as after wall_timer_done(). */
 int wall_timer_init(struct wall_timer *timer, sd_event *event, wall_timer_fn fn, void *userdata);
-/* µs of CLOCK_REALTIME; at once if that is past. USEC_INFINITY: reports set clocks alone. */
+/* Calls fn at a time of CLOCK_REALTIME, at once if that is past. USEC_INFINITY: only when the clock is set. */
 void wall_timer_set(struct wall_timer *timer, usec_t realtime);
-/* Also of one that is all zero. */
+/* Does nothing on a timer that is all zero. */
 void wall_timer_done(struct wall_timer *timer);

@@ -67,7 +67,7 @@ static int parse_range(const char *text, int *ret_first, int *ret_last) {
     return last < first ? RANGE_E_BACKWARDS : 0;
 }
 
-/* Whether the text is a range; if not, that is noted. prefix: of the whole value. */
+/* Returns whether the text is a range; if not, that is noted. prefix: of the whole value. */
 static bool read_range(const struct value_reader *reader, const struct option *option, size_t index,
                        const char *prefix, const char *text, int *ret_first, int *ret_last) {
     switch (parse_range(text, ret_first, ret_last)) {
@@ -162,7 +162,7 @@ static bool read_word(const struct value_reader *reader, const struct option *op
     return false;
 }
 
-/* Whether the value is right. */
+/* Returns whether the value is right. */
 static bool read_rule(const struct value_reader *reader, const struct option *option, size_t index,
                       struct retry_rule *ret) {
     const char *text = value_get(reader, option->name, index, false);
@@ -212,7 +212,7 @@ const struct option_type option_retry_on = {.parse_list = parse_retry_on, .done 
 
 /* ---- names of jobs and hosts ---- */
 
-/* Whether an earlier value of the list is the same; then it is noted. */
+/* Returns whether an earlier value of the list is the same; then it is noted. */
 static bool is_twice(const struct value_reader *reader, const struct option *option, size_t index) {
     const struct parsed_value *values = value_option(reader, option->name)->values;
 

@@ -166,7 +166,7 @@ const struct option_type option_demands = {.parse_list = parse_demands, .hash = 
 
 /* ---- accounts ---- */
 
-/* Whether the value is right and was copied. */
+/* Returns whether the value is right and was copied. */
 static bool copy_account(const struct value_reader *reader, const struct option *option, size_t index, struct account *ret) {
     const struct parsed_option *written = value_option(reader, option->name);
     const char *text = value_get(reader, option->name, index, false);

@@ -80,7 +80,7 @@ static void read_limit(struct rlimits *limits, const struct value_reader *reader
         limits->items[limits->n++] = (struct rlimit_setting) {resource->resource, value};
 }
 
-/* Whether an earlier value of the list has the same name; then it is noted. */
+/* Returns whether an earlier value of the list has the same name; then it is noted. */
 static bool is_twice(const struct value_reader *reader, const struct option *option, size_t index) {
     const struct parsed_value *values = value_option(reader, option->name)->values;
     size_t n = strcspn(values[index].text, "=");

@@ -20,7 +20,7 @@ int parameter_check(const char *text, char error[static PARAMETER_ERROR_SIZE]);
 /* Checks the form of NAME=VALUE, whatever job it is for: the name may be set by a caller, the value is
  * printable ASCII and not too long. 0 or -EINVAL (see error). */
 int parameter_check_set(const char *set, char error[static PARAMETER_ERROR_SIZE]);
-/* Whether two texts that begin with NAME have the same name; either may end behind it or go on with '='. */
+/* Returns whether two texts that begin with NAME have the same name; either may end behind it or go on with '='. */
 bool parameter_is_same(const char *a, const char *b);
 
 struct parameters {           /* of one job, as its settings have them; lists are NULL-terminated or NULL */

@@ -24,7 +24,7 @@ void settings_free_open(struct settings *s);
 void settings_read_job_title(const struct value_reader *reader, char ret[static NAME_MAX_LENGTH + 1]);
 /* Reads that of a pool, which may be a key or a pattern. */
 void settings_read_pool_title(const struct value_reader *reader, char ret[static POOL_NAME_SIZE]);
-/* Whether one template made both sections. first: may be NULL. */
+/* Returns whether one template made both sections. first: may be NULL. */
 bool settings_is_same_template(const struct parsed_section *first, const struct parsed_section *later);
 size_t settings_count(const struct parsed *parsed, enum section_kind kind);
 /* Notes that `later` defines again what `first` has defined. */

@@ -301,7 +301,7 @@ const struct job_settings *settings_get_job(const struct settings *s, size_t ind
 /* The first instance of a template (its name ends in '@'); NULL: it has none, or it is no template. */
 const struct job_settings *settings_find_instance(const struct settings *s, const char *template);
 bool exit_statuses_have(const struct exit_statuses *statuses, int status); /* false outside of 0 to 255 */
-/* Whether a run on these pools holds permits of the cluster, and so has a deadline. */
+/* Returns whether a run on these pools holds permits of the cluster, and so has a deadline. */
 bool settings_needs_cluster(const struct settings *s, const struct demands *pools);
 /* The first option that differs and needs a restart of berthd (options with HASH outside of pools and
  * jobs); NULL if there is none. */

@@ -21,10 +21,10 @@ struct buffer {
 
 struct client {
     int fd;
-    int output_fd; /* waiting ends when nobody reads it; -1: none */
+    int output_fd; /* a pipe: waiting ends when it has no reader; -1: none */
     struct buffer in, out;
-    size_t scanned;    /* of `in`: no NUL up to here */
-    int received_fd;     /* arrived with the byte at received_at of `in`; -1: none */
+    size_t scanned;    /* first bytes of `in` without a NUL */
+    int received_fd;     /* a descriptor that arrived with byte received_at of `in`; -1: none */
     size_t received_at;
     sd_event_source *source; /* NULL: not on a loop */
     struct client_handler handler;
@@ -96,7 +96,7 @@ int client_connect(struct client **ret) {
     return 0;
 }
 
-/* Closes what cannot be used any more, even if the memory cannot be freed yet. */
+/* Closes all descriptors, even if the memory cannot be freed yet. */
 static void client_close(struct client *c) {
     c->source = sd_event_source_disable_unref(c->source);
     c->fd = close_fd(c->fd);
@@ -141,7 +141,7 @@ void client_end_with(struct client *c, int fd) {
     c->output_fd = fd;
 }
 
-/* Returns -ETIMEDOUT if nothing happens until then. */
+/* Waits for an event of the connection. -ETIMEDOUT: none came until then. */
 static int client_wait(struct client *c, short events, usec_t until) {
     struct pollfd p[] = {{.fd = c->fd, .events = events}, {.fd = c->output_fd}};
 

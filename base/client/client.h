@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* One connection to berthd: Varlink, which is JSON objects that end in NUL, over a stream socket. The methods
- * are described in daemon/api/io.berth.varlink. */
+/* One connection to berthd. It speaks Varlink: JSON objects, each followed by a NUL, over a stream socket.
+ * daemon/api/io.berth.varlink describes the methods. */
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 #include "base/clock.h"
 
 #define CLIENT_SOCKET_DEFAULT "/run/berth/control.sock"
-#define CLIENT_ANSWER_TIME (10 * USEC_PER_SEC) /* for a probe, for connect, or for the rest of a reply */
+#define CLIENT_ANSWER_TIME (10 * USEC_PER_SEC) /* limit of a probe, a connect, or the rest of a reply */
 #define CLIENT_MESSAGE_MAX (64 * 1024 * 1024) /* bytes of one reply; berthd sends at most a quarter of that */
 
 /* The path of --socket (borrowed), and the path in use: that, else BERTH_SOCKET if not empty, else the
@@ -52,10 +52,11 @@ DEFINE_CLEANUP(struct client, client_free)
 /* Sends a call. params: stolen, also on failure. Blocks until it is sent; on an event loop the rest is sent
  * later. Negative errno. */
 int client_send(struct client *c, const char *method, json_t *params, enum client_flags flags);
-/* Waits at most until then (boottime): -ETIMEDOUT. A partial reply is kept: client_has_begun(). */
+/* Waits for a reply. -ETIMEDOUT: none came until then (boottime). A partial reply is kept. */
 int client_receive_until(struct client *c, struct client_reply *ret, usec_t until);
+/* Returns whether there is a partial reply. */
 bool client_has_begun(const struct client *c);
-/* Waiting for a reply ends with -EPIPE when nobody reads this pipe any more. fd: borrowed. */
+/* Ends the wait for a reply with -EPIPE when this pipe has no reader any more. fd: borrowed. */
 void client_end_with(struct client *c, int fd);
 
 struct client_handler {

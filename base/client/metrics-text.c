@@ -27,7 +27,7 @@ static bool has_end(const char *text, const char *end) {
 
 /* --- texts and numbers --- */
 
-/* Both formats know these three escapes alone. Prometheus does not escape a quote in a help text. */
+/* Both formats have only these three escapes. Prometheus does not escape a quote in a help text. */
 static void print_escaped(FILE *f, const char *text, bool with_quotes) {
     for (; *text; text++)
         if (*text == '\n')
@@ -47,7 +47,7 @@ static const char *format_number(double value, char buffer[static NUMBER_SIZE]) 
 
 /* --- samples --- */
 
-/* The labels are those of the table, whatever berthd sends. */
+/* Prints the labels of the table, whatever berthd sends. */
 static void print_sample(const struct family *family, const char *suffix, const json_t *labels,
                          const char *bound, double value) {
     const char *separator = "{", *at = family->row->labels;
@@ -73,7 +73,7 @@ static void print_sample(const struct family *family, const char *suffix, const 
     fprintf(family->f, "%s %s\n", *separator == ',' ? "}" : "", format_number(value, number));
 }
 
-/* OpenMetrics wants "1.0" where Prometheus has "1". */
+/* OpenMetrics requires "1.0" where Prometheus has "1". */
 static void print_bucket(const struct family *family, const json_t *labels, double bound, double count) {
     char number[NUMBER_SIZE], text[NUMBER_SIZE + 2];
     bool is_whole = !strpbrk(format_number(bound, number), ".e");
@@ -129,7 +129,7 @@ static struct family begin_family(FILE *f, enum metric metric, bool is_openmetri
     return family;
 }
 
-/* A sample that is none is left out. */
+/* Prints a family, and leaves out malformed samples. */
 static void print_samples(FILE *f, enum metric metric, const json_t *samples, bool is_openmetrics) {
     struct family family;
     json_t *sample;

@@ -7,6 +7,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Writes the samples of io.berth.Metrics, in the order of base/metrics.def. metrics: NULL: berthd is away,
- * so berth_up is 0 and nothing else is known. */
+/* Writes the samples of io.berth.Metrics in the order of base/metrics.def. metrics: NULL: berthd is away, so berth_up is
+ * 0 and the only metric. */
 void metrics_print(FILE *f, const json_t *metrics, bool is_openmetrics);

@@ -28,13 +28,13 @@ struct entry { /* owned texts; NULL if the entry lacks them, but host and cursor
     char *boot;               /* of the machine: distinguishes a reboot from a restart of berthd */
     char *process;            /* machine, boot and pid of the berthd that wrote it; BERTH_SEQ counts within a process */
     uint64_t token, ticket, clock, seq;
-    struct {                  /* by the caller */
+    struct {                  /* what the caller asked for */
         int64_t head_start_ms; /* -1: missing */
         char *on_behalf;
     } asked;
     struct {
         int64_t wait_ms, run_ms; /* -1: missing */
-        int64_t lead_ms;         /* of the token over Redis's TIME; 0: missing, or less than 1 */
+        int64_t lead_ms;         /* how far the token is ahead of Redis's TIME; 0: missing, or less than 1 */
     } took;
     struct {
         int64_t code, signal; /* -1: missing */
@@ -46,7 +46,7 @@ struct entry { /* owned texts; NULL if the entry lacks them, but host and cursor
 };
 
 struct entries {
-    struct entry *items; /* one journal after the other, each in its own order */
+    struct entry *items; /* journals one after the other, each in its own order */
     size_t n, allocated;
 };
 
@@ -55,5 +55,5 @@ int entries_read(struct entries *e, struct journal_reader *r, const char *unit);
 /* Appends a deep copy; NULL texts stay NULL. -ENOMEM. */
 int entries_add(struct entries *e, const struct entry *entry);
 void entries_done(struct entries *e);
-/* Whether the event may name another host than its writer. */
+/* Returns whether the event may name another host than its writer. */
 bool entry_is_of_another(const struct entry *e);

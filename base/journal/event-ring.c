@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The numbers of events, and the latest events in memory. Readers take them by number, at their own speed.
- * */
+/* Draws the numbers of events, and keeps the latest events. Readers take them by number, at their own speed. */
 
 #include "base/journal/event-ring.h"
 
@@ -25,8 +24,8 @@ struct event_ring {
 
 /* --- made and freed --- */
 
-/* INVOCATION_ID is inherited, so it is only that of this process if the service manager started this very
- * process. */
+/* Returns the service's invocation id, or NULL. Children inherit INVOCATION_ID, so it counts only if the service manager
+ * started this very process. */
 static const char *invocation(void) {
     const char *pid = getenv("SYSTEMD_EXEC_PID"), *id = getenv("INVOCATION_ID");
 
@@ -113,7 +112,7 @@ static struct kept_event *kept_event_new(uint64_t seq, enum event_type type, con
     return event;
 }
 
-/* The event `last` was drawn, and the ones from `first` to the one before it are in slots. */
+/* Adds the event of number `last`. Slots have those from `first` to the one before it. */
 static void ring_keep(struct event_ring *ring, struct kept_event *event) {
     if (!event) {
         ring_drop_before(ring, ring->last);

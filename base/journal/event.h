@@ -32,17 +32,17 @@ struct event { /* a field that is NULL or 0 is left out, unless it has a has_...
     struct {                       /* the run for which a hook was started */
         const char *job, *run;
     } of;
-    struct {                       /* due times that came to nothing */
+    struct {                       /* due times at which no run began */
         const char *until;
         uint64_t count;
     } missed;
-    struct {                       /* the run in whose way another one is, or was */
+    struct {                       /* the other run of the job, or the other host, that the event is about */
         const char *run, *host;
     } other;
     usec_t delay_usec, step_usec;
     uint64_t token, ticket;
-    usec_t lead_usec;              /* by which the token is ahead of Redis's TIME (R7) */
-    uint64_t clock;                /* number that the namespace's clock (R7) had drawn last before this took effect */
+    usec_t lead_usec;              /* how far the token is ahead of Redis's TIME (R7) */
+    uint64_t clock;                /* the last number that the namespace's clock (R7) drew before this took effect */
     struct {
         bool has_wait, has_run;
         usec_t wait_usec, run_usec;
@@ -51,10 +51,10 @@ struct event { /* a field that is NULL or 0 is left out, unless it has a has_...
         bool has_code, has_signal;
         int code, signal;
     } exit;
-    struct {                       /* of `berth run`, which sees the result: no warning is needed */
+    struct {                       /* is_there: of `berth run`, whose caller sees the result, so no warning is needed */
         bool is_there, has_uid;
         unsigned uid;
-        const char *on_behalf, *method; /* of a call that changes something: for whom, which */
+        const char *on_behalf, *method; /* of a call that changes something */
     } caller;
     usec_t head_start_usec;
     bool continues;                /* on-lease-lost = "continue" */
@@ -63,7 +63,7 @@ struct event { /* a field that is NULL or 0 is left out, unless it has a has_...
 
 struct events;
 
-/* Copies host and namespace. The journal must outlive the events. 0, -ENOMEM, or of getrandom(2). */
+/* Copies host and namespace. The journal must outlive the events. 0, -ENOMEM, or an error of getrandom(2). */
 int events_new(struct events **ret, struct journal *journal, const char *host, const char *namespace);
 struct events *events_free(struct events *e);
 DEFINE_CLEANUP(struct events, events_free)
@@ -76,6 +76,6 @@ void event_emit(struct events *e, const struct event *event, const char *format,
 
 /* Returns the priority of syslog(3): warning for each job that did not succeed. */
 int event_priority(const struct event *event);
-uint64_t events_count(const struct events *e, enum event_type type); /* so many were written */
+uint64_t events_count(const struct events *e, enum event_type type); /* events of the type written so far */
 const char *event_name(enum event_type type);
 const char *event_message_id(enum event_type type); /* 32 hex digits */

@@ -10,7 +10,7 @@
 
 struct journal_file_path {
     char *path;
-    size_t source; /* number of first bytes that all files of one writer share, and no others */
+    size_t source; /* length of the first part of the path, which only the files of one writer share */
 };
 
 struct journal_files {
@@ -25,6 +25,6 @@ int journal_files_find(struct journal_files *f, const char *directory, const cha
 /* Sorts by writer, and each writer's files by their order of rotation. */
 void journal_files_sort(struct journal_files *f);
 /* Returns the paths of the writer whose first file is `first`, after a sort; ends in NULL. The array is to
- * be freed, the paths belong to the list. NULL: out of memory. *ret_n: how many. */
+ * be freed, the paths belong to the list. NULL: out of memory. *ret_n: their number. */
 const char **journal_files_of_writer(const struct journal_files *f, size_t first, size_t *ret_n);
 void journal_files_done(struct journal_files *f);

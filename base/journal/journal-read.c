@@ -22,7 +22,7 @@ struct journal_reader {
     size_t n;
     struct source *current;
     usec_t since; /* realtime; 0: from the first entry */
-    struct pollfd *fds; /* one for each, and the reader's */
+    struct pollfd *fds; /* one for each source, and reader_fd */
     bool is_watched;
 };
 
@@ -55,7 +55,7 @@ static int add_files(struct journal_reader *r, struct journal_files *files) {
         k = paths ? sd_journal_open_files(&journal, paths, 0) : -ENOMEM;
         k = k < 0 ? k : add_source(r, journal);
     }
-    return k == -ENODATA ? -EBADMSG : k; /* a file too short to be one */
+    return k == -ENODATA ? -EBADMSG : k; /* a file too short for a journal */
 }
 
 static int open_directory(struct journal_reader *r, const char *directory) {
@@ -164,7 +164,7 @@ int journal_reader_match_also(struct journal_reader *r, const char *match) {
     return k < 0 ? k : journal_reader_match(r, match);
 }
 
-/* data: "FIELD=value", which starts at `name`. */
+/* Adds a match for "FIELD=value", if the value is wanted. name: its offset. */
 static int match_value(struct source *s, const char *data, size_t size, size_t name,
                        bool (*is_wanted)(const char *value, void *userdata), void *userdata) {
     _cleanup_free_ char *match = NULL;
@@ -260,7 +260,7 @@ static int watch(struct journal_reader *r, usec_t *until) {
 
 int journal_reader_wait(struct journal_reader *r, usec_t usec, int reader_fd) {
     usec_t now = clock_monotonic(), until = usec_add(now, usec);
-    bool heard = false;
+    bool has_changed = false;
     int k = watch(r, &until);
 
     if (k < 0)
@@ -277,9 +277,9 @@ int journal_reader_wait(struct journal_reader *r, usec_t usec, int reader_fd) {
         return -EPIPE;
     for (size_t i = 0; i < r->n && k >= 0; i++) {
         k = sd_journal_process(r->sources[i].journal);
-        heard |= k > 0; /* SD_JOURNAL_NOP is 0 */
+        has_changed |= k > 0; /* SD_JOURNAL_NOP is 0 */
     }
-    return k < 0 ? k : heard;
+    return k < 0 ? k : has_changed;
 }
 
 /* --- the current entry --- */

@@ -41,8 +41,8 @@ void journal_reader_since(struct journal_reader *r, usec_t realtime);
 int journal_reader_next(struct journal_reader *r);
 /* Goes back to the first entry. */
 void journal_reader_rewind(struct journal_reader *r);
-/* Waits for more entries, this long at most. 1: there may be some; 0: none. Negative errno; -EPIPE: no
- * process reads any more what is written to reader_fd (-1: none). */
+/* Waits for more entries, this long at most. 1: there may be some; 0: none. Negative errno; -EPIPE: the pipe reader_fd
+ * (-1: none) has no reader any more. */
 int journal_reader_wait(struct journal_reader *r, usec_t usec, int reader_fd);
 
 /* Returns the first value of a field of the current entry, to be freed; NULL if there is none. Cut at a NUL

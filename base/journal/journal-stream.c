@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 
 #define STREAM_SOCKET "/run/systemd/journal/stdout"
-#define STREAM_BUFFER (8 << 20) /* bytes that may wait for journald before the command does; as sd_journal_stream_fd(3) */
+#define STREAM_BUFFER (8 << 20) /* bytes that journald may be behind before the command must wait; as sd_journal_stream_fd(3) */
 
 static int open_socket(void) {
     const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = STREAM_SOCKET};
@@ -32,8 +32,8 @@ static int open_socket(void) {
     return fd;
 }
 
-/* Seven lines: identifier, unit (journald takes it from root alone), priority, whether lines begin with a priority of their own, and
- * three places to forward them to. */
+/* Sends seven lines: identifier, unit (which journald accepts from root alone), priority, whether lines begin with a
+ * priority of their own, and three places to which they are forwarded. */
 static bool put_header(int fd, const char *identifier, const char *run, int priority) {
     _cleanup_free_ char *header = NULL;
     int n = asprintf(&header, "%s\n" JOURNAL_STREAM_UNIT_BEGIN "%s" JOURNAL_STREAM_UNIT_END "\n%d\n0\n0\n0\n0\n",

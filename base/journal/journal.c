@@ -119,7 +119,7 @@ static void line_format(struct line *l, int priority, const char *event, const c
     l->text[l->size++] = '\n';
 }
 
-/* The journal's stream may be full: nothing waits for that either. */
+/* Writes a line. Does not wait for a journal whose stream is full. */
 static int write_line(const struct journal *j, const char *text, size_t size) {
     if (!j->socket)
         return file_write(STDERR_FILENO, text, size);
@@ -141,17 +141,17 @@ static void send_line(struct journal *j, int priority, const char *event, const 
     }
     line_format(&l, priority, event, message, fields, n_fields);
     if (write_line(j, l.text, l.size) < 0)
-        j->n_lost++, j->n_lost_ever++; /* cannot be reported any more */
+        j->n_lost++, j->n_lost_ever++; /* reported before the next line */
 }
 
 /* --- the journal --- */
 
-/* What put_field() writes at most. */
+/* Returns the most bytes that put_field() writes. */
 static size_t field_size(const struct journal_field *f) {
     return strlen(f->name) + 1 + sizeof(uint64_t) + strlen(f->value) + 1;
 }
 
-/* "NAME=value\n", or with a newline in it "NAME\n", its size and "value\n". What stands behind it. */
+/* Writes "NAME=value\n", or for a value with newlines "NAME\n", its size and "value\n". Returns the end. */
 static char *put_field(char *at, const struct journal_field *f) {
     size_t size = strlen(f->value);
     uint64_t size_le = htole64(size);
@@ -201,7 +201,7 @@ static int send_journal(struct journal *j, int priority, const char *message_id,
     return send_entry(j, all, n);
 }
 
-/* Whether descriptor 2 is the stream that the service manager opened: it may have been redirected since. */
+/* Returns whether descriptor 2 is the stream that the service manager opened: it may have been redirected since. */
 static bool stderr_is_journal(void) {
     const char *stream = getenv("JOURNAL_STREAM");
     char own[64];

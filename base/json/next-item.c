@@ -31,7 +31,7 @@ static json_t *local_time(int64_t local) {
                         c.minute, c.second);
 }
 
-/* {"NAME": "VALUE"} of an entry; {} without one. */
+/* Returns {"NAME": "VALUE"} of the entry; {} without an entry. */
 static json_t *set_of(const struct next_item *item) {
     char **set = item->due && item->schedule->n_entries > 0 ? item->schedule->entries[item->due->entry].set : NULL;
     json_t *o = json_object();

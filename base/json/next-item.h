@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* One begin of `berth next` as JSON: the type Coming of daemon/api/io.berth.varlink, for berthd and for `berth
- * next -e`. */
+/* One coming begin as JSON, the type Coming of daemon/api/io.berth.varlink: for berthd, and for `berth next -e`. */
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -15,8 +14,8 @@ struct next_item {
     const char *trigger;
     usec_t begin_realtime;
     bool is_shared;                   /* hosts share the job: any one of them begins it */
-    uint32_t attempt, attempts;       /* of a run between two attempts, and how many there are at most; 0: another trigger, no bound */
-    const struct schedule_due *due;   /* by a schedule; NULL: by another trigger, and the rest is not used */
+    uint32_t attempt, attempts;       /* the next attempt (0: of another trigger), and the most attempts (0: no bound) */
+    const struct schedule_due *due;   /* NULL: of no schedule, and the fields below are not used */
     const struct schedule *schedule;
     const struct zone *zone;
     const char *zone_name;

@@ -104,7 +104,7 @@ int cgroup_move_down(const char *path, const char *name) {
     return r;
 }
 
-/* systemd marks what it delegates (systemd: CGROUP_DELEGATION). */
+/* systemd marks the groups that it delegates (systemd: CGROUP_DELEGATION). */
 bool cgroup_is_delegated(const char *path) {
     static const char *const names[] = {"trusted.delegate", "user.delegate"};
     char value[2];

@@ -36,7 +36,7 @@ static void unescape(char *text) {
     *to = '\0';
 }
 
-/* Parses one line of mountinfo, "id parent dev root point options [tags] - type source options". 1: it is a
+/* Parses one line of mountinfo, "id parent dev root point options [tags] - type source options". Returns 1 for a
  * cgroup2. */
 static int cgroup_match_mount(char *line, const char **ret_root, const char **ret_point) {
     char *type = strstr(line, " - "), *rest = line, *fields[5];
@@ -158,7 +158,7 @@ int cgroup_enter(const char *path) {
     return -cgroup_write(path, "cgroup.procs", "0");
 }
 
-/* Reads a file of one group; *ret stays as it is if there is no such group. */
+/* Reads a file of one group; leaves *ret if there is no such group. */
 static int cgroup_read_if_there(const char *path, const char *name, char **ret) {
     int r = cgroup_read(path, name, ret);
 

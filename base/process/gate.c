@@ -82,7 +82,7 @@ int gate_wait(struct gate *gate) {
 
     if (gate->child < 0)
         return 0;
-    gate->parent = close_fd(gate->parent); /* or the end would not be read when the parent dies */
+    gate->parent = close_fd(gate->parent); /* so that the child reads the end if the parent dies */
     do
         n = recvmsg(gate->child, &message, MSG_CMSG_CLOEXEC);
     while (n < 0 && errno == EINTR);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Finds the processes left of a run without its guard, its runner and a cgroup: by BERTH_RUN in the environment
- * with which a process was started. A process that cleans its environment is not found. */
+/* Finds the processes of a run that has no guard, no runner and no cgroup any more, by BERTH_RUN in the environment with
+ * which they were started. It does not find a process that clears its environment. */
 
 #include <sys/types.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks over the processes below one. /proc gives no consistent picture, so a walk is repeated until it shows nothing new.
+/* Walks over the processes below one. /proc is not consistent, so a walk is repeated until it finds nothing new.
  *
- * A walk goes from a process to its children (/proc/PID/task/TID/children), so that it costs what the tree has, not what the machine has:
- * thousands of guards may have to stop their trees at the same moment. On a kernel without these files (CONFIG_PROC_CHILDREN) all processes
- * are read. */
+ * A walk goes from a process to its children (/proc/PID/task/TID/children), because thousands of guards may have to stop
+ * their trees at the same moment. Its cost depends on the tree, not on the machine. On a kernel without these files
+ * (CONFIG_PROC_CHILDREN) it reads all processes. */
 
 #include "base/process/process-tree.h"
 
@@ -48,8 +48,8 @@ static void processes_done(struct processes *p) {
 
 #define FORKED_NOT_EXECED 0x40 /* PF_FORKNOEXEC of Linux' include/linux/sched.h */
 
-/* /proc/PID/stat: "pid (name) state ppid ... flags (9) ... num_threads (20) ... starttime (22) ..."; a name may hold
- * anything (proc(5)). */
+/* Reads /proc/PID/stat: "pid (name) state ppid ... flags (9) ... num_threads (20) ... starttime (22) ...". A name may have
+ * any bytes (proc(5)). */
 static int process_read(pid_t pid, struct process *ret) {
     _cleanup_close_ int fd = -1;
     char path[32], text[1024], *rest, state;
@@ -167,9 +167,9 @@ static bool tree_excepts(const struct tree *tree, pid_t parent, pid_t pid) {
  * belong to the tree. */
 static bool processes_mark(struct processes *p, const struct tree *tree) {
     pid_t root = tree->root;
-    bool is_complete = !p->is_incomplete, is_new = true;
+    bool is_complete, is_new;
 
-    while (is_new) {
+    do {
         is_new = false;
         is_complete = !p->is_incomplete;
         for (size_t i = 0; i < p->n; i++) {
@@ -183,16 +183,15 @@ static bool processes_mark(struct processes *p, const struct tree *tree) {
             if (process->parent == root ? !tree_excepts(tree, root, process->pid) : parent && parent->in_tree)
                 process->in_tree = is_new = true;
         }
-    }
+    } while (is_new);
     return is_complete;
 }
 
 int process_signal(pid_t pid, uint64_t start_ticks, int signal) {
-    _cleanup_close_ int fd = -1;
+    _cleanup_close_ int fd = pidfd_open(pid, 0);
     struct process now;
     int r;
 
-    fd = pidfd_open(pid, 0);
     if (fd < 0)
         return -errno;
     /* The descriptor refers to one process from here on; checks that it is the intended one. */
@@ -255,7 +254,7 @@ static int add_children(struct processes *p, const struct tree *tree, pid_t pare
     return process_error_is_ours(r) ? r : 0;
 }
 
-/* An orphan may have been found at two parents. */
+/* Drops a process that was found below two parents, as an orphan may be. */
 static void processes_make_unique(struct processes *p) {
     size_t n = 0;
 
@@ -319,10 +318,8 @@ enum { PASS_DONE, PASS_INCOMPLETE, PASS_NEW };
  * were new ones. */
 static int process_tree_pass(const struct tree *tree, int signal, struct processes *signalled, int *ret_living) {
     _cleanup_(processes_done) struct processes all = {0};
-    int r, living = 0;
-    int answer;
+    int answer, living = 0, r = processes_load_tree(&all, tree);
 
-    r = processes_load_tree(&all, tree);
     if (r < 0)
         return r;
     answer = all.is_incomplete ? PASS_INCOMPLETE : PASS_DONE;

@@ -18,6 +18,6 @@ int supervise_term_new(struct supervise_term **ret, const struct supervise_optio
 /* Forks the child, from its first instruction in its cgroup if the kernel can do that. pipe_fd: close-on-exec; the
  * child alone writes to it. Returns, in the parent alone, the child's pid or a negative errno. */
 pid_t supervise_fork(const struct supervise_birth *birth, int pipe_fd);
-/* Reads from the other end of that pipe, which blocks nobody, and sets exec_errno, stage and text. 1: the child could
- * not exec; 0: the pipe ended without data, so it did, or was killed before; -EAGAIN or -EINTR: not known yet. */
+/* Reads the other end of that pipe without blocking, and sets exec_errno, stage and text. 1: the child could not exec; 0:
+ * the pipe ended without data, so the child did, or was killed before; -EAGAIN or -EINTR: not known yet. */
 int supervise_read_failure(int pipe_fd, struct supervise_result *result);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Shared by supervise.c (a command from its start to its end) and supervise-start.c (fork, gate, start); not included
- * elsewhere. */
+/* For supervise.c (a command from its start to its end) and supervise-start.c (fork, gate, start) alone. */
 
 #include "base/process/gate.h"
 #include "base/process/supervise-tree.h"
@@ -27,12 +26,12 @@ struct supervise {
     bool is_stopping, is_killing, is_done, left_sent; /* left_sent: on_left was called */
     usec_t stop_begun;
     struct supervise_repeat {
-        usec_t due, pause; /* of the next time, and until the one after it */
-    } kill, recheck;       /* recheck: looks at the cgroup; due is USEC_INFINITY: none is needed */
+        usec_t due, pause; /* of the next time, and between it and the one after it */
+    } kill, recheck;       /* recheck: of the cgroup; due is USEC_INFINITY: not needed */
     usec_t stuck_due;          /* killed: of the next on_stuck */
 };
 
 /* --- supervise.c --- */
-/* To be called after each change of a time at which something is due. */
+/* Sets the timer. To be called after each change of a time at which something is due. */
 void supervise_set_timer(struct supervise *s);
 int supervise_on_pipe(sd_event_source *source, int fd, uint32_t revents, void *userdata);

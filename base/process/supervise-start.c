@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The child of a supervise from the parent's side: forked, prepared, started, withdrawn. */
+/* Forks, prepares, starts and withdraws the child of a supervise. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include "base/process/supervise-child.h"
 #include "base/process/supervise-internal.h"
 
-/* The child is not reaped yet, so it still has its pid. */
+/* Takes the child, which still has its pid because it is not reaped yet. */
 static int adopt(struct supervise *s, pid_t pid) {
     s->pidfd = pidfd_open(pid, 0);
     if (s->pidfd < 0) {
@@ -94,7 +94,7 @@ void supervise_withdraw(struct supervise *s) {
     s->pipe_fd = close_fd(s->pipe_fd);
 }
 
-/* Returns whether the prepared child goes on to its exec. Else it is gone, and leaves nothing. */
+/* Opens the gate. False: the child has ended, and nothing of it is left. */
 static bool open_gate(struct supervise *s) {
     FAILPOINT("gate-opening");
     if (gate_open(s->gate) < 0) {

@@ -30,7 +30,7 @@ void supervise_tree_kill(const struct supervise_tree *tree, int pidfd) {
         (void) pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
 }
 
-/* A group that cannot be read may have processes. */
+/* A group that cannot be read counts as populated. */
 bool supervise_tree_is_cgroup_empty(struct supervise_tree *tree) {
     int r = tree->events_fd >= 0 ? cgroup_read_events(tree->events_fd) : 0;
 

@@ -129,7 +129,7 @@ usec_t supervise_started(const struct supervise *s) {
     return s->result.started;
 }
 
-/* The pipe ended without data: exec took place, or the child was killed before it. */
+/* Handles the end of a pipe without data: exec took place, or the child was killed before it. */
 static void supervise_pipe_ended(struct supervise *s) {
     if (process_has_execed(s->pid) != 0) {
         if (s->handler.on_started)
@@ -200,7 +200,7 @@ static void supervise_finish(struct supervise *s) {
     s->handler.on_done(s, &s->result, s->handler.userdata);
 }
 
-/* There are no descendants, but the cgroup is populated: by a process that is just ending, or was moved there. */
+/* Checks the cgroup again later: without descendants it can have a process that is just ending, or was moved there. */
 static void supervise_recheck_later(struct supervise *s) {
     s->recheck.due = usec_add(clock_boottime(), s->recheck.pause);
     s->recheck.pause = s->recheck.pause < RECHECK_MAX / 2 ? 2 * s->recheck.pause : RECHECK_MAX;
@@ -229,7 +229,7 @@ static bool supervise_check(struct supervise *s) {
     return false;
 }
 
-/* A process that stood still reads of a stop before it reads that its command has ended. What has ended is not stopped. */
+/* A process that stood still may receive a stop before it notices that its command has ended. That is checked first. */
 void supervise_stop(struct supervise *s, enum supervise_reason reason) {
     if (supervise_is_running(s) && !s->is_stopping && !supervise_check(s))
         supervise_begin_stop(s, reason);
@@ -252,7 +252,7 @@ int supervise_on_pipe(_unused_ sd_event_source *source, _unused_ int fd, _unused
     struct supervise *s = userdata;
 
     if (s->gate)
-        supervise_withdraw(s); /* it could not get to its gate, or was killed there: the next one is forked at the start */
+        supervise_withdraw(s); /* the child failed before its gate or was killed there; another one is forked at the start */
     else
         supervise_read_pipe(s);
     return 0;
@@ -265,7 +265,7 @@ static void supervise_report_stuck(struct supervise *s) {
     if (pid > 0)
         process_describe(pid, text);
     if (!text[0])
-        (void) snprintf(text, sizeof(text), "a process that cannot be looked at");
+        (void) snprintf(text, sizeof(text), "a process that cannot be read");
     s->stuck_due = usec_add(clock_boottime(), STUCK_AGAIN);
     s->handler.on_stuck(s, text, s->handler.userdata);
 }
@@ -275,8 +275,8 @@ static void supervise_on_timer(void *userdata) {
     usec_t now = clock_boottime();
 
     s->recheck.due = USEC_INFINITY; /* supervise_check() sets the next one */
-    /* A process that stood still wakes up with both: the end of its command, and the time for a stop.
-     * What has ended is not stopped. */
+    /* A process that stood still wakes up with both: the end of its command, and the time for a stop. The end is checked
+     * first. */
     if (!s->is_stopping && now >= supervise_due(s) && supervise_check(s))
         return;
     if (s->is_stopping) {
@@ -342,7 +342,7 @@ struct supervise *supervise_free(struct supervise *s) {
         return NULL;
     supervise_withdraw(s);
     if (s->is_done)
-        supervise_tree_remove(&s->tree); /* not before on_done: the report of the end need not wait for it */
+        supervise_tree_remove(&s->tree); /* after on_done, so that the report of the end does not wait for it */
     sd_event_source_disable_unref(s->signal_source);
     sd_event_source_disable_unref(s->pipe_source);
     timer_done(&s->timer);

@@ -39,9 +39,9 @@ typedef int (*supervise_child_fn)(void *userdata, const char **ret_stage);
 
 struct supervise_result {
     int exec_errno;           /* not 0: the command never ran, and code and status are invalid. ETIME, stage "deadline": too
-                                 little time was left before the deadline. ECANCELED, stage "stop": stopped before exec */
+                                 little time was left. ECANCELED, stage "stop": it was stopped before exec */
     char stage[SUPERVISE_STAGE_SIZE]; /* where exec_errno occurred */
-    char text[SUPERVISE_TEXT_SIZE]; /* left by the child in supervise_options.text; "": nothing */
+    char text[SUPERVISE_TEXT_SIZE]; /* that the child wrote to supervise_options.text; "": none */
     int code;                 /* si_code of waitid(2): CLD_EXITED, CLD_KILLED, CLD_DUMPED */
     int status;               /* exit code, or signal */
     enum supervise_reason reason;
@@ -54,8 +54,8 @@ struct supervise_handler {
     void (*on_started)(struct supervise *s, pid_t pid, void *userdata); /* exec succeeded */
     void (*on_stopping)(struct supervise *s, enum supervise_reason reason, void *userdata);
     void (*on_suspended)(struct supervise *s, void *userdata);   /* the command was stopped (SIGTSTP ...); may be NULL */
-    void (*on_left)(struct supervise *s, void *userdata);        /* the command has ended before other processes of the tree; once; may be NULL */
-    /* Processes are left long after their kill; called again each hour. what: one of them, for people. May be NULL. */
+    void (*on_left)(struct supervise *s, void *userdata);        /* the command has ended, other processes have not; once; may be NULL */
+    /* Processes are left long after their kill. Called again each hour. what: one of them, for people. May be NULL. */
     void (*on_stuck)(struct supervise *s, const char *what, void *userdata);
     /* The tree is empty (or never came to be). Once; last call. The supervise may be freed in it. */
     void (*on_done)(struct supervise *s, const struct supervise_result *result, void *userdata);
@@ -68,17 +68,17 @@ struct supervise_options {
     usec_t timeout;       /* from the start to a stop with REASON_TIMEOUT; USEC_INFINITY: none */
     usec_t deadline;      /* boottime; USEC_INFINITY: none */
     const char *cgroup;   /* directory of an empty cgroup v2, which supervise fills and kills, and removes when it is freed; or NULL */
-    const char *text;     /* where the child describes a failure, in its own memory; or NULL */
+    const char *text;     /* memory of the child, to which it writes why it failed; or NULL */
 };
 
 /* The handler is copied. Blocks no signal but SIGCHLD in this process. Negative errno. */
 int supervise_new(struct supervise **ret, sd_event *event, const struct supervise_options *options,
                   const struct supervise_handler *handler);
-/* Kills no process but a prepared child; to be called after on_done, or to abandon the tree. */
+/* Kills only a prepared child. To be called after on_done, or to abandon the tree. */
 struct supervise *supervise_free(struct supervise *s);
 DEFINE_CLEANUP(struct supervise, supervise_free)
 
-/* Shared memory of parent and child: the child sees a deadline that was set after the fork. */
+/* Memory that parent and child share, so that the child sees a deadline that was set after the fork. */
 struct supervise_term {
     _Atomic(usec_t) deadline;
     usec_t stop_timeout;
@@ -87,21 +87,21 @@ const struct supervise_term *supervise_get_term(const struct supervise *s); /* v
 
 struct gate;
 
-/* Forks the child ahead of its start. It goes through `child` to its gate_wait(), and waits there; no time limit runs.
- * Its failure before the gate, or its death there, is forgotten: it is tried again at the start. gate: the one that
- * `child` waits at, open so far; valid until start or withdrawal. Negative errno: nothing was forked. */
+/* Forks the child ahead of its start. It runs `child` up to gate_wait(), and waits there without a time limit. If it fails
+ * before the gate, or dies there, supervise_start() forks another one. gate: the open gate at which `child` waits, valid
+ * until start or withdrawal. Negative errno: nothing was forked. */
 int supervise_prepare(struct supervise *s, supervise_child_fn child, void *userdata, struct gate *gate);
 bool supervise_is_prepared(const struct supervise *s);
-/* Kills a prepared child and waits for its end. on_done is not called. Without one: no effect. A cgroup stays, empty. */
+/* Kills a prepared child and waits for its end; does nothing without one. on_done is not called. The empty cgroup stays. */
 void supervise_withdraw(struct supervise *s);
 /* To be called before the start. */
 void supervise_set_stop_timeout(struct supervise *s, usec_t stop_timeout);
 
-/* Opens the gate of the prepared child, if there is one, or forks. The child runs `child` with the signal mask of this
- * process, in which SIGCHLD is blocked: `child` sets the command's. It checks the deadline right before it calls `child`,
- * and once more before its exec, after the gate (supervise_child_check_deadline()). Too little time: exec_errno = ETIME,
- * stage "deadline". To avoid that, callers check first (deadline_leaves_time()). Negative errno: there was no fork, and
- * on_done is not called. */
+/* Opens the gate of the prepared child, or forks one. The child runs `child` with the signal mask of this process, in which
+ * SIGCHLD is blocked; `child` sets that of the command. The child checks the deadline before it calls `child`, and after
+ * the gate right before exec (supervise_child_check_deadline()). With too little time exec_errno is ETIME, stage
+ * "deadline"; callers avoid that by deadline_leaves_time(). Negative errno: nothing was forked, and on_done is not
+ * called. */
 int supervise_start(struct supervise *s, supervise_child_fn child, void *userdata);
 /* For the child, after its last setuid: sets PDEATHSIG=KILL, and ends at once if the parent has ended. 0 or
  * an errno, positive. */
@@ -110,7 +110,7 @@ int supervise_child_die_with_parent(pid_t parent);
 int supervise_child_check_deadline(const struct supervise_term *term);
 
 void supervise_set_deadline(struct supervise *s, usec_t deadline);
-/* Begins to stop the tree, or calls on_done if it is empty already. A second call has no effect: the first reason and its timeout stay. */
+/* Begins to stop the tree, or calls on_done if it is empty already. A second call has no effect. */
 void supervise_stop(struct supervise *s, enum supervise_reason reason);
 /* Signals the command's first process only, for `berth run`. 0, -ESRCH, or another negative errno. */
 int supervise_signal(struct supervise *s, int signal);

@@ -15,7 +15,7 @@ struct civil {
 
 /* Days since 1970-01-01; negative before. The date must exist. */
 int64_t civil_to_days(int64_t year, unsigned month, unsigned day);
-/* local: seconds since 1970-01-01 00:00 of whatever clock. */
+/* local: seconds since 1970-01-01 00:00 of the same clock. */
 void civil_from_seconds(int64_t local, struct civil *ret);
 int64_t civil_to_seconds(const struct civil *civil); /* ignores the weekday */
 unsigned civil_month_length(int64_t year, unsigned month);

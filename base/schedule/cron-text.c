@@ -52,7 +52,7 @@ static bool is(const struct reader *reader, int field) {
 
 /* ---- values ---- */
 
-/* A value in [at, end) that need not be right. */
+/* The text of a value, which may be invalid, and its number. */
 struct value {
     const char *at;
     size_t n;
@@ -91,7 +91,7 @@ static bool fail_value(const struct reader *reader, const struct value *value) {
                 field->words ? ", ..." : "");
 }
 
-/* n bytes that are a number of one or two digits, or a name. */
+/* Reads a number of one or two digits, or a name. */
 static bool read_value(const struct reader *reader, const char *at, size_t n, struct value *ret) {
     unsigned max = is(reader, CRON_WEEKDAY) ? 7 : reader->field->max;
     int word;
@@ -109,7 +109,7 @@ static bool read_value(const struct reader *reader, const char *at, size_t n, st
     return (ret->number >= reader->field->min && ret->number <= max) || fail_value(reader, ret);
 }
 
-/* The highest or lowest value as the user wrote another one. */
+/* Formats a number in the way of another value: as a word or as digits. */
 static const char *bound_text(const struct reader *reader, const struct value *like, unsigned number,
                               char buffer[static 4]) {
     if (like->is_word)
@@ -140,7 +140,7 @@ static void add_range(const struct reader *reader, unsigned first, unsigned last
 
 /* ---- items ---- */
 
-/* at: behind the slash. Its digits, 1 to the field's span. */
+/* Reads the number after a slash, 1 to the field's span. */
 static bool read_step(const struct reader *reader, const char *at, size_t n, unsigned *ret) {
     unsigned span = reader->field->max - reader->field->min + 1, step = 0;
     size_t i;
@@ -158,7 +158,7 @@ static bool read_step(const struct reader *reader, const char *at, size_t n, uns
     return true;
 }
 
-/* "22-23,0-2" for 22-2: what the range would be if it went on from the beginning. */
+/* Proposes "22-23,0-2" for 22-2: the range split at the end of the field. */
 static bool fail_backwards(const struct reader *reader, const struct value *first, const struct value *last,
                            const char *step_text, size_t step_size, unsigned step) {
     const struct cron_field *field = reader->field;
@@ -180,7 +180,7 @@ static bool fail_backwards(const struct reader *reader, const struct value *firs
                 reader->item, shown(first->n), first->at, end, n, step_text, second);
 }
 
-/* v, or v-v with a step or without one. dash, slash: offsets in the item, or its size. */
+/* Reads v, v-v or v-v/n. dash, slash: offsets in the item; its size: none. */
 static bool read_range(const struct reader *reader, size_t dash, size_t slash, unsigned step) {
     struct value first, last;
     char buffer[4];
@@ -264,7 +264,7 @@ static size_t position(const struct reader *reader, const char *letter) {
     return at ? (size_t) (at - reader->item) : reader->size;
 }
 
-/* What other crons have. */
+/* Refuses syntax of other crons that berth does not have. */
 static bool check_dialect(const struct reader *reader) {
     const char *at = find(reader, "?");
 

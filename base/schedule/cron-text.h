@@ -8,19 +8,19 @@
 struct cron_field {
     const char *name;         /* "hour" */
     const char *plural;       /* "hours" */
-    const char *whole;        /* "day has hours": of what 24 are all */
-    unsigned min, max;        /* values that are shown; a weekday may be 7, too */
-    const char *const *words; /* of `min` and the next ones, or NULL */
+    const char *whole;        /* "day has hours", for an error about too long a step */
+    unsigned min, max;        /* as shown in errors; a weekday may also be 7 */
+    const char *const *words; /* for `min` and the following values, or NULL */
 };
 
 enum { CRON_MINUTE, CRON_HOUR, CRON_DAY, CRON_MONTH, CRON_WEEKDAY, CRON_FIELDS };
 extern const struct cron_field cron_fields[CRON_FIELDS];
 
-/* Sets the field's bits. text: without the "+" before a weekday. False: error is set. *ret_step: the first
- * item of the form *\/n, in `text`; NULL if there is none, or if it has all values. */
+/* Sets the field's bits. text: without the "+" before a weekday. False: error is set. *ret_step: the first item of the
+ * form *\/n, in `text`; NULL: there is none, or it has all values. */
 bool cron_read_field(int field, const char *text, struct cron *cron, const char **ret_step,
                      char error[static CRON_ERROR_SIZE]);
-/* Whether the values are not all that there are. */
+/* Return whether some values are missing. */
 bool cron_restricts_days(const struct cron *cron);
 bool cron_restricts_weekdays(const struct cron *cron);
 /* Bit n: day n of the month matches. 0: none, or the month does not. */

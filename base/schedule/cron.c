@@ -15,8 +15,7 @@
 #define ALL_WEEKDAYS 0x7f
 #define ALL_HOURS UINT32_C(0xffffff)
 #define EACH_SEVENTH UINT64_C(0x10204081) /* bits 0, 7, 14, 21, 28 */
-#define YEARS_FIRST                                                                                         \
-    2000 /* the weekdays of 28 years in a row, with no century between, are all that there are */
+#define YEARS_FIRST 2000 /* 28 years in a row without a turn of the century have all combinations of dates and weekdays */
 #define YEARS 28
 
 static const struct {
@@ -94,7 +93,7 @@ bool cron_matches(const struct cron *cron, const struct civil *time) {
            cron_matches_date(cron, time);
 }
 
-/* ---- what cannot be ---- */
+/* ---- refused fields ---- */
 
 static int fail_both(const struct cron *cron, const char *day_step, const char *weekday_step,
                      const char *weekday, char error[static CRON_ERROR_SIZE]) {
@@ -124,7 +123,7 @@ static bool comes(const struct cron *cron) {
     return false;
 }
 
-/* Dates repeat after 400 years. */
+/* Refuses fields that match no date. Dates repeat after 400 years. */
 static int fail_never(const struct cron *cron, char error[static CRON_ERROR_SIZE]) {
     static const char *const months[] = {"January",   "February", "March",    "April",
                                          "May",       "June",     "July",     "August",

@@ -23,10 +23,10 @@ struct cron {
     bool needs_both;            /* "+": day of month and weekday must both match */
 };
 
-/* text: the five fields or a word such as @daily, and nothing else. 0, or -EINVAL with the error and
- * what would be right, without the text itself. */
+/* Parses five fields, or a word such as @daily. 0, or -EINVAL with an error that says what to write and does not repeat the
+ * text. */
 int cron_parse(const char *text, struct cron *ret, char error[static CRON_ERROR_SIZE]);
-/* All 24 hours: due times follow real time instead of the time of day. */
+/* Returns whether all 24 hours match: then due times follow real time instead of the time of day. */
 bool cron_is_every_hour(const struct cron *cron);
 bool cron_matches_date(const struct cron *cron, const struct civil *date);
 bool cron_matches(const struct cron *cron, const struct civil *time); /* date, hour and minute */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The next due time (berth-schedule(7)). Between two changes of its offset a zone's clock runs like UTC, so
- * the search goes from change to change, and inside of such a segment over months by bit sets.
+/* Finds the next due time (berth-schedule(7)). Between two changes of its offset a zone's clock runs like UTC. So the
+ * search goes from change to change, and inside of such a segment over months, by bit sets.
  *
- * A search is bounded. A due time is at most 4 days from the local time that is due, and a zone has at most
- * 96 changes in that time (ZONE_CHANGES_APART). So the months up to the next local time that matches are
- * walked once, and few segments around it. `except` skips all minutes up to the end of an hour or a day
- * at once. */
+ * The search is bounded. A due time is at most 4 days from the local time that matches, and a zone has at most 96 changes
+ * in that time (ZONE_CHANGES_APART). So the search walks once over the months up to the next local time that matches, and
+ * over few segments around it. `except` skips all minutes up to the end of an hour or a day at once. */
 
 #include <string.h>
 
@@ -14,14 +13,14 @@
 #include "base/schedule/schedule.h"
 
 #define DAY 86400
-#define LEFT_OUT_MAX 10000 /* due times, or hours and days of them, that `except` takes away in a row */
+#define LEFT_OUT_MAX 10000 /* due times, or hours and days of them, that `except` removes in a row */
 #define NEVER INT64_MAX
 #define ALL_MINUTES ((UINT64_C(1) << 60) - 1)
 #define YEAR_LAST 2400 /* of SCHEDULE_END */
 
 /* ---- local times ---- */
 
-/* The first whole minute of [low, end) that matches, as local time; NEVER: none. */
+/* Returns the first whole minute of [low, end) that matches, as local time; NEVER: none. */
 static int64_t first_match(const struct cron *cron, int64_t low, int64_t end) {
     struct civil at;
 
@@ -57,7 +56,7 @@ static int64_t first_match(const struct cron *cron, int64_t low, int64_t end) {
 /* ---- segments: from one change of the offset to the next ---- */
 
 struct segment {
-    int64_t begin, end; /* INT64_MIN, INT64_MAX: has none */
+    int64_t begin, end; /* INT64_MIN, INT64_MAX: none */
     int64_t offset;
 };
 
@@ -66,8 +65,8 @@ static struct segment segment_at(const struct zone *zone, int64_t t) {
                             zone_offset(zone, t)};
 }
 
-/* The first segment after `t` in which the clock shows `local`, or the first of all if t is INT64_MIN.
- * False: there is none. */
+/* Finds the first segment in which the clock shows `local` at `t` or later; INT64_MIN: at any time. False: there is
+ * none. */
 static bool find_segment(const struct zone *zone, int64_t local, int64_t t, struct segment *ret) {
     int64_t from = local - ZONE_OFFSET_MAX;
 
@@ -81,8 +80,7 @@ static bool find_segment(const struct zone *zone, int64_t local, int64_t t, stru
     }
 }
 
-/* The first local time in the gap at the segment's begin that matches and that no instant has; NEVER: none.
- */
+/* Returns the first matching local time that the gap at the segment's begin leaves out; NEVER: none. */
 static int64_t find_left_out(const struct cron *cron, const struct zone *zone, const struct segment *s) {
     int64_t low = s->begin + zone_offset(zone, s->begin - 1), end = s->begin + s->offset, m;
     struct segment shown;
@@ -94,7 +92,7 @@ static int64_t find_left_out(const struct cron *cron, const struct zone *zone, c
     }
 }
 
-/* The first match from instant `t` on in this segment of which this is the first instant; NEVER: none. */
+/* Returns the first match in this segment at `t` or later that the clock does not show earlier; NEVER: none. */
 static int64_t find_in(const struct cron *cron, const struct zone *zone, const struct segment *s,
                        int64_t t) {
     int64_t low = t + s->offset, end = s->end == INT64_MAX ? INT64_MAX : s->end + s->offset, m;
@@ -156,8 +154,8 @@ static enum schedule_shift shift_of(const struct cron *cron, const struct zone *
 
 /* ---- exceptions ---- */
 
-/* How long from `local` on one exception takes all minutes away, at most to the end of the day, or of its
- * dates; 0: it does not take `local` away. */
+/* Returns for how long one exception removes all minutes from `local` on, at most to the end of the day or of its dates;
+ * 0: it does not remove `local`. */
 static int64_t left_out_for(const struct schedule_except *except, int64_t local, const struct civil *civil) {
     int64_t of_hour = civil->minute * 60 + civil->second, of_day = civil->hour * 3600 + of_hour;
     int64_t day = (local - of_day) / DAY;
@@ -174,7 +172,7 @@ static int64_t left_out_for(const struct schedule_except *except, int64_t local,
     return minutes * 60 - civil->second;
 }
 
-/* The first instant after `at` that `except` may leave; `at` itself if it leaves that. */
+/* Returns the first instant, `at` or later, that `except` may leave. */
 static int64_t skip_left_out(const struct schedule *schedule, const struct zone *zone, int64_t at) {
     int64_t local = at + zone_offset(zone, at), most = 0, change;
     struct civil civil;
@@ -194,7 +192,7 @@ static int64_t skip_left_out(const struct schedule *schedule, const struct zone 
 
 /* ---- all entries ---- */
 
-/* Whatever the clock of the zone shows. */
+/* Finds the next multiple of the period, without regard to the zone. */
 static bool next_multiple(int64_t period, int64_t after, struct schedule_due *ret) {
     int64_t from = after < 0 ? -1 : after < SCHEDULE_END ? after : SCHEDULE_END;
 

@@ -54,7 +54,7 @@ static int check_set(char *const *set, size_t n, const char *text, char error[st
     return 0;
 }
 
-/* text: what follows the fields, NAME=VALUE with blanks between. */
+/* Parses what follows the fields: NAME=VALUEs with blanks between them. */
 static int parse_set(const char *text, char ***ret, char error[static CRON_ERROR_SIZE]) {
     _cleanup_(free_setp) char **set = calloc(strlen(text) / 2 + 2, sizeof(*set));
     size_t n = 0, length;
@@ -77,7 +77,7 @@ static int parse_set(const char *text, char ***ret, char error[static CRON_ERROR
     return 0;
 }
 
-/* Where the word begins that holds the first '='; the end if there is none. */
+/* Returns where the word with the first '=' begins; the end if there is none. */
 static size_t fields_size(const char *text) {
     size_t n = strcspn(text, "=");
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Why a zone could not be loaded, and which other one was meant. */
+/* Explains why a zone could not be loaded, and which one was probably meant. */
 
 #include <ctype.h>
 #include <limits.h>
@@ -47,7 +47,8 @@ static int add_zone(struct names *names, const char *name) {
     return 0;
 }
 
-/* Zones begin with a capital letter; "posix" and "right" are folders with all of them once more. */
+/* Adds a zone, or those in a folder. Zones begin with a capital letter; the folders "posix" and "right" repeat all of
+ * them. */
 static int add_name(const char *entry, void *userdata) {
     struct names *names = userdata;
     char name[NAME_MAX + ZONE_NAME_MAX + 3], path[PATH_MAX];
@@ -62,7 +63,7 @@ static int add_name(const char *entry, void *userdata) {
     return S_ISDIR(st.st_mode) ? add_folder(names, name) : add_zone(names, name);
 }
 
-/* Without memory there is no hint. */
+/* Proposes the nearest name, unless there is no memory. */
 static void explain_unknown(const char *directory, const char *name, char *buffer) {
     struct names names = {.directory = directory};
     const char *near;

@@ -15,7 +15,7 @@ struct counts {
     uint32_t utc_marks, standard_marks, leaps, times, types, letters; /* in the order of the file */
 };
 
-struct bytes { /* not read yet */
+struct bytes { /* that are not read yet */
     const uint8_t *at;
     size_t n;
 };
@@ -28,7 +28,7 @@ static uint64_t big_endian(const uint8_t *at, size_t n) {
     return value;
 }
 
-/* NULL: there are not so many bytes. */
+/* Returns the next n bytes; NULL: there are fewer. */
 static const uint8_t *take(struct bytes *bytes, uint64_t n) {
     const uint8_t *at = bytes->at;
 

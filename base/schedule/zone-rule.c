@@ -152,7 +152,7 @@ static struct zone_change at_year(const struct rule_change *change, int64_t year
     return (struct zone_change){change_day(change, year) * DAY + change->time - before, after};
 }
 
-/* Of two changes at one instant the second counts: a summer that begins as the last one ends has no end. */
+/* Adds a change, unless the next one is at the same instant: a summer that begins when the one before ends has no end. */
 static int add_before(struct zone *zone, const struct zone_change *change, const struct zone_change *next,
                       int64_t after) {
     if (change->at <= after || change->at >= next->at)

@@ -117,7 +117,7 @@ bool zone_has_changed(const struct zone *zone) {
 
 /* ---- offsets ---- */
 
-/* How many changes are at t or before it. */
+/* Returns the number of changes at t or before it. */
 static size_t count(const struct zone *zone, int64_t t) {
     size_t low = 0, high = zone->n_changes;
 

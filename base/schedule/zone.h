@@ -26,26 +26,26 @@ enum {
     ZONE_E_LEAP,        /* counts leap seconds */
 };
 
-/* Whether a name of a zone may be looked for: 1 to ZONE_NAME_MAX of A-Z a-z 0-9 / _ + -, no '/' first. */
+/* Returns whether a name can be that of a zone: 1 to ZONE_NAME_MAX of A-Z a-z 0-9 / _ + -, no '/' first. */
 bool zone_name_is_valid(const char *name);
-/* From memory: for tests and fuzzers. 0, a named answer, -ENOMEM. */
+/* Parses a file in memory. 0, a named answer, -ENOMEM. */
 int zone_parse(const void *data, size_t size, struct zone **ret);
-/* A file of `directory`; "local": /etc/localtime, UTC if there is none; "UTC": no file is read. A named
- * answer, -ENOMEM, or another negative errno of the file. */
+/* Loads a file of `directory`. name: "local": /etc/localtime, or UTC if there is none; "UTC": no file is read. 0, a named
+ * answer, -ENOMEM, or another negative errno. */
 int zone_load(const char *directory, const char *name, struct zone **ret);
 struct zone *zone_free(struct zone *zone);
 DEFINE_CLEANUP(struct zone, zone_free)
-/* What is wrong with a zone, for an error text, by the answer of zone_load(): "is not in /usr/share/zoneinfo;
- * did you mean "Europe/Berlin"?". Reads the names of all zones. */
+/* Writes an error text for the answer of zone_load(): "is not in /usr/share/zoneinfo; did you mean "Europe/Berlin"?".
+ * Reads the names of all zones. */
 #define ZONE_EXPLAIN_SIZE 256
 const char *zone_explain(const char *directory, const char *name, int answer, char buffer[static ZONE_EXPLAIN_SIZE]);
 
-/* Whether the file is another than when the zone was loaded (device, inode, size, mtime), or is gone. */
+/* Returns whether the file has changed since the zone was loaded (device, inode, size, mtime), or is gone. */
 bool zone_has_changed(const struct zone *zone);
 
-/* Seconds to add to UTC at t. */
+/* Returns the seconds to add to UTC at t. */
 int32_t zone_offset(const struct zone *zone, int64_t t);
-/* The first instant later than t at which the offset is another than just before; INT64_MAX: never. */
+/* Returns the first instant later than t at which the offset changes; INT64_MAX: none. */
 int64_t zone_transition_after(const struct zone *zone, int64_t t);
-/* The last such instant that is not later than t; INT64_MIN: none. */
+/* Returns the last such instant that is not later than t; INT64_MIN: none. */
 int64_t zone_transition_before(const struct zone *zone, int64_t t);

@@ -116,7 +116,7 @@ void pools_drop_unused(struct pools *p);
 /* Returns the limit in force: the override, or else the declared limit. A key uses those of its pattern where it has
  * none of its own. */
 uint32_t pool_limit(const struct pool *pool);
-/* Whether a key has an override or a declaration of its own; true for other pools. */
+/* Returns whether a key has an override or a declaration of its own; true for other pools. */
 bool pool_has_own_limit(const struct pool *pool);
 uint32_t pool_queue_limit(const struct pool *pool);
 /* Permits held, counted now. */
