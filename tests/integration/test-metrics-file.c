@@ -17,7 +17,7 @@
 
 #define FIGURES "{'parameters': {'schema': 1, 'metrics': {'berth_drained': [{'labels': {}, 'value': 1}]}}}"
 #define UP(text)                                                                                            \
-    "# HELP berth_up 1: berthd gave its figures; 0: it did not, and nothing else is known.\n"               \
+    "# HELP berth_up 1: berthd answered; 0: it did not, and there are no other metrics.\n"               \
     "# TYPE berth_up gauge\nberth_up " text "\n"
 #define DRAINED                                                                                             \
     "# HELP berth_drained 1: this host begins no runs.\n# TYPE berth_drained gauge\nberth_drained 1\n"

@@ -216,7 +216,7 @@ static void test_output(void) {
     TEST_STRING(berth_err, "");
     read_file(path, text, sizeof(text));
     TEST_STRING(text,
-                "# HELP berth_up 1: berthd gave its figures; 0: it did not, and nothing else is known.\n# "
+                "# HELP berth_up 1: berthd answered; 0: it did not, and there are no other metrics.\n# "
                 "TYPE berth_up gauge\nberth_up 0\n");
     TEST_INT(berth(ant, "metrics --format openmetrics --output %s", path), 0);
     read_file(path, text, sizeof(text));

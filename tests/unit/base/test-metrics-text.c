@@ -80,7 +80,7 @@ static void test_labels(void) {
 }
 
 #define HELP                                                                                                \
-    "# HELP berth_wait_seconds How long runs of this host waited that were granted permits of the pool.\n"
+    "# HELP berth_wait_seconds How long runs of this host waited for permits of the pool that they were granted.\n"
 
 /* Buckets count what is in those before, too. */
 static void test_histogram(void) {
@@ -115,7 +115,7 @@ static void test_liar(void) {
     prints("{'berth_host_claims': [{'labels': [], 'value': 2}], 'berth_up': [{'labels': {}, 'value': 7}], "
            "'berth_drained': {'value': 1}, 'berth_runs': 'many'}",
            false,
-           "# HELP berth_host_claims Claims of the 100 hosts that have most (--cluster).\n"
+           "# HELP berth_host_claims Claims of the 100 hosts with the most claims (--cluster).\n"
            "# TYPE berth_host_claims gauge\nberth_host_claims{host=\"\"} 2\n");
     prints(
         "{'berth_wait_seconds': [{'bounds': [1], 'counts': [1], 'sum': 1}, {'bounds': 'x', 'sum': 1}, 'x']}",
