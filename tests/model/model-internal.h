@@ -149,4 +149,5 @@ void world_disaster(struct world *w); /* the host that began a process last, and
 void operator_override(struct world *w, struct host *h, const struct step *s); /* also clears, pauses, resumes */
 void operator_revoke(struct world *w, struct host *h, const struct step *s);
 void operator_move(struct world *w, struct host *h, const struct step *s);
+void operator_turns(struct world *w, struct host *h, const char *what);
 void operator_end_grace(struct world *w, struct host *h);

@@ -46,6 +46,19 @@ void operator_revoke(struct world *w, struct host *h, const struct step *s) {
     world_send(w, h, REDIS_SCRIPT_REVOKE, &words, HOST_LIVE, NULL);
 }
 
+/* Ends the open turns of the job, or asks which hosts define it. */
+void operator_turns(struct world *w, struct host *h, const char *what) {
+    struct redis_command words = {0};
+
+    if (!h->up || h->phase != HOST_LIVE || h->frozen_until > w->now)
+        return;
+    vhost_begin(h, &words);
+    command_add(&words, h->clock.epoch);
+    command_add(&words, what);
+    command_add(&words, model_pool(w, 0));
+    world_send(w, h, REDIS_SCRIPT_TURNED, &words, HOST_LIVE, NULL);
+}
+
 /* A claim that waits, if there is one. */
 static unsigned some_claim(const struct world *w, uint64_t which) {
     unsigned waiting[RUNS_MAX], n = 0;

@@ -72,11 +72,20 @@ static void check_skipped_again(struct effect *e) {
         model_fail(e->w, "R18: due time %u was skipped for c%u, which asks again and is answered 'taken'", k, id_number(e->args[3]));
 }
 
+static void check_stopped(const struct effect *e) {
+    unsigned k = vturn_find(e->w, rules_number(e->args[5]));
+
+    if (k < e->w->turns.n_dues && e->w->turns.dues[k].stopped_epoch == e->w->epochs.n_begun &&
+        e->m->claims[id_number(e->args[3])].state == 0)
+        model_fail(e->w, "R18: due time %u is taken by c%u after it was stopped", k, id_number(e->args[3]));
+}
+
 void rules_turn(struct effect *e) {
     if (strcmp(e->word, "ok") == 0) {
         if (e->was_grace && reply_number(reply_at(e->reply, 9)) > 0 && e->m->claims[id_number(e->args[3])].state == 0)
             model_fail(e->w, "R18: a turn was taken in grace");
         check_delay(e);
+        check_stopped(e);
         rules_granted_turn(e);
     } else if (strcmp(e->word, "taken") != 0 && strcmp(e->word, "skipped") != 0 && strcmp(e->word, "later") != 0 &&
                strcmp(e->word, "early") != 0 && strcmp(e->word, "grace") != 0) {
@@ -116,7 +125,88 @@ static void note_given_back(struct effect *e) {
     due->back_by = c + 1;
 }
 
+/* --- stop and hosts --- */
+
+/* Whether no host has the turn any more, so that it is open or over. */
+static bool is_left(const struct effect *e, const struct due *due) {
+    const struct m_claim *claim = due->holder > 0 ? &e->m->claims[due->holder - 1] : NULL;
+
+    return claim && claim->state == 0 && !e->m->sessions[claim->session].ending;
+}
+
+/* Returns how many claims of the job are held, or wait, by sessions other than `own`. */
+static unsigned count_claims(const struct effect *e, bool is_held, unsigned own) {
+    unsigned n = 0;
+
+    for (unsigned c = 0; c < e->w->n_runs; c++) {
+        const struct m_claim *claim = &e->m->claims[c];
+
+        n += claim->state != 0 && claim->permits[0] > 0 && claim->session != own &&
+             (claim->state == 'H') == is_held && (claim->state != 'P' || claim->parked_at == 0);
+    }
+    return n;
+}
+
+#define STOPS_NAMED 16 /* claims of a kind, of all sessions */
+
+static void check_others(const struct effect *e, const redisReply *list) {
+    unsigned own = id_number(e->args[0]), n[2] = {0};
+    unsigned held = count_claims(e, true, own), waiting = count_claims(e, false, own);
+    bool is_all = count_claims(e, false, SESSIONS_MAX) <= STOPS_NAMED;
+
+    for (size_t i = 0; reply_at(list, i); i++)
+        n[reply_number(reply_at(reply_at(list, i), 2)) == 1]++;
+    if (n[1] != held || (is_all && n[0] != waiting))
+        model_fail(e->w, "R18: stop names %u held and %u waiting claims of others; there are %u and %u",
+                   n[1], n[0], held, waiting);
+}
+
+static void rules_stop(struct effect *e) {
+    if (strcmp(e->word, "grace") == 0 && !e->was_grace && !e->new_epoch)
+        model_fail(e->w, "R18: stop is refused, and there is no grace");
+    if (strcmp(e->word, "ok") != 0)
+        return;
+    if (e->was_grace)
+        model_fail(e->w, "R18: turns are stopped in grace");
+    for (unsigned k = 0; k < e->w->turns.n_dues; k++) {
+        struct due *due = &e->w->turns.dues[k];
+
+        if (!is_left(e, due))
+            continue;
+        due->is_open = false;
+        due->excused = true;
+        due->stopped_epoch = e->w->epochs.n_begun;
+    }
+    check_others(e, reply_at(e->reply, 4));
+}
+
+static void rules_hosts(struct effect *e) {
+    const redisReply *hosts = reply_at(e->reply, 3), *turns = reply_at(e->reply, 4);
+    unsigned n = 0;
+
+    if (strcmp(e->word, "ok") != 0)
+        return;
+    for (unsigned s = 0; s < SESSIONS_MAX; s++) {
+        if (e->m->sessions[s].ending)
+            return; /* its parts go one after the other */
+        n += e->m->sessions[s].live && e->m->sessions[s].is_declared[0] &&
+             !e->m->sessions[s].is_host_scoped[0];
+    }
+    if (!hosts || hosts->elements != 2 * n)
+        model_fail(e->w, "R18: %zu hosts define the job, not %u", hosts ? hosts->elements / 2 : 0, n);
+    for (size_t i = 0; reply_at(turns, i); i++) {
+        unsigned k = vturn_find(e->w, reply_number(reply_at(reply_at(turns, i), 0)));
+
+        if (k == e->w->turns.n_dues || e->w->turns.dues[k].stopped_epoch == e->w->epochs.n_begun)
+            model_fail(e->w, "R18: due time %u is open after it was stopped", k);
+    }
+}
+
 void rules_turned(struct effect *e) {
+    if (strcmp(e->args[3], "stop") == 0)
+        rules_stop(e);
+    if (strcmp(e->args[3], "hosts") == 0)
+        rules_hosts(e);
     if (strcmp(e->args[3], "back") == 0)
         note_given_back(e);
     if (strcmp(e->args[3], "commit") == 0 && strcmp(e->word, "ok") == 0)

@@ -21,7 +21,7 @@ static const char *const step_names[STEPS] = {
     [STEP_DISASTER] = "with the next start its host and Redis' data are lost, and Redis' clock is set back",
     [STEP_FULL] = "Redis is full", [STEP_REPLICA] = "Redis is a replica, then promoted", [STEP_SCOPE] = "another scope",
     [STEP_AGAIN] = "Redis comes back with the same snapshot again", [STEP_BACK] = "Redis's memory goes back",
-    [STEP_DRAIN] = "drain for a time", [STEP_MOVE] = "move",
+    [STEP_DRAIN] = "drain for a time", [STEP_STOP] = "stop the job", [STEP_HOSTS] = "ask for its hosts", [STEP_MOVE] = "move",
     [STEP_NAME] = "berthd is restarted with another name", [STEP_LEASE] = "berthd is restarted with another lease",
 };
 
@@ -107,7 +107,7 @@ static const unsigned weights[STEPS] = {
     [STEP_SAVE] = 5, [STEP_RESTORE] = 4, [STEP_REDIS_FROZEN] = 3, [STEP_CLOCK] = 5, [STEP_LIMIT] = 6, [STEP_OVERRIDE] = 7, [STEP_CLEAR] = 3,
     [STEP_PAUSE] = 4, [STEP_RESUME] = 3, [STEP_REVOKE] = 4, [STEP_GRACE] = 6, [STEP_DISASTER] = 4,
     [STEP_FULL] = 3, [STEP_REPLICA] = 3, [STEP_SCOPE] = 5, [STEP_NAME] = 6, [STEP_LEASE] = 6, [STEP_AGAIN] = 4, [STEP_BACK] = 4,
-    [STEP_DRAIN] = 4, [STEP_MOVE] = 24,
+    [STEP_DRAIN] = 4, [STEP_STOP] = 10, [STEP_HOSTS] = 6, [STEP_MOVE] = 24,
 };
 
 static void fill_step(struct dice *d, struct step *s, const struct world *w, const struct sequence *q, size_t at) {
@@ -234,7 +234,7 @@ void sequence_make(struct sequence *q, uint64_t seed, const struct world *w) {
     memset(q, 0, sizeof(*q));
     q->seed = seed;
     for (unsigned k = 0; k < (w->turns.is_on ? STEP_MOVE : STEP_DRAIN); k++) {
-        used[k] = k <= STEP_CLAIMS || roll(&d, k >= STEP_FULL ? 8 : 3) == 0; /* what keeps hosts out leaves less to all the others */
+        used[k] = k <= STEP_CLAIMS || roll(&d, k >= STEP_FULL && k <= STEP_DRAIN ? 8 : 3) == 0; /* what keeps hosts out leaves less to all the others */
         if ((k == STEP_RESTORE || k == STEP_AGAIN || k == STEP_BACK) && used[k])
             used[STEP_SAVE] = true;
     }

@@ -318,6 +318,12 @@ void world_step(struct world *w, const struct step *s) {
     case STEP_DRAIN:
         vturn_drain(w, h, s->a);
         break;
+    case STEP_STOP:
+        operator_turns(w, h, "stop");
+        break;
+    case STEP_HOSTS:
+        operator_turns(w, h, "hosts");
+        break;
     case STEPS:
         break;
     }

@@ -56,6 +56,7 @@ struct due {
     unsigned holder, committer; /* run + 1 that took it last, and that committed it, which its host may not know */
     usec_t not_before;       /* by Redis's clock, in the epoch back_epoch: somebody gave it back until then */
     unsigned back_epoch;
+    unsigned stopped_epoch; /* in which an operator ended it, so that nobody may take it any more; 0: none */
     unsigned back_by; /* run + 1 that gave it back then; from that run Redis takes nothing twice (R6) */
 };
 
