@@ -22,7 +22,7 @@ CFLAGS ?= -O1 -g
 else ifneq ($(SAN),)
 BUILD ?= build/san
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-CFLAGS ?= -O1 -g
+CFLAGS ?= -O1 -g1
 else
 BUILD ?= build
 SANITIZE :=
