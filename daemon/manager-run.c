@@ -241,10 +241,10 @@ static void log_released(struct run *r) {
     struct event e = run_event(r, EVENT_RELEASED, pools);
     usec_t held = usec_sub(clock_boottime(), r->started.granted_boottime);
 
-    if (r->started.granted_boottime > 0)
+    if (r->started.granted_boottime > 0) {
         tally_hold(&manager_of(r)->tally, r, held);
-    if (r->started.granted_boottime > 0 && run_is_over(r))
-        manager_times_add(r, held);
+        manager_times_add(r, held); /* if it has a result: the host's store may call this before the run is done */
+    }
     r->started.granted_boottime = 0;
     r->granted = false;
     e.reason = NULL;
