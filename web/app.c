@@ -9,6 +9,7 @@
 #include "web/act.h"
 #include "web/board.h"
 #include "web/call.h"
+#include "web/explain.h"
 #include "web/files.h"
 #include "web/plain.h"
 #include "web/source.h"
@@ -35,6 +36,7 @@ struct task { /* of one exchange */
     struct exchange *exchange;
     struct reader *reader; /* of a stream */
     struct call *call;     /* of /metrics */
+    struct explain *explain;
     bool is_openmetrics;
 };
 
@@ -170,6 +172,30 @@ static void ask_metrics(struct exchange *x, struct app *a, struct task *task, co
         http_wait(x);
 }
 
+/* --- why a claim waits --- */
+
+static void on_explained(json_t *answer, const char *why, void *userdata) {
+    struct task *task = userdata;
+
+    task->explain = NULL;
+    if (answer)
+        answer_json(task->exchange, answer);
+    else
+        answer_text(task->exchange, 503, why);
+}
+
+static void answer_explain(struct exchange *x, struct app *a, struct task *task, const char *claim) {
+    json_t *answer = NULL;
+    int r = explain_new(&task->explain, &answer, a->event, a->board, claim, on_explained, task);
+
+    if (r == 0)
+        http_wait(x);
+    else if (r == 1 || r == -ENOENT)
+        answer_known(x, a, answer, "there is no such claim, or it is not among the 100 of its pool that are listed\n");
+    else
+        answer_text(x, 503, r == -EBUSY ? "too many ask at once\n" : "berthd cannot be asked\n");
+}
+
 /* --- streams --- */
 
 static void on_wake(void *userdata) {
@@ -228,6 +254,9 @@ static void on_request(struct exchange *x, const struct http_request *q, void *u
     case ROUTE_HOSTS:
         answer_known(x, a, board_hosts_reply(a->board), "");
         break;
+    case ROUTE_EXPLAIN:
+        answer_explain(x, a, task, q->rest);
+        break;
     case ROUTE_TIMELINE:
         answer_json(x, timeline_to_json(a->timeline, q->pool, clock_realtime()));
         break;
@@ -256,6 +285,7 @@ static void on_end(struct exchange *x, void *userdata) {
     if (task) {
         reader_free(task->reader);
         call_free(task->call);
+        explain_free(task->explain);
     }
     free(task);
 }

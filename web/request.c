@@ -28,6 +28,7 @@ static const struct {
     {"/api/1/overview", false, READ, ROUTE_OVERVIEW},
     {"/api/1/pools/", true, READ, ROUTE_POOL},
     {"/api/1/hosts", false, READ, ROUTE_HOSTS},
+    {"/api/1/explain/", true, READ, ROUTE_EXPLAIN},
     {"/api/1/timeline", false, READ, ROUTE_TIMELINE},
     {"/api/1/stream", false, READ, ROUTE_STREAM},
     {"/api/1/do", false, POST, ROUTE_DO},

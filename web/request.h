@@ -19,6 +19,7 @@ enum route {
     ROUTE_OVERVIEW,
     ROUTE_POOL, /* rest: the pool's name */
     ROUTE_HOSTS,
+    ROUTE_EXPLAIN, /* rest: the claim */
     ROUTE_TIMELINE,
     ROUTE_STREAM,
     ROUTE_METRICS,

@@ -62,7 +62,7 @@ static void check(const struct http_request *q) {
     FUZZ_ASSERT(is_post || q->n_body == 0);
     FUZZ_ASSERT(!is_post || (has("POST") && has("X-Berth") && has("application/json") && (has("Origin") || has("Sec-Fetch-Site"))));
     FUZZ_ASSERT(!q->user || (is_unix && has("X-User")));
-    FUZZ_ASSERT((q->route == ROUTE_POOL) == (q->rest[0] != '\0'));
+    FUZZ_ASSERT((q->route == ROUTE_POOL || q->route == ROUTE_EXPLAIN) == (q->rest[0] != '\0'));
 }
 
 static void on_request(struct exchange *x, const struct http_request *q, void *userdata) {

@@ -253,6 +253,37 @@ static void test_answers(void) {
     TEST_INT(ask(false, "GET", "/", large, "", &answer), 431);
 }
 
+/* A run that waits is explained, with an estimate (the holder has held for longer than ever); one that nobody knows is not. */
+static void test_explain(void) {
+    struct child *holder, *waiter;
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+    json_t *json = NULL;
+    const char *answer;
+    char path[96] = "";
+
+    for (int i = 0; i < 10; i++)
+        TEST_INT(berth(ant, "run -p db --name holder -- true"), 0);
+    host_mark(ant);
+    holder = berth_at_gate(ant, "-p db:4", "holder", "started");
+    waiter = berth_start(ant, "run -p db --name waiter -- true");
+    host_await(ant, "queued", "job=waiter");
+    json = berth_json(ant, "runs");
+    for (size_t i = 0; i < json_array_size(berth_at(json, "runs")); i++)
+        if (strcmp(json_string_value(json_object_get(json_array_get(berth_at(json, "runs"), i), "name")), "waiter") == 0)
+            snprintf(path, sizeof(path), "/api/1/explain/%s",
+                     json_string_value(json_object_get(json_array_get(berth_at(json, "runs"), i), "run")));
+    json_decref(json);
+    while (ask(false, "GET", path, "Host: localhost\r\n", "", &answer) != 200 && clock_boottime() < until)
+        child_turn(clock_boottime() + 50 * USEC_PER_MSEC);
+    CU_ASSERT(strstr(answer, "\"code\":\"full\"") && strstr(answer, "4 of 4 used"));
+    CU_ASSERT(strstr(answer, "\"open\":true") && strstr(answer, "[\"berth\",\"limit\",\"db\",\"5\"]"));
+    TEST_INT(ask(false, "GET", "/api/1/explain/0123456789abcdef0123456789abcdef", "Host: localhost\r\n", "", &answer), 404);
+    TEST_INT(ask(false, "POST", path, PAGE JSON, "{}", &answer), 405);
+    test_gate_open(&cluster.gate);
+    TEST_INT(berth_end(holder), 0);
+    TEST_INT(berth_end(waiter), 0);
+}
+
 /* --- many --- */
 
 static size_t rss_kb(void) {
@@ -363,7 +394,7 @@ static void test_slow(void) {
 
 int main(int argc, char **argv) {
     static CU_TestInfo tests[] = {{"forged", test_forged},   {"users", test_users}, {"answers", test_answers},
-        {"behind a proxy", test_proxy},
+                                  {"behind a proxy", test_proxy}, {"why a run waits", test_explain},
                                   {"streams", test_streams}, {"slow", test_slow},   CU_TEST_INFO_NULL};
     static CU_SuiteInfo suites[] = {{.pName = "web", .pSetUpFunc = set_up, .pTearDownFunc = tear_down, .pTests = tests}, CU_SUITE_INFO_NULL};
 

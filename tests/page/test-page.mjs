@@ -146,6 +146,29 @@ async function plain(browser) {
   await page.close();
 }
 
+// By keyboard: from the name in the queue to the reason, and back.
+async function explains(page, width) {
+  await page.bringToFront();
+  await page.evaluate(() => { location.hash = '#pool=db'; });
+  const button = await page.waitForSelector('#wait-rows button.why');
+  await button.focus();
+  await page.keyboard.press('Enter');
+  await has(page, '#w-pools', 'db x3: full: 4 of 4 used');
+  check((await text(page, '#w-title')) === 'bee:reindex', 'it explains ' + await text(page, '#w-title'));
+  check((await text(page, '#w-start')).startsWith('It is not known when it starts: '), 'the start: ' + await text(page, '#w-start'));
+  await has(page, '#w-commands', 'berth limit db 7it starts at once');
+  for (const scheme of ['light', 'dark']) {
+    await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
+    const found = await page.evaluate(async () => (await window.axe.run(document)).violations.map((v) => v.id + ' at ' + v.nodes.map((n) => n.target)));
+    check(found.length === 0, `${width} ${scheme}: ${found.join('; ')}`);
+    if (process.env.PICTURES) await page.screenshot({ path: join(process.env.PICTURES, `why-${width}-${scheme}.png`) });
+  }
+  await page.keyboard.press('Escape');
+  check(await page.evaluate(() => document.activeElement.className) === 'why', 'the focus does not come back');
+  await page.evaluate(() => { location.hash = ''; });
+  check(page.errors.length === 0, page.errors.join('; '));
+}
+
 async function keyboard(page) {
   await page.bringToFront();
   await page.evaluate(() => { document.activeElement.blur(); window.scrollTo(0, 0); });
@@ -176,6 +199,9 @@ try {
     await has(page, '#pool-rows', 'db');
   }
   await situation('busy', (p) => has(p, '#s-hold', '11'));
+  await test('why a run waits', async () => {
+    for (const [p, width] of pages) await explains(p, width);
+  });
   await c.berth('ant', 'limit', 'db', '2', '--reason', '<img src=x onerror=alert(1)>');
   await situation('over limit', (p) => has(p, '#pool-rows', '2 over its limit'));
   await test('what berth says is text', async () => {

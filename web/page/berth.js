@@ -191,7 +191,14 @@ function buildRun(claim, waits) {
   const tr = row(waits ? [["td", "place"], ...cells] : cells), cell = tr.querySelector("th");
   const dot = make("span", "dot " + color(claim.name));
   dot.setAttribute("aria-hidden", "true");
-  cell.append(dot, make("span", "host", claim.host + ":"), document.createTextNode(claim.name), make("span", "usual"));
+  const name = waits ? make("button", "why") : document.createDocumentFragment();
+  name.append(make("span", "host", claim.host + ":"), document.createTextNode(claim.name));
+  if (waits) {
+    name.type = "button";
+    name.setAttribute("aria-haspopup", "dialog");
+    name.onclick = () => explain(claim);
+  }
+  cell.append(dot, name, make("span", "usual"));
   cell.title = "run " + claim.claim;
   return tr;
 }
@@ -244,6 +251,59 @@ function drawDetail() {
 function more(id, text) {
   show($(id), text !== "");
   set($(id), text);
+}
+
+/* --- why a run waits --- */
+
+function startText(e) {
+  const estimate = e.estimate, at = now();
+  if (e.state !== "waiting") return "It has its permits.";
+  if (!estimate) return "It is not known when it starts" + (e.no_estimate ? ": " + e.no_estimate : "") + ".";
+  return "It starts in " + short(estimate.low_ms) + " to " + short(estimate.high_ms) + " (" + clock(at + estimate.low_ms, true) + " to " +
+    clock(at + estimate.high_ms, true) + "), with 8 chances of 10" +
+    (estimate.open ? "; later if a run goes on that has taken longer than ever." : ".");
+}
+function soonerText(change) {
+  const starts = change.starts || [], list = starts.slice(0, 3).join(", ") + (starts.length > 3 ? " and " + (starts.length - 3) + " more" : "");
+  const when = change.low_ms === undefined ? "it starts at once" : "it starts in " + short(change.low_ms) + " to " + short(change.high_ms);
+  return when + (starts.length > 1 ? ", and so do others: " + list : "") + (change.stops ? "; stops " + change.stops : "");
+}
+function fillWhy(e) {
+  set($("w-start"), startText(e));
+  rows($("w-pools"), e.pools || [], (pool) => pool.pool, () => make("li"), (li, pool) => {
+    const ahead = (pool.ahead || []).slice(0, 3).map((c) => c.host + ":" + c.name + " x" + c.permits);
+    const before = (pool.ahead || []).length + (pool.ahead_more || 0);
+    set(li, pool.pool + " x" + pool.wants + ": " + pool.why.text + (before > 0 ? "; before it: " + ahead.join(", ") +
+      (before > ahead.length ? " and " + (before - ahead.length) + " more" : "") : ""));
+  });
+  show($("w-sooner"), Boolean(e.sooner && e.sooner.length));
+  rows($("w-commands"), e.sooner || [], (change) => change.do.join(" "), (change) => {
+    const li = make("li");
+    li.append(make("code", "", change.do.join(" ")), make("span", "more"));
+    return li;
+  }, (li, change) => set(li.children[1], soonerText(change)));
+  set($("w-seen"), "As seen at " + clock(now(), true) + ". Limits that change and runs with a head start are not foreseen.");
+}
+async function explain(claim) {
+  const dialog = $("why");
+  set($("w-title"), claim.host + ":" + claim.name);
+  for (const id of ["w-start", "w-seen"]) set($(id), "");
+  for (const id of ["w-pools", "w-commands"]) $(id).replaceChildren();
+  show($("w-sooner"), false);
+  dialog.dataset.claim = claim.claim;
+  if (!dialog.open) dialog.showModal();
+  $("w-close").focus();
+  let text = "";
+  try {
+    const answer = await fetch("api/1/explain/" + encodeURIComponent(claim.claim), { cache: "no-store" });
+    if (answer.status === 404) text = "It does not wait any more, or the queue is too long to list it.";
+    else if (!answer.ok) text = await answer.text();
+    else {
+      const data = await answer.json();
+      if (dialog.dataset.claim === claim.claim) fillWhy(data.explained[0]);
+    }
+  } catch (error) { text = "No connection to berth-web."; }
+  if (text && dialog.dataset.claim === claim.claim) set($("w-start"), text);
 }
 
 /* --- the last hour --- */
@@ -672,6 +732,7 @@ function begin() {
   $("act-pause").onclick = askPause;
   $("act-limit").onclick = askLimit;
   $("user").onclick = askUser;
+  $("w-close").onclick = () => $("why").close();
   addEventListener("hashchange", onHash);
   addEventListener("resize", drawHour);
   document.addEventListener("visibilitychange", () => document.hidden ? close() : open());

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Why a claim waits, and when it probably starts, as `berth explain --json` says it. Long queues are explained without an estimate, so
+ * that nobody keeps berth-web busy. */
+
+#include <jansson.h>
+#include <systemd/sd-event.h>
+
+#include "web/board.h"
+
+struct explain;
+
+/* answer: owned by the callee; NULL: berthd did not answer, why has the reason. Called once, and frees the explain afterwards. */
+typedef void (*explain_fn)(json_t *answer, const char *why, void *userdata);
+
+/* Begins to explain the claim with this id. 0: fn follows; 1: *ret_answer (owned) has the answer; -ENOENT: the board lists no such
+ * claim; -EBUSY: too many ask; another negative errno. */
+int explain_new(struct explain **ret, json_t **ret_answer, sd_event *event, const struct board *board, const char *claim,
+                explain_fn fn, void *userdata);
+/* Nobody waits for the answer any more. */
+struct explain *explain_free(struct explain *e);
