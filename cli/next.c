@@ -248,7 +248,7 @@ int verb_next(int argc, char **argv) {
     if (words < 0)
         return status;
     if (q.entries.n > 0 && words > 0)
-        return options_wrong_usage(VERB, "JOB and -e exclude one another");
+        return options_wrong_usage(VERB, "JOB and -e exclude each other");
     if (q.entries.n == 0 && (q.zone || q.excepts.n > 0))
         return options_wrong_usage(VERB, "%s needs -e; a job has its own in the config",
                                    q.zone ? "-z" : "--except");

@@ -131,7 +131,7 @@ int verb_import_crontab(int argc, char **argv) {
     if (words < 0)
         return status;
     if (request.is_system && request.user)
-        return options_wrong_usage("import-crontab", "--system and --user exclude one another");
+        return options_wrong_usage("import-crontab", "--system and --user exclude each other");
     if (request.prefix && options_check_name("import-crontab", "prefix", request.prefix) != 0)
         return EXIT_USAGE;
     import_begin(&import);

@@ -21,7 +21,7 @@ static void check_program(const struct job_settings *job, const struct value_rea
         value_note(reader, &reader->section->place,
                    "command or script is missing; write command = {\"/path/to/program\", \"argument\"}");
     if (value_is_given(reader, "command") && job->command.script && *job->command.script)
-        value_note(reader, &place, "command and script exclude one another; remove one");
+        value_note(reader, &place, "command and script exclude each other; remove one");
     if (job->command.shell && strcmp(job->command.shell, SHELL_DEFAULT) != 0 && has_no_script(reader))
         value_note(reader, &shell,
                    "shell without script; remove it, or write script = \"...\" instead of command");

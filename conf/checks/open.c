@@ -29,10 +29,10 @@ void settings_check_open(const struct job_settings *job, const struct value_read
     if (job->triggers.sharing.on == JOB_ON_ANY)
         value_note(
             reader, &place,
-            "open-instances and on = \"any\" exclude one another: hosts share jobs that all of them list");
+            "open-instances and on = \"any\" exclude each other: hosts share jobs that all of them list");
     if (job->retry.restart != JOB_RESTART_NO)
         value_note(
             reader, &place,
-            "open-instances and restart exclude one another: list the instances that are to keep running");
+            "open-instances and restart exclude each other: list the instances that are to keep running");
     check_hooks(&template);
 }

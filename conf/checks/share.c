@@ -73,15 +73,15 @@ static void check_triggers(const struct job_triggers *triggers, const struct val
 
     if (triggers->at_start)
         value_note(reader, &on,
-                   "on = \"any\" and at-start exclude one another; restart = \"always\" keeps one running "
+                   "on = \"any\" and at-start exclude each other; restart = \"always\" keeps one running "
                    "somewhere");
     if (triggers->every_usec != USEC_INFINITY && triggers->every_usec % USEC_PER_SEC != 0)
         value_note(reader, &every, "every with on = \"any\" must be whole seconds: hosts share due times");
     if (triggers->overlap == JOB_OVERLAP_REPLACE)
         value_note(reader, &overlap,
-                   "on = \"any\" and overlap = \"replace\" exclude one another; write skip, queue or allow");
+                   "on = \"any\" and overlap = \"replace\" exclude each other; write skip, queue or allow");
     if (triggers->backlog > 1)
-        value_note(reader, &backlog, "on = \"any\" and backlog above 1 exclude one another; keep one");
+        value_note(reader, &backlog, "on = \"any\" and backlog above 1 exclude each other; keep one");
     if (!schedule_is_empty(&triggers->schedule) && triggers->zone.name && strcmp(triggers->zone.name, "local") == 0)
         value_note(reader, &zone,
                    "on = \"any\" needs a zone that is the same on all hosts: write zone = \"Europe/Berlin\" "
@@ -101,7 +101,7 @@ static void check_shared(const struct settings *s, const struct job_settings *jo
                    "if it may");
     if (job->hooks.max_silence_usec != USEC_INFINITY)
         value_note(reader, &silence,
-                   "on = \"any\" and max-silence exclude one another: a host knows of its own runs alone; "
+                   "on = \"any\" and max-silence exclude each other: a host knows of its own runs alone; "
                    "let on-success "
                    "tell a service that watches");
     check_triggers(&job->triggers, reader);

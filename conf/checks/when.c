@@ -26,7 +26,7 @@ static void check_together(const struct job_triggers *triggers, const struct val
         !has_schedule && (value_is_given(reader, "schedule") || value_is_missing(reader, "schedule"));
 
     if (has_schedule && triggers->every_usec != USEC_INFINITY)
-        value_note(reader, &every, "schedule and every exclude one another");
+        value_note(reader, &every, "schedule and every exclude each other");
     if (triggers->splay_usec >= DAY)
         value_note(reader, &splay, "splay must be less than 1d");
     if (value_option(reader, "except")->n_values > 0 && has_none)
@@ -34,7 +34,7 @@ static void check_together(const struct job_triggers *triggers, const struct val
                    "except without schedule; write the times from which to take these away");
     if (triggers->overlap == JOB_OVERLAP_REPLACE && triggers->backlog > 1)
         value_note(reader, &backlog,
-                   "overlap = \"replace\" and backlog above 1 exclude one another; keep one");
+                   "overlap = \"replace\" and backlog above 1 exclude each other; keep one");
 }
 
 /* ---- the hash ---- */

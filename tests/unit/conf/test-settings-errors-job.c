@@ -50,7 +50,7 @@ static void test_jobs(void) {
         {"job j { script = \"\" }", "c:1: job \"j\": command or script is missing; write command = {\"/path/to/program\", \"argument\"}"},
         {"job j { skript = \"true\" }", "c:1: unknown option \"skript\" in job; did you mean \"script\"?"},
         {"job j { script = \"a\\x01\" }", "c:1: job \"j\": script \"a?\" holds a control character; remove it"},
-        {JOB("\nscript = true"), "c:2: job \"j\": command and script exclude one another; remove one"},
+        {JOB("\nscript = true"), "c:2: job \"j\": command and script exclude each other; remove one"},
         {JOB("\nshell = \"/bin/bash\""), "c:2: job \"j\": shell without script; remove it, or write script = \"...\" instead of command"},
         {"job j { script = true shell = sh }", "c:1: job \"j\": shell \"sh\" must be an absolute path"},
         {"job j {\n script = '\n\ttrue\n }", "c:2: the string is not closed; add '"},

@@ -24,11 +24,11 @@ static void test_templates(void) {
         {"job \"x@\" { command = {\"/j\"} instances = {a} open-instances = 1 }",
          "c:1: job \"x@a\": open-instances \"1\" must be true or false"},
         {"redis { }\njob \"x@\" { command = {\"/j\"} open-instances = true on = any }",
-         "c:2: job \"x@\": open-instances and on = \"any\" exclude one another: hosts share jobs that all "
+         "c:2: job \"x@\": open-instances and on = \"any\" exclude each other: hosts share jobs that all "
          "of "
          "them list"},
         {"job \"x@\" { command = {\"/j\"} open-instances = true restart = always }",
-         "c:1: job \"x@\": open-instances and restart exclude one another: list the instances that are to "
+         "c:1: job \"x@\": open-instances and restart exclude each other: list the instances that are to "
          "keep running"},
         {"job \"x@\" { command = {\"/j\"} open-instances = true on-failure = {\"h%i\"} }\njob hi { command "
          "= {\"/h\"} }",

@@ -57,16 +57,16 @@ static void test_shared(void) {
         {"redis { }\n\n" JOB("on = any schedule = {\"@daily\"}"),
          "c:3: job \"j\": on = \"any\" needs a zone that is the same on all hosts: write zone = \"Europe/Berlin\" or \"UTC\""},
         {ANY JOB("on = any at-start = true"),
-         "c:3: job \"j\": on = \"any\" and at-start exclude one another; restart = \"always\" keeps one running somewhere"},
+         "c:3: job \"j\": on = \"any\" and at-start exclude each other; restart = \"always\" keeps one running somewhere"},
         {ANY JOB("on = any every = 1500ms"),
          "c:3: job \"j\": every with on = \"any\" must be whole seconds: hosts share due times"},
         {"redis { }\n\n" JOB("on = any every = 5m"),
          "c:3: job \"j\": on = \"any\" needs a zone that is the same on all hosts: write zone = \"Europe/Berlin\" or \"UTC\""},
         {ANY JOB("on = any overlap = replace"),
-         "c:3: job \"j\": on = \"any\" and overlap = \"replace\" exclude one another; write skip, queue or allow"},
-        {ANY JOB("on = any backlog = 2"), "c:3: job \"j\": on = \"any\" and backlog above 1 exclude one another; keep one"},
+         "c:3: job \"j\": on = \"any\" and overlap = \"replace\" exclude each other; write skip, queue or allow"},
+        {ANY JOB("on = any backlog = 2"), "c:3: job \"j\": on = \"any\" and backlog above 1 exclude each other; keep one"},
         {ANY JOB("on = any max-silence = 1d"),
-         "c:3: job \"j\": on = \"any\" and max-silence exclude one another: a host knows of its own runs alone; let on-success "
+         "c:3: job \"j\": on = \"any\" and max-silence exclude each other: a host knows of its own runs alone; let on-success "
          "tell a service that watches"},
         {ANY "pool d { limit = 2 scope = host }\n" JOB("on = any pools = {d}"),
          "c:4: job \"j\": pools \"d\" is of scope \"host\", which on = \"any\" excludes: a host would take the due time and then "

@@ -156,12 +156,12 @@ static void test_excepts(void) {
 static void test_together(void) {
     static const char *const rows[][2] = {
         {JOB("schedule = {\"@daily\"}\nevery = 1d"),
-         "c:2: job \"j\": schedule and every exclude one another"},
+         "c:2: job \"j\": schedule and every exclude each other"},
         {JOB("schedule = {\"@daily\"}\nsplay = 1d"), "c:2: job \"j\": splay must be less than 1d"},
         {JOB("except = {\"2026-12-24\"}"),
          "c:1: job \"j\": except without schedule; write the times from which to take these away"},
         {JOB("schedule = {\"@daily\"} overlap = replace backlog = 2"),
-         "c:1: job \"j\": overlap = \"replace\" and backlog above 1 exclude one another; keep one"},
+         "c:1: job \"j\": overlap = \"replace\" and backlog above 1 exclude each other; keep one"},
         {JOB("backlog = 1001"),
          "c:1: job \"j\": backlog \"1001\" must be a decimal number from 1 to 1000, without leading zeros"},
         {JOB("schedule = {\"@daily\"} restart = always"),
