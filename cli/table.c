@@ -98,8 +98,7 @@ void table_cell(struct table *t, enum table_colour colour, const char *format, .
 
 /* --- narrow terminals --- */
 
-/* Returns SIZE_MAX if lines may have any width. */
-static size_t terminal_width(void) {
+size_t table_terminal_width(void) {
     struct winsize size = {0};
 
     return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : SIZE_MAX;
@@ -183,7 +182,7 @@ static void leave_out_others(const struct table *t, struct fit *fit) {
 }
 
 static int make_fit(const struct table *t) {
-    struct fit fit = {.wanted = terminal_width()};
+    struct fit fit = {.wanted = table_terminal_width()};
     bool is_empty;
     int r = 0;
 

@@ -32,3 +32,5 @@ void table_cell(struct table *t, enum table_colour colour, const char *format, .
  * out, and long texts are cut. Negative errno. */
 int table_print(struct table *t);
 bool table_is_empty(const struct table *t);
+/* Returns the columns of the terminal that is standard output; SIZE_MAX: lines may have any width. */
+size_t table_terminal_width(void);

@@ -19,6 +19,8 @@
 #define NAME_SIZE 64   /* of a field */
 #define LINE_SIZE 8192 /* fits the longest message and 16 pools */
 #define RUN_SHOWN 8
+#define EVENT_WIDTH 13 /* most names are shorter */
+#define TEXT_COLUMN 27 /* behind the time and the event */
 
 /* --- JSON --- */
 
@@ -172,11 +174,32 @@ static void add_details(struct text *t, const json_t *line) {
         text_add(t, " (%s)", reason);
 }
 
-void event_line_print(FILE *f, const json_t *line) {
+/* Prints words, in lines of that width if their words allow it. */
+static void print_wrapped(FILE *f, const char *text, size_t width) {
+    size_t at = 0;
+
+    while (*text) {
+        size_t spaces = strspn(text, " "), word = strcspn(text + spaces, " ");
+
+        if (at > TEXT_COLUMN && at + spaces + word > width) {
+            fprintf(f, "\n%*s", TEXT_COLUMN, "");
+            at = TEXT_COLUMN;
+        } else {
+            fprintf(f, "%*s", (int) spaces, "");
+            at += spaces;
+        }
+        fprintf(f, "%.*s", (int) word, text + spaces);
+        at += word;
+        text += spaces + word;
+    }
+    (void) fputc('\n', f);
+}
+
+void event_line_print(FILE *f, const json_t *line, size_t width) {
     struct text text = {};
 
     add_time(&text, format_get_text(line, "time"));
-    text_add(&text, "%-11s", format_get_text(line, "event"));
+    text_add(&text, "%-*s", EVENT_WIDTH, format_get_text(line, "event"));
     if (json_object_get(line, "run")) {
         text_add(&text, " %s %.*s", format_get_text(line, "job"), RUN_SHOWN, format_get_text(line, "run"));
         add_pools(&text, json_object_get(line, "pools"));
@@ -185,7 +208,7 @@ void event_line_print(FILE *f, const json_t *line) {
         text_add(&text, " %s", format_get_text(line, "message"));
     }
     text_make_printable(text.data);
-    fprintf(f, "%s\n", text.data);
+    print_wrapped(f, text.data, width);
 }
 
 /* --- which events --- */

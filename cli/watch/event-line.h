@@ -17,8 +17,9 @@ json_t *event_line_to_json(const json_t *event);
 json_t *event_line_gap(const char *at, json_int_t missed, usec_t realtime);
 json_t *event_line_reconnected(const char *at, usec_t realtime);
 
-/* Prints a line for people, in local time, from the JSON of a line. */
-void event_line_print(FILE *f, const json_t *line);
+/* Prints a line for people, in local time, from the JSON of a line. One that is wider than `width` goes on at a word, below the event's
+ * text; SIZE_MAX: no line does. */
+void event_line_print(FILE *f, const json_t *line, size_t width);
 
 /* Return whether the event belongs to the pool (or a key of the pattern), to the job (or an instance of the
  * template). */

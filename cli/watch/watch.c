@@ -9,6 +9,7 @@
 #include "base/json/format.h"
 #include "base/number.h"
 #include "cli/client.h"
+#include "cli/table.h"
 #include "cli/verbs.h"
 #include "cli/watch/event-line.h"
 
@@ -35,7 +36,7 @@ static int print_line(const struct watch *w, json_t *line) {
     if (!line)
         return client_explain_errno(-ENOMEM);
     if (!w->json)
-        event_line_print(stdout, line);
+        event_line_print(stdout, line, table_terminal_width());
     else if (json_dumpf(line, stdout, 0) == 0)
         (void) fputc('\n', stdout);
     return fflush(stdout) == 0 ? 0 : EXIT_INTERNAL; /* cli_main() prints the error */

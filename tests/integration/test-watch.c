@@ -147,9 +147,9 @@ static void test_text(void) {
     watch_end(watch);
     snprintf(run, sizeof(run), "%.8s", event_get(host_await(ant, "granted", " "), "run"));
     TEST_INT(berth_out[2] == ':' && berth_out[5] == ':' && berth_out[8] == '.' && berth_out[12] == ' ', 1);
-    TEST_INT(strncmp(berth_out + 13, "granted     pg-dump ", 20), 0);
-    TEST_INT(strncmp(berth_out + 33, run, 8), 0);
-    TEST_INT(strncmp(berth_out + 41, " db:2,net:1 after ", 18), 0);
+    TEST_INT(strncmp(berth_out + 13, "granted       pg-dump ", 22), 0);
+    TEST_INT(strncmp(berth_out + 35, run, 8), 0);
+    TEST_INT(strncmp(berth_out + 43, " db:2,net:1 after ", 18), 0);
     CU_ASSERT(strstr(berth_out, " db:2,net:1 failure (exit 1) after ") != NULL);
     CU_ASSERT(strstr(berth_out, " limit-changed the limit of pool net ") != NULL);
 }
@@ -246,7 +246,7 @@ static void test_since(void) {
     TEST_STRING(json_string_value(berth_at(line, "at")) + 8, ":1");
     json_decref(line);
     watch = berth_start(ant, "watch --since %s:0 --events ready", name);
-    await_text(watch, " gap         1 event missed\n");
+    await_text(watch, " gap           1 event missed\n");
     watch_end(watch);
     watch = berth_start(ant, "watch --json -n 1 --since %s:7", name); /* the latest */
     await_readers(ant, 1);
@@ -270,7 +270,7 @@ static void test_since_other(void) {
     TEST_STRING(json_string_value(berth_at(line, "at")) + 8, ":1");
     json_decref(line);
     watch = berth_start(ant, "watch --since 00000000:1");
-    await_text(watch, " gap         another berthd runs now; an unknown number of events is missing\n");
+    await_text(watch, " gap           another berthd runs now; an unknown number of events is missing\n");
     watch_end(watch);
 }
 

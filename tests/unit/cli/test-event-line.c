@@ -101,56 +101,73 @@ static void test_all_numbers(void) {
 
 /* --- for people --- */
 
-static void prints(json_t *line, const char *expected) {
+static void prints_within(json_t *line, size_t width, const char *expected) {
     _cleanup_free_ char *text = NULL;
     size_t size = 0;
     FILE *f = open_memstream(&text, &size);
 
-    event_line_print(f, line);
+    event_line_print(f, line, width);
     (void) fclose(f);
     TEST_STRING(text, expected);
     json_decref(line);
+}
+
+static void prints(json_t *line, const char *expected) {
+    prints_within(line, SIZE_MAX, expected);
 }
 
 #define OF_RUN "'BERTH_JOB': 'pg-dump', 'BERTH_RUN': '" RUN "', 'BERTH_POOLS': 'db:2,net:1'"
 
 static void test_lines(void) {
     prints(line_new("granted", "{" OF_RUN ", 'BERTH_WAIT_MS': '192000'}"),
-           "10:12:07.204 granted     pg-dump 01234567 db:2,net:1 after 3m12s\n");
+           "10:12:07.204 granted       pg-dump 01234567 db:2,net:1 after 3m12s\n");
     prints(line_new("exited", "{" OF_RUN ", 'BERTH_WAIT_MS': '7', 'BERTH_RUN_MS': '1100', 'BERTH_RESULT': "
                                          "'failure', 'BERTH_EXIT_CODE': '3'}"),
-           "10:12:07.204 exited      pg-dump 01234567 db:2,net:1 failure (exit 3) after 1.1s\n");
+           "10:12:07.204 exited        pg-dump 01234567 db:2,net:1 failure (exit 3) after 1.1s\n");
     prints(line_new("withdrawn",
                     "{" OF_RUN
                     ", 'BERTH_RESULT': 'stopped', 'BERTH_REASON': 'stopped', 'BERTH_WAIT_MS': '5'}"),
-           "10:12:07.204 withdrawn   pg-dump 01234567 db:2,net:1 stopped after 5ms\n");
+           "10:12:07.204 withdrawn     pg-dump 01234567 db:2,net:1 stopped after 5ms\n");
     prints(line_new("withdrawn", "{" OF_RUN ", 'BERTH_RESULT': 'not-started', 'BERTH_REASON': 'drained'}"),
-           "10:12:07.204 withdrawn   pg-dump 01234567 db:2,net:1 not-started (drained)\n");
+           "10:12:07.204 withdrawn     pg-dump 01234567 db:2,net:1 not-started (drained)\n");
     prints(line_new("queued", "{" OF_RUN ", 'BERTH_POSITION': '3'}"),
-           "10:12:07.204 queued      pg-dump 01234567 db:2,net:1 place 3\n");
+           "10:12:07.204 queued        pg-dump 01234567 db:2,net:1 place 3\n");
     prints(line_new("started", "{'BERTH_JOB': 'plain', 'BERTH_RUN': '" RUN "'}"),
-           "10:12:07.204 started     plain 01234567\n");
+           "10:12:07.204 started       plain 01234567\n");
     prints(line_new("namespace-differs", "{'BERTH_REASON': 'x'}"),
            "10:12:07.204 namespace-differs a message\n");
     prints(line_new("limit-changed", "{'BERTH_POOLS': 'db'}"), "10:12:07.204 limit-changed a message\n");
 }
 
+/* On a terminal: no word is cut, and none is lost. */
+static void test_wrapped(void) {
+    prints_within(line_new("granted", "{" OF_RUN ", 'BERTH_WAIT_MS': '192000'}"), 64,
+                  "10:12:07.204 granted       pg-dump 01234567 db:2,net:1 after\n"
+                  "                           3m12s\n");
+    prints_within(line_new("granted", "{" OF_RUN ", 'BERTH_WAIT_MS': '192000'}"), 66,
+                  "10:12:07.204 granted       pg-dump 01234567 db:2,net:1 after 3m12s\n");
+    prints_within(line_new("granted", "{" OF_RUN "}"), 10,
+                  "10:12:07.204 granted       pg-dump\n"
+                  "                           01234567\n"
+                  "                           db:2,net:1\n");
+}
+
 static void test_own(void) {
     usec_t time = 1763633527204518; /* 2025-11-20T10:12:07.204518Z */
 
-    prints(event_line_gap("1f2e3d4c:17", 17, time), "10:12:07.204 gap         17 events missed\n");
-    prints(event_line_gap("1f2e3d4c:17", 1, time), "10:12:07.204 gap         1 event missed\n");
+    prints(event_line_gap("1f2e3d4c:17", 17, time), "10:12:07.204 gap           17 events missed\n");
+    prints(event_line_gap("1f2e3d4c:17", 1, time), "10:12:07.204 gap           1 event missed\n");
     prints(event_line_gap("1f2e3d4c:17", -1, time),
-           "10:12:07.204 gap         another berthd runs now; an unknown number of events is missing\n");
-    prints(event_line_reconnected("1f2e3d4c:17", time), "10:12:07.204 reconnected to berthd\n");
+           "10:12:07.204 gap           another berthd runs now; an unknown number of events is missing\n");
+    prints(event_line_reconnected("1f2e3d4c:17", time), "10:12:07.204 reconnected   to berthd\n");
 }
 
 /* Names of jobs that other hosts wrote, or another program in the place of berthd. */
 static void test_malformed(void) {
     prints(
         line_new("granted", "{'BERTH_JOB': 'a\\u001b[2J\\nb', 'BERTH_RUN': 'x', 'BERTH_POOLS': ',:,db:x'}"),
-        "10:12:07.204 granted     a?[2J?b x :0,db:0\n");
-    prints(event_line_to_json(NULL), "            \n");
+        "10:12:07.204 granted       a?[2J?b x :0,db:0\n");
+    prints(event_line_to_json(NULL), "              \n");
 }
 
 /* --- which events --- */
@@ -176,6 +193,7 @@ int main(int argc, char **argv) {
         {"fields as JSON", test_json},
         {"each number is a number", test_all_numbers},
         {"lines for people", test_lines},
+        {"a narrow terminal", test_wrapped},
         {"what berth itself says", test_own},
         {"malformed events", test_malformed},
         {"pools and jobs", test_pools_and_jobs},
