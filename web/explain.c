@@ -14,6 +14,10 @@
 
 #define _cleanup_json_ _cleanup_(json_decrefp)
 
+#define EXPLAINS_MAX 4 /* at once: an answer takes up to 13 ms, in which no other browser is served */
+
+static unsigned n_explains;
+
 struct explain {
     struct call *call;
     json_t *list; /* of the explained run */
@@ -27,6 +31,7 @@ struct explain *explain_free(struct explain *e) {
     call_free(e->call);
     json_decref(e->list);
     free(e);
+    n_explains--;
     return NULL;
 }
 
@@ -76,17 +81,19 @@ static void on_reply(const struct client_reply *reply, const char *why, void *us
 
 /* Asks berthd for these pools with all their claims, and how long their runs usually hold. list: stolen. */
 static int ask(struct explain **ret, sd_event *event, json_t *list, const json_t *names, explain_fn fn, void *userdata) {
-    struct explain *e = calloc(1, sizeof(*e));
+    struct explain *e = n_explains < EXPLAINS_MAX ? calloc(1, sizeof(*e)) : NULL;
     json_t *wanted = json_array(), *value;
     const char *name;
     int r;
 
     if (!e || !wanted) {
+        r = n_explains < EXPLAINS_MAX ? -ENOMEM : -EBUSY;
         json_decref(wanted);
         json_decref(list);
         free(e);
-        return -ENOMEM;
+        return r;
     }
+    n_explains++;
     *e = (struct explain) {.list = list, .fn = fn, .userdata = userdata};
     json_object_foreach ((json_t *) names, name, value)
         (void) json_array_append_new(wanted, json_string(name));
