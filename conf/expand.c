@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "conf/value.h"
 
-#define SAMPLE "i" /* an instance for the checks of an open template */
+#define SAMPLE "i" /* the instance with which an open template is checked */
 
 /* Options of a template in which % has a meaning. */
 static const char *const expanded[] = {
@@ -26,7 +26,7 @@ static bool is_expanded(size_t option) {
     return false;
 }
 
-/* Options that an instance does not have if its template does not list it: nobody but a caller begins it. */
+/* Options that an instance loses if its template does not list it: only a caller starts it. */
 static const char *const listed_alone[] = {"schedule", "except",   "zone",     "splay",
                                            "every",    "at-start", "catch-up", "max-silence"};
 
@@ -124,7 +124,7 @@ static bool check_instance(const struct value_reader *template, size_t index) {
     }
     for (size_t i = 0; i < index; i++)
         if (strcmp(values[i].text, text) == 0) {
-            value_error(template, "instances", index, "is there twice, first in line %d; keep one",
+            value_error(template, "instances", index, "is listed twice, first in line %d; keep one",
                         values[i].line);
             return false;
         }
@@ -231,8 +231,8 @@ static size_t count_jobs(const struct parsed_section *section, struct notes *not
     return value_option(&reader, "instances")->n_values + is_open(section);
 }
 
-/* The last of its sections has the name of the template, and stands for all instances that it does not list.
- */
+/* The last section has the name of the template, and stands for all instances that the template does not
+ * list. */
 static void open_template(struct parsed *parsed, struct parsed_section *section, struct parsed_section *to,
                           struct notes *notes) {
     struct parsed_section *kept = &parsed->open[parsed->n_open++];

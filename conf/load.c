@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The files of a config: PATH, then PATH.d/ *.conf. The commands in them run with the user's or root's
- * rights, so a file that another user could have written or replaced is refused. Each file is opened first
+/* Reads the files of a config: PATH, then PATH.d/ *.conf. Their commands run with the rights of the caller or
+ * of root, so a file that another user could have written or replaced is refused. Each file is opened first,
  * and then checked by its descriptor. */
 
 #include <dirent.h>
@@ -42,7 +42,7 @@ static int add_error(struct loader *l, const char *path, const char *format, ...
 
 /* ---- trust ---- */
 
-/* 0, or SETTINGS_E_INVALID (noted), or -ENOMEM. is: what it has to be, S_IFREG or S_IFDIR. */
+/* 0, SETTINGS_E_INVALID (noted) or -ENOMEM. is: the type that it must have, S_IFREG or S_IFDIR. */
 static int check_trust(struct loader *l, const char *path, const struct stat *st, mode_t is) {
     int r = 0;
 
@@ -63,7 +63,7 @@ static bool is_open_to_others(const struct stat *st) {
     return (st->st_mode & (S_IWGRP | S_IWOTH)) && !(st->st_mode & S_ISVTX);
 }
 
-/* One directory above `path`. As check_trust(). */
+/* Checks one directory above `path`. Returns as check_trust(). */
 static int check_parent(struct loader *l, const char *path, const char *directory) {
     _cleanup_close_ int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     struct stat st;
@@ -81,7 +81,7 @@ static int check_parent(struct loader *l, const char *path, const char *director
     return r < 0 ? r : SETTINGS_E_INVALID;
 }
 
-/* All directories above an absolute path. */
+/* Checks all directories above an absolute path. */
 static int check_parents(struct loader *l, const char *path, const char *absolute) {
     _cleanup_free_ char *directory = strdup(absolute);
     int r = directory ? check_parent(l, path, "/") : -ENOMEM;
@@ -95,8 +95,8 @@ static int check_parents(struct loader *l, const char *path, const char *absolut
     return r;
 }
 
-/* Checks the directories of the path as written and of the path without links: a user who can change one
- * of them chooses the file that is read. As check_trust(). */
+/* Checks the directories of the path as written and of the path without links: a user who can change any of
+ * them chooses the file that is read. Returns as check_trust(). */
 static int check_way(struct loader *l, const char *path) {
     _cleanup_free_ char *folder = path[0] == '/' ? NULL : realpath(".", NULL), *written = NULL, *real = realpath(path, NULL);
     int r;
@@ -130,7 +130,7 @@ static int add_source(struct loader *l, const char *path, char *text, size_t siz
     return 0;
 }
 
-/* name: for openat(2); path: for messages. 0 (also if the file was refused) or -ENOMEM. */
+/* Reads one file. name: for openat(2); path: for messages. 0 (also if the file was refused) or -ENOMEM. */
 static int load_file(struct loader *l, int directory, const char *name, const char *path) {
     /* O_NONBLOCK: open() does not wait for the writer of a FIFO, which is refused below. */
     _cleanup_close_ int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -164,7 +164,7 @@ static int is_drop_in(const struct dirent *entry) {
     return entry->d_name[0] != '.' && n > strlen(SUFFIX) && strcmp(entry->d_name + n - strlen(SUFFIX), SUFFIX) == 0;
 }
 
-/* By bytes, whatever the locale. */
+/* Compares bytes, whatever the locale. */
 static int compare_names(const struct dirent **a, const struct dirent **b) {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
@@ -235,7 +235,7 @@ int settings_load(const char *path, struct settings **ret, struct settings_error
     size_t n_errors = errors->n;
     int r = load_all(&l, path);
 
-    /* Without one of the files, the others would have misleading errors. */
+    /* With a file missing, errors in the others would mislead. */
     if (r == 0 && errors->n > n_errors)
         r = SETTINGS_E_INVALID;
     if (r == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Templates with open-instances: the jobs of instances that they do not list. The text of such a template is
- * kept, so that its instances get the checks, the hash and the errors of listed ones. */
+/* Makes the jobs of instances that a template with open-instances does not list. The text of the template is
+ * kept, so such an instance has the same checks, errors and hash as a listed one. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ void settings_keep_open(struct settings *s, struct parsed *parsed, struct notes 
         s->open.sections[s->open.n_templates++] = *section;
     }
     s->n_jobs = n_jobs;
-    parsed->n_open = 0; /* the settings own their texts */
+    parsed->n_open = 0; /* the settings own their texts now */
 }
 
 static void free_job(struct job_settings *job) {
@@ -74,7 +74,7 @@ static bool is_full(const struct settings *s, const char *template) {
     return n >= INSTANCES_MAX;
 }
 
-/* An instance has the operators of its template, whose accounts were looked up when the config was read. */
+/* An instance takes the operators of its template, which were looked up when the config was read. */
 static void copy_accounts(struct job_settings *job, const struct job_settings *template) {
     for (size_t i = 0; i < job->operators.n && i < template->operators.n; i++) {
         job->operators.items[i].is_known = template->operators.items[i].is_known;
@@ -104,7 +104,7 @@ static struct job_settings *read_instance(const struct settings *s, size_t templ
     return NULL;
 }
 
-/* Sorted by name. 0 or -ENOMEM: the caller still owns the job. */
+/* Adds the job in the order of names. 0, or -ENOMEM: the caller still owns the job. */
 static int insert(struct open_jobs *open, struct job_settings *job) {
     struct job_settings **jobs = realloc(open->jobs, (open->n_jobs + 1) * sizeof(*jobs));
     size_t at = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Types of options of retries and hooks: ends of a run, exit statuses, names of jobs. */
+/* The types of options of retries and hooks: how a run ends, exit statuses, names of jobs. */
 
 #include "conf/option-types.h"
 
@@ -51,7 +51,7 @@ static int parse_status(const char *text, size_t size, uint64_t *ret) {
     return r == 0 ? 0 : r == -ERANGE ? RANGE_E_STATUS : RANGE_E_INVALID;
 }
 
-/* "24" or "0-1". 0 or a named answer. */
+/* Parses "24" or "0-1". 0 or a named answer. */
 static int parse_range(const char *text, int *ret_first, int *ret_last) {
     size_t n = strcspn(text, "-");
     uint64_t first, last;
@@ -67,7 +67,7 @@ static int parse_range(const char *text, int *ret_first, int *ret_last) {
     return last < first ? RANGE_E_BACKWARDS : 0;
 }
 
-/* Returns whether the text is a range; if not, that is noted. prefix: of the whole value. */
+/* Returns whether the text is a range; if not, that is noted. prefix: what stands before it in the value. */
 static bool read_range(const struct value_reader *reader, const struct option *option, size_t index,
                        const char *prefix, const char *text, int *ret_first, int *ret_last) {
     switch (parse_range(text, ret_first, ret_last)) {
@@ -147,7 +147,7 @@ static bool read_signal(const struct value_reader *reader, const struct option *
         note(reader, option, index, "did you mean \"signal:%s\"?", near);
     else if (ret->first == 0)
         note(reader, option, index,
-             "there is no such signal; write \"signal:KILL\", \"signal:SEGV\" or the like");
+             "there is no such signal; write for instance \"signal:KILL\" or \"signal:SEGV\"");
     return ret->first != 0;
 }
 
@@ -218,7 +218,7 @@ static bool is_twice(const struct value_reader *reader, const struct option *opt
 
     for (size_t i = 0; i < index; i++)
         if (strcmp(values[i].text, values[index].text) == 0) {
-            value_error(reader, option->name, index, "is there twice, first in line %d; keep one",
+            value_error(reader, option->name, index, "is listed twice, first in line %d; keep one",
                         values[i].line);
             return true;
         }

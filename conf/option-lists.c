@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Types of options whose values are lists. */
+/* The types of options whose values are lists. */
 
 #include "conf/option-types.h"
 
@@ -90,7 +90,7 @@ const struct option_type option_environment = {
 
 /* ---- files ---- */
 
-/* Notes a value of which the first n bytes are those of an earlier one. */
+/* Notes a value that has the same first n bytes as an earlier one. */
 static void check_twice(const struct value_reader *reader, const struct option *option, size_t index, size_t n,
                         const char *what) {
     const struct parsed_value *values = value_option(reader, option->name)->values;
@@ -113,7 +113,7 @@ static void parse_files(const struct value_reader *reader, const struct option *
 
 const struct option_type option_files = {.parse_list = parse_files, .hash = hash_strings, .done = free_strings};
 
-/* Passwords of units/berthd.service. */
+/* The credentials of units/berthd.service that are passwords. */
 #define REDIS_PASSWORD "redis-password"
 #define SENTINEL_PASSWORD "sentinel-password"
 
@@ -166,7 +166,7 @@ const struct option_type option_demands = {.parse_list = parse_demands, .hash = 
 
 /* ---- accounts ---- */
 
-/* Returns whether the value is right and was copied. */
+/* Returns whether the value is valid and was copied. */
 static bool copy_account(const struct value_reader *reader, const struct option *option, size_t index, struct account *ret) {
     const struct parsed_option *written = value_option(reader, option->name);
     const char *text = value_get(reader, option->name, index, false);
@@ -194,7 +194,7 @@ static void parse_accounts(const struct value_reader *reader, const struct optio
         accounts->n += copy_account(reader, option, i, &accounts->items[accounts->n]);
 }
 
-/* By name: the config does not say which ids the names have on this machine. */
+/* Hashes the names: which ids they have on this machine is not part of the config. */
 static void hash_accounts(uint64_t *hash, _unused_ const struct option *option, const void *at) {
     const struct accounts *accounts = at;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Types of options of templates and parameters. */
+/* The types of options of templates and parameters. */
 
 #include "conf/option-types.h"
 
@@ -12,7 +12,7 @@
 
 /* ---- parameters ---- */
 
-/* Returns whether the value is right; else it is noted. */
+/* Returns whether the value is valid; if not, that is noted. */
 static bool check(const struct value_reader *reader, const struct option *option, size_t index,
                   const char *text) {
     const struct parsed_value *values = value_option(reader, option->name)->values;

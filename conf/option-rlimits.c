@@ -16,7 +16,7 @@ static const struct resource {
     const char *name;
     int resource;
     bool is_size;              /* bytes */
-    bool is_bounded;           /* the kernel takes no RLIM_INFINITY */
+    bool is_bounded;           /* the kernel refuses RLIM_INFINITY */
 } resources[] = {
     {"as", RLIMIT_AS, true, false},           {"core", RLIMIT_CORE, true, false},         {"cpu", RLIMIT_CPU, false, false},
     {"data", RLIMIT_DATA, true, false},       {"fsize", RLIMIT_FSIZE, true, false},       {"locks", RLIMIT_LOCKS, false, false},
@@ -89,7 +89,7 @@ static bool is_twice(const struct value_reader *reader, const struct option *opt
         return false;
     for (size_t i = 0; i < index; i++)
         if (strncmp(values[i].text, values[index].text, n) == 0 && values[i].text[n] == '=') {
-            value_error(reader, option->name, index, "is the second of this name, the first is in line %d; keep one", values[i].line);
+            value_error(reader, option->name, index, "sets a limit twice, first in line %d; keep one", values[i].line);
             return true;
         }
     return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Types of options whose values are texts: names, paths, accounts, the url of Redis. */
+/* The types of options whose values are texts: names, paths, accounts, the url of Redis. */
 
 #include "conf/option-types.h"
 
@@ -57,7 +57,7 @@ static bool parse_directory(const struct value_reader *reader, const struct opti
 
 const struct option_type option_directory = {.parse = parse_directory, .hash = hash_copy, .done = free_copy};
 
-/* ---- what a command gets ---- */
+/* ---- scripts and stdin ---- */
 
 const struct option_type option_script = {
     .parse = parse_text, .hash = hash_copy, .done = free_copy, .may_break = true};

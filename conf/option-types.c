@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Types of options whose values are times, numbers and words. */
+/* The types of options whose values are times, numbers and words. */
 
 #include "conf/option-types.h"
 
@@ -239,7 +239,7 @@ static bool parse_signal(const struct value_reader *reader, const struct option 
 
     if (signal == 0) {
         value_error(reader, option->name, 0, "is not the name of a signal; %s%s%s",
-                    near ? "did you mean \"" : "write \"TERM\", \"INT\", \"HUP\" or the like", near ? near : "", near ? "\"?" : "");
+                    near ? "did you mean \"" : "write for instance \"TERM\", \"INT\" or \"HUP\"", near ? near : "", near ? "\"?" : "");
         return false;
     }
     *(int *) at = signal;

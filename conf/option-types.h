@@ -20,8 +20,8 @@ extern const struct option_type option_on_lease_lost;
 extern const struct option_type option_restart;  /* enum job_restart */
 extern const struct option_type option_io_class; /* enum job_io_class */
 extern const struct option_type option_tls_minimum; /* enum tls_minimum */
-/* The signal of this name, with or without SIG, or 0: there is none, and *ret_near is the nearest name or
- * NULL. */
+/* Returns the signal of this name, with or without SIG. 0: there is none, and *ret_near is the nearest name,
+ * or NULL. */
 int option_find_signal(const char *name, const char **ret_near);
 
 /* conf/option-texts.c; fields of type char * are owned */
@@ -48,8 +48,8 @@ extern const struct option_type option_sentinels;   /* char *, "host[:port],..."
 
 /* conf/option-parameters.c */
 extern const struct option_type option_parameters; /* char **, NULL-terminated, or NULL */
-extern const struct option_type option_instances;  /* no field: conf/expand.h has used it */
-extern const struct option_type option_open_instances; /* likewise */
+extern const struct option_type option_instances;  /* sets nothing: conf/expand.c has used it already */
+extern const struct option_type option_open_instances; /* the same */
 
 /* conf/option-when.c */
 extern const struct option_type option_zone;     /* struct zone_setting */
@@ -63,4 +63,4 @@ extern const struct option_type option_rlimits; /* struct rlimits */
 extern const struct option_type option_retry_on;  /* struct retry_rules */
 extern const struct option_type option_statuses;  /* struct exit_statuses */
 extern const struct option_type option_job_names; /* char **, NULL-terminated; the jobs may not exist */
-extern const struct option_type option_hosts;     /* likewise, of hosts */
+extern const struct option_type option_hosts;     /* char **, NULL-terminated names */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Types of options that say when a job is due: schedules and zones. */
+/* The types of options that say when a job is due: schedules and zones. */
 
 #include "conf/option-types.h"
 

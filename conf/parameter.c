@@ -45,12 +45,12 @@ bool parameter_is_same(const char *a, const char *b) {
     return n == parameter_name_length(b) && strncmp(a, b, n) == 0;
 }
 
-/* Variables by which a caller could have the command run other code, whatever the command does with them. A
- * star stands for any end. berth.conf(5) has the same list. */
+/* Variables with which a caller could make most programs run other code. A star stands for any end of the
+ * name. berth.conf(5) has the same list. */
 static const char *const dangerous[] = {
     /* the dynamic linker and the C library */
     "LD_*", "GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH", "NLSPATH",
-    /* shells, and where programs look for files of their own */
+    /* shells, and the places where programs look for files */
     "PATH", "IFS", "ENV", "BASH_ENV", "BASHOPTS", "PS4", "SHELL", "SHELLOPTS", "ZDOTDIR", "HOME",
     "XDG_CONFIG_*", "CREDENTIALS_DIRECTORY",
     /* interpreters and libraries that load modules */
@@ -152,7 +152,7 @@ static int check_regex(const char *regex, char error[static PARAMETER_ERROR_SIZE
         return fail(error, "is longer than %d characters with its repeats written out; write * or smaller numbers",
                     REGEX_LENGTH_MAX);
     if (cost.depth > REGEX_DEPTH_MAX)
-        return fail(error, "repeats what repeats a repeat, which may take for ever; repeat less");
+        return fail(error, "has repeats within repeats within repeats, which may take for ever; use fewer");
     r = compile(regex, &compiled, error);
     if (r == 0)
         regfree(&compiled);
@@ -197,7 +197,7 @@ static bool is_choice(const char *choices, const char *value) {
     }
 }
 
-/* "users, orders", as far as there is room */
+/* Writes "users, orders", as far as there is room. */
 static const char *list_choices(const char *choices, char buffer[static CHOICES_SHOWN]) {
     size_t size = 0;
 
@@ -209,7 +209,8 @@ static const char *list_choices(const char *choices, char buffer[static CHOICES_
     return buffer;
 }
 
-/* The longest match that begins first is the whole value exactly if the expression matches all of it. */
+/* regexec() finds the longest of the matches that begin first. That is the whole value if and only if the
+ * expression matches all of it. */
 static int check_match(const char *text, const char *value, char error[static PARAMETER_ERROR_SIZE]) {
     const char *regex = text + parameter_name_length(text) + 2;
     regmatch_t match = {.rm_so = -1};

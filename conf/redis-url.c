@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* URLs of a Redis. Nothing is percent-decoded: what would need it is not allowed. */
+/* URLs of a Redis. Nothing is percent-decoded, because characters that would need it are not allowed. */
 
 #include "conf/redis-url.h"
 
@@ -22,7 +22,7 @@ const char *redis_url_explain(int answer) {
     case REDIS_URL_E_USER:
         return "has a user that is not of A-Z a-z 0-9 . _ -; use the option username";
     case REDIS_URL_E_PASSWORD:
-        return "must not hold a password; write it to a file and name that in password-file";
+        return "must not hold a password; write it to a file, and name the file in password-file";
     case REDIS_URL_E_HOST:
         return "must name a host or an address, IPv6 in [ ]";
     case REDIS_URL_E_HOSTS:
@@ -39,7 +39,7 @@ const char *redis_url_explain(int answer) {
     return "is right";
 }
 
-/* NULL if text does not begin with prefix, else what follows. */
+/* Returns what follows the prefix, or NULL: the text does not begin with it. */
 static const char *after(const char *text, const char *prefix) {
     size_t n = strlen(prefix);
 
@@ -68,7 +68,7 @@ static int parse_port(const char *text, size_t n, uint16_t *ret) {
     return 0;
 }
 
-/* What stands before '@': n bytes. */
+/* Parses what stands before '@': n bytes. */
 static int parse_user(const char *text, size_t n, struct redis_url *url) {
     if (memchr(text, ':', n))
         return REDIS_URL_E_PASSWORD;
@@ -88,7 +88,7 @@ bool redis_url_is_host(const char *text) {
            text[0] != '.';
 }
 
-/* host[:port] in n bytes. */
+/* Parses host[:port] in n bytes. */
 static int parse_address(const char *text, size_t n, char **ret_host, uint16_t *ret_port) {
     const char *host = text, *rest;
     size_t length;
@@ -143,7 +143,7 @@ int redis_url_get_host(const char *hosts, size_t i, char *ret_host, size_t size,
     return r;
 }
 
-/* host[:port][,host[:port]...] in n bytes. */
+/* Parses host[:port][,host[:port]...] in n bytes. */
 static int parse_hosts(const char *text, size_t n, struct redis_url *url) {
     const char *comma = memchr(text, ',', n);
     size_t first = comma ? (size_t) (comma - text) : n;
@@ -165,13 +165,13 @@ static int parse_hosts(const char *text, size_t n, struct redis_url *url) {
     return r == -ENOENT ? 0 : r;
 }
 
-/* [user@][host[:port][,...]][/db] */
+/* Parses [user@][host[:port][,...]][/db]. */
 static int parse_network(const char *text, struct redis_url *url) {
     const char *slash = strchr(text, '/'), *at;
     size_t n = slash ? (size_t) (slash - text) : strlen(text);
     int r;
 
-    /* The last one: whatever stands before it must not end up in a log as part of a host name. A password may hold a '/'. */
+    /* The last '@' counts, so that no part of a password gets into a log as part of a host name. A password may hold a '/'. */
     at = strrchr(text, '@');
     if (at && at > text + n)
         return REDIS_URL_E_PASSWORD;
@@ -189,7 +189,7 @@ static int parse_network(const char *text, struct redis_url *url) {
     return r;
 }
 
-/* /path[?db=N] */
+/* Parses /path[?db=N]. */
 static int parse_unix(const char *text, struct redis_url *url) {
     size_t n = strcspn(text, "?");
     const char *db;

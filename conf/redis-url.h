@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Where a Redis is: redis://[user@][host[:port][,host[:port]...]][/db], rediss://..., unix:///path[?db=N].
- * Without a host, sentinels name it. Text to value, nothing else. */
+/* The URL of a Redis: redis://[user@][host[:port][,host[:port]...]][/db], rediss://..., unix:///path[?db=N].
+ * Without a host, sentinels name it. */
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #define REDIS_SENTINEL_PORT_DEFAULT 26379
 #define REDIS_DB_MAX 65535
 #define REDIS_HOSTS_MAX 16
-#define REDIS_HOST_SIZE 256 /* holds every host that is right, and a null byte */
+#define REDIS_HOST_SIZE 256 /* of the longest valid host, with its NUL */
 
 struct redis_url {
     bool tls;
@@ -37,13 +37,13 @@ enum { /* named answers of redis_url_parse() */
     REDIS_URL_E_QUERY,
 };
 
-/* 0, a REDIS_URL_E_* or -ENOMEM; then ret is untouched. ret is to be given to redis_url_done(). */
+/* 0 (the caller calls redis_url_done()), a REDIS_URL_E_* or -ENOMEM (ret is untouched). */
 int redis_url_parse(const char *text, struct redis_url *ret);
-/* What is wrong, and what would be right, for an error text. */
+/* Returns, for an error text, what is wrong and what to write instead. */
 const char *redis_url_explain(int answer);
 /* Returns whether a text is a host name or a numeric address, IPv6 without brackets. */
 bool redis_url_is_host(const char *text);
-/* Host number i, from 0, of "host[:port],...". hosts may be NULL. *ret_port stays as it is if the text names
- * no port. 0, -ENOENT if there is none, a REDIS_URL_E_* or -ENOMEM. */
+/* Finds host number i, from 0, of "host[:port],...". hosts may be NULL. *ret_port stays as it is if the text
+ * has no port. 0, -ENOENT: there are not so many hosts; a REDIS_URL_E_* or -ENOMEM. */
 int redis_url_get_host(const char *hosts, size_t i, char *ret_host, size_t size, uint16_t *ret_port);
 void redis_url_done(struct redis_url *url);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The jobs of the config: what an option has to do with the others, and with pools, lease and rights. */
+/* Reads the jobs of the config, and checks their options against each other, and against pools, lease and
+ * rights. */
 
 #include <string.h>
 
@@ -47,7 +48,7 @@ static void check_demand(const struct settings *s, const struct value_reader *re
     }
 }
 
-/* Returns whether which pool it is depends on an instance that is not known yet. */
+/* Returns whether the name of the pool depends on an instance that is not known yet. */
 static bool is_pool_open(const struct value_reader *reader, size_t index) {
     const struct parsed_section *template = reader->section->open_of;
 
@@ -55,7 +56,7 @@ static bool is_pool_open(const struct value_reader *reader, size_t index) {
            strchr(value_option(&(struct value_reader){template, NULL}, "pools")->values[index].text, '%');
 }
 
-/* Checks those demands of the list that are right in themselves. */
+/* Checks the demands of the list that have no error yet. */
 static void check_demands(const struct settings *s, const struct value_reader *reader) {
     struct demands demands = {};
 
@@ -88,14 +89,13 @@ static void check_stop_timeout(const struct settings *s, const struct job_settin
 
 /* ---- accounts ---- */
 
-/* A job with berthd's user could change the files that berth-runner and the guards keep for berthd. A job
- * with the operators' group could start every other job. The group of those who may `berth run` is allowed.
- * */
+/* A job that runs as berthd's user could change the files that berth-runner and the guards keep for berthd.
+ * A job with the operators' group could start every other job. The run group is allowed. */
 static void check_accounts(const struct settings *s, const struct job_settings *job, const struct value_reader *reader) {
     const char *run = s->run_group.name, *operate = s->operate_group.name;
 
     if (job->user && strcmp(job->user, DAEMON_USER) == 0)
-        value_error(reader, "user", 0, "is berthd's own, and a job of it could act as berthd; make another user for the job");
+        value_error(reader, "user", 0, "is berthd's own, and the job could act as berthd; make another user for the job");
     if (!job->group || !*job->group)
         return;
     if (operate && strcmp(job->group, operate) == 0)
@@ -142,7 +142,7 @@ static int compare(const void *a, const void *b, void *settings) {
     return r != 0 ? r : settings_compare_places(settings, &x->place, &y->place);
 }
 
-/* The instances of a template have the same errors: only the first one that has any is reported. */
+/* The instances of a template have the same errors, so only the first instance with errors is reported. */
 static void read_next(struct settings *s, const struct parsed_section *section, struct notes *notes,
                       const struct parsed_section **failed) {
     size_t n_notes = notes->n;

@@ -6,7 +6,7 @@
 
 #include "conf/settings-read.h"
 
-/* The pool is of the cluster by its option or by default, not because its scope is wrong. */
+/* Returns whether the config makes the pool one of the cluster; a wrong scope does not. */
 static bool is_meant_for_cluster(const struct pool_settings *pool, const struct value_reader *reader) {
     const char *scope = value_get(reader, "scope", 0, false);
 
@@ -28,7 +28,7 @@ static void read_pool(const struct settings *s, struct pool_settings *pool, cons
 
     pool->place = section->place;
     settings_read_pool_title(&reader, pool->name);
-    option_read_section(&reader, pool); /* a wrong limit stays 0, and no demand exceeds 0: the pool is paused */
+    option_read_section(&reader, pool); /* a wrong limit stays 0: demands of a paused pool are not checked */
     if (value_is_missing(&reader, "limit"))
         value_note(&reader, &section->place, "limit is missing; write limit = N, 0 pauses the pool");
     check_scope(s, pool, &reader);

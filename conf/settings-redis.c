@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The redis section: its options against each other and against the lease. */
+/* Reads the redis section, and checks its options against each other and against the lease. */
 
 #include <string.h>
 
@@ -25,7 +25,7 @@ static void check_failover_margin(const struct settings *s, const struct redis_s
                     duration_format(LEASES_OF_MARGIN * s->lease_usec, text));
 }
 
-/* The user may be in the url or beside it. */
+/* The url or the option may name the user. */
 static void check_username(struct redis_settings *redis, const struct value_reader *reader) {
     if (redis->username && strchr(redis->username, ' '))
         value_error(reader, "username", 0, "has a space; a user of Redis has none");
@@ -52,7 +52,7 @@ static void check_timeout(const struct settings *s, const struct redis_settings 
                     duration_format(s->heartbeat_usec, heartbeat));
 }
 
-/* A handshake takes longer than an answer while thousands of hosts connect at once, so this limit is above
+/* While thousands of hosts connect at once, a handshake takes longer than an answer, so this limit is above
  * `timeout`. */
 static void read_connect_timeout(const struct settings *s, struct redis_settings *redis,
                                  const struct value_reader *reader) {
@@ -88,7 +88,7 @@ static void check_tls_is_used(const struct redis_settings *redis, const struct v
             struct settings_place place = value_place(reader, options[i].option);
 
             value_note(reader, &place,
-                       "%s is given, and url does not name rediss://; remove it, or change the url",
+                       "%s is given, and url does not begin with rediss://; remove it, or change the url",
                        options[i].option);
         }
 }
@@ -138,7 +138,7 @@ static void check_sentinels_are_used(const struct redis_settings *redis, const s
         }
 }
 
-/* Either the url names the server, or the sentinels do. */
+/* Either the url or the sentinels name the server. */
 static void check_sentinels(const struct redis_settings *redis, const struct value_reader *reader) {
     struct settings_place url = value_place(reader, "url"), place = value_place(reader, "sentinels");
     bool has_host = redis->host || redis->unix_path;

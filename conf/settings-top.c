@@ -54,7 +54,7 @@ static void check_runtime_directory(const struct settings *s, const struct value
         value_error(reader, "runtime-directory", 0, "must not end in '/'");
 }
 
-/* Where the runtime directory is not the system's, neither is this. */
+/* With a runtime directory of its own, a berthd also has a state directory of its own. */
 static char *default_state_directory(const struct settings *s) {
     char *path = NULL;
 

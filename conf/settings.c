@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* From the texts of the files to settings, or to all that is wrong with them. No I/O. */
+/* Makes settings from the texts of the files, or notes all their errors. No I/O. */
 
 #include "conf/settings.h"
 

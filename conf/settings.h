@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The configuration as plain values. conf/settings.c makes them from text, without I/O: tests and fuzzers
+/* The configuration as plain values. conf/settings.c makes them from text, without I/O, so tests and fuzzers
  * feed it from memory. conf/load.c reads the files. */
 
 #include <limits.h>
@@ -48,10 +48,10 @@ struct accounts {
 enum tls_minimum { TLS_MINIMUM_1_2, TLS_MINIMUM_1_3 };
 
 struct tls_settings {          /* paths may be "": none, or the credential of berthd */
-    bool is_used;              /* the url is rediss:// */
+    bool is_used;              /* the url begins with rediss:// */
     char *ca;                  /* file or directory of trusted certificates; "": the system's */
     char *certificate, *key;   /* both or none */
-    char *server_name;         /* "": what berthd connects to */
+    char *server_name;         /* "": the host to which berthd connects */
     enum tls_minimum minimum;
 };
 
@@ -87,7 +87,7 @@ struct pool_settings {
     enum pool_scope scope;
     uint32_t host_limit;       /* 0: no bound */
     uint32_t queue_limit;
-    struct accounts users;     /* may use it by `berth run`; none: all who have the right to run */
+    struct accounts users;     /* who may use it by `berth run`; empty: all who have the right to run */
     usec_t head_start_max_usec; /* of `berth run` by users without the right to operate */
     char *description;
     struct settings_place place;
@@ -113,7 +113,7 @@ enum job_io_class {            /* the values of ioprio_set(2) */
     JOB_IO_CLASS_IDLE,
 };
 
-struct job_process {           /* what the command's first process sets for itself, and its children inherit */
+struct job_process {           /* what the command's first process sets for itself; its children inherit it */
     struct rlimits rlimits;
     int nice;                  /* -20 to 19, or JOB_INHERIT */
     int oom_score_adjust;      /* -1000 to 1000, or JOB_INHERIT */
@@ -135,12 +135,12 @@ struct job_command {           /* either argv or a script */
     char *shell;
 };
 
-struct job_input {             /* what the command finds; lists are NULL-terminated */
+struct job_input {             /* what the command can read; lists are NULL-terminated */
     char **environment;        /* NAME=value */
     char **environment_files;  /* "/path", or "-/path" if it may be missing */
     char **credentials;        /* "NAME=/path", or "NAME" of berth-runner's own */
     char *file;                /* its standard input; "": /dev/null */
-    char **parameters;         /* what may be set from outside (conf/parameter.h) */
+    char **parameters;         /* what a caller or a schedule may set (conf/parameter.h) */
 };
 
 struct job_output {
@@ -152,10 +152,10 @@ struct exit_statuses {         /* a set of 0 to 255 */
     uint64_t bits[4];          /* status n: bit n % 64 of bits[n / 64] */
 };
 
-enum retry_kind {              /* of what may have happened to a run */
-    RETRY_FAILURE,             /* exited with a status that is no success, or ended by a signal */
-    RETRY_EXIT,                /* exited with a status from first to last */
-    RETRY_SIGNAL,              /* ended by signal `first` */
+enum retry_kind {              /* how a run may end */
+    RETRY_FAILURE,             /* it exited with a status that is no success, or a signal ended it */
+    RETRY_EXIT,                /* it exited with a status from `first` to `last` */
+    RETRY_SIGNAL,              /* signal `first` ended it */
     RETRY_TIMEOUT,
     RETRY_LEASE_LOST,
     RETRY_GUARD_DIED,
@@ -166,7 +166,7 @@ enum retry_kind {              /* of what may have happened to a run */
 
 struct retry_rule {            /* a word of retry-on */
     enum retry_kind kind;
-    bool is_negated;           /* "!": an end that matches is not retried */
+    bool is_negated;           /* "!": a run that ends so is not retried */
     int first, last;           /* RETRY_EXIT, RETRY_SIGNAL; else 0 */
 };
 
@@ -175,11 +175,11 @@ struct retry_rules {           /* the last one that matches counts */
     size_t n;
 };
 
-struct job_retry {             /* how often a job is tried */
+struct job_retry {             /* how often and when a job is tried again */
     uint32_t retries;          /* attempts after the first */
     struct retry_rules on;
     usec_t delay_usec, delay_max_usec;
-    usec_t within_usec;        /* USEC_INFINITY: however long it takes */
+    usec_t within_usec;        /* USEC_INFINITY: no bound */
     struct exit_statuses success;
     enum job_restart restart;
 };
@@ -189,7 +189,7 @@ struct job_hooks {             /* jobs started after a run: lists of names, NULL
     uint32_t broken_after;     /* failures in a row */
     usec_t remind_after_usec;  /* USEC_INFINITY: never */
     usec_t max_silence_usec;   /* USEC_INFINITY: for ever */
-    bool is_hook;              /* some job names this one: its runs may overlap */
+    bool is_hook;              /* another job names this one, so its runs may overlap */
 };
 
 struct zone_setting {
@@ -199,14 +199,14 @@ struct zone_setting {
 
 enum job_on { JOB_ON_EACH, JOB_ON_ANY };
 
-struct job_sharing {           /* on which of the hosts that define a job a due time is begun */
-    enum job_on on;            /* each of them, or any one */
-    char **prefer;             /* hosts that ask first, in this order; NULL or NULL-terminated */
+struct job_sharing {           /* which hosts begin a run when the job is due */
+    enum job_on on;            /* each host that defines the job, or any one of them */
+    char **prefer;             /* the hosts that ask first, in this order; NULL or NULL-terminated */
 };
 
-struct job_triggers {          /* when a run begins, and what a run that is not over means then */
+struct job_triggers {          /* when a run begins, and what happens if another has not ended then */
     bool at_start;
-    usec_t every_usec;         /* USEC_INFINITY: not by time. With on = "any" also the period of the schedule */
+    usec_t every_usec;         /* USEC_INFINITY: not given. With on = "any" it is also the period of the schedule */
     enum job_overlap overlap;
     struct schedule schedule;  /* empty: not by schedule */
     struct zone_setting zone;  /* the job's own, or else that of the top level */
@@ -239,7 +239,7 @@ struct job_settings {
     struct job_hooks hooks;
     struct accounts operators; /* may start and stop it without the right to operate */
     char *description;
-    char hash[17];             /* of all options, 16 hex digits: equal jobs have equal hashes, wherever they stand */
+    char hash[17];             /* of all options, 16 hex digits: equal jobs have equal hashes, whatever their places */
     struct settings_place place;
 };
 
@@ -247,9 +247,9 @@ struct job_settings {
 
 struct parsed_section;
 
-struct open_jobs {             /* of templates with open-instances: what conf/open.c makes while berthd runs */
-    struct parsed_section *sections;
-    struct job_settings *templates; /* by section: "backup@", with what all such instances have */
+struct open_jobs {             /* the jobs that conf/open.c makes of templates with open-instances while berthd runs */
+    struct parsed_section *sections; /* of the templates */
+    struct job_settings *templates; /* one for each section: "backup@", with what all its instances have in common */
     size_t n_templates;
     struct job_settings **jobs; /* sorted by name */
     size_t n_jobs;
@@ -260,12 +260,12 @@ struct settings {
     char namespace[NAME_MAX_LENGTH + 1];
     usec_t lease_usec, heartbeat_usec;
     char *runtime_directory;
-    char *state_directory;        /* of what outlives a reboot */
+    char *state_directory;        /* of the records that outlive a reboot */
     struct zone_setting zone;     /* of schedules of jobs that name none */
-    struct account run_group, operate_group; /* their members have that right (daemon/rights.h) */
-    uint32_t connections;         /* to control.sock, in all */
-    uint32_t user_connections;    /* of one user; this and the next two do not bind root and berthd's own user */
-    uint32_t user_runs;           /* of `berth run`, waiting and granted, of one user */
+    struct account run_group, operate_group; /* their members may run, or operate (daemon/rights.h) */
+    uint32_t connections;         /* to control.sock, of all users */
+    uint32_t user_connections;    /* of one user; root and berthd's own user are exempt from this and the next two */
+    uint32_t user_runs;           /* runs of `berth run` of one user, waiting and granted */
     uint64_t user_buffer;         /* bytes of one user's calls and replies; all users together: SETTINGS_BUFFERS times as much */
     struct redis_settings *redis; /* NULL: no `redis` section */
     struct pool_settings *pools;  /* sorted by name; also the pool "@JOB" of each job with on = "any" */
@@ -273,41 +273,42 @@ struct settings {
     struct job_settings *jobs;    /* sorted by name */
     size_t n_jobs;
     struct open_jobs open;
-    char **files;                 /* all files that were read; places point here */
+    char **files;                 /* the names of all files that were read; places point here */
     size_t n_files;
 };
 
-/* max(500 ms, 1 % of the lease), R8. */
+/* Returns max(500 ms, 1 % of the lease), R8. */
 usec_t settings_margin(usec_t lease_usec);
-/* The shortest lease, in whole milliseconds, that leaves this much time besides its margin. */
+/* Returns the shortest lease, in whole milliseconds, that leaves this much time beside its margin. */
 usec_t settings_lease_min(usec_t needed_usec);
-/* The longest stop timeout that fits a lease (contract, `lease`): lease - 2 heartbeats - margin; 0 if nothing fits. */
+/* Returns the longest stop timeout that fits the lease (contract, `lease`): lease - 2 heartbeats - margin; 0 if none fits. */
 usec_t settings_stop_timeout_max(const struct settings *s);
-/* The default of stop-timeout: 5s, or a sixth of the lease if that is less. */
+/* Returns the default of stop-timeout: 5s, or a sixth of the lease if that is less. */
 usec_t settings_stop_timeout_default(const struct settings *s);
 
-/* Returns "db:4,local:2/host", all pools by name, as in BERTH_LIMITS; the caller frees it. NULL: out of
- * memory, or no pools. */
+/* Returns all pools, sorted by name, as in BERTH_LIMITS: "db:4,local:2/host"; the caller frees it. NULL: out
+ * of memory, or there are no pools. */
 char *settings_format_limits(const struct settings *s);
-/* How many pools the config defines: without those of jobs. */
+/* Returns how many pools the config defines, those of jobs not counted. */
 size_t settings_count_pools(const struct settings *s);
-/* The pool of that name, or the pattern of which it is a key. */
+/* Returns the pool of that name, or the pattern of which it is a key, or NULL. */
 const struct pool_settings *settings_find_pool(const struct settings *s, const char *name);
 /* Returns the pattern whose keys begin with this name and a slash, or NULL. */
 const struct pool_settings *settings_find_pattern(const struct settings *s, const char *name);
 const struct job_settings *settings_find_job(const struct settings *s, const char *name);
-/* Returns the jobs one after the other, open instances last; NULL: there are no more. */
+/* Returns the job at this index, open instances last; NULL: there are no more. */
 const struct job_settings *settings_get_job(const struct settings *s, size_t index);
-/* The first instance of a template (its name ends in '@'); NULL: it has none, or it is no template. */
+/* Returns the first instance of a template, whose name ends in '@'; NULL: there is no such template, or it
+ * has no instance. */
 const struct job_settings *settings_find_instance(const struct settings *s, const char *template);
-bool exit_statuses_have(const struct exit_statuses *statuses, int status); /* false outside of 0 to 255 */
-/* Returns whether a run on these pools holds permits of the cluster, and so has a deadline. */
+bool exit_statuses_have(const struct exit_statuses *statuses, int status); /* false for what is not 0 to 255 */
+/* Returns whether a run with these pools holds permits of the cluster, and so has a deadline. */
 bool settings_needs_cluster(const struct settings *s, const struct demands *pools);
-/* The first option that differs and needs a restart of berthd (options with HASH outside of pools and
- * jobs); NULL if there is none. */
+/* Returns the first option that differs and whose change needs a restart of berthd (one with HASH, outside of
+ * pools and jobs), or NULL. */
 const char *settings_find_fixed_change(const struct settings *running, const struct settings *loaded);
 
-/* One line for each error: "file:line: the problem; what would be right". */
+/* One line for each error: "file:line: what is wrong; what to write instead". */
 struct settings_errors {
     char **lines;
     size_t n;
@@ -333,32 +334,32 @@ enum {
  * sources. */
 int settings_parse(const struct settings_source *sources, size_t n_sources, const char *hostname, struct settings **ret,
                    struct settings_errors *errors);
-/* PATH and PATH.d/ *.conf in lexical order; for the default path /etc/berth/berth.conf and /etc/berth/berth.conf.d/. Each
- * must be a regular file, owned by root or the caller, not writable by group or others; so must the .d directory, and all directories above
- * them, but sticky ones (/tmp) may be writable. */
+/* Reads PATH, then PATH.d/ *.conf in lexical order; by default /etc/berth/berth.conf and /etc/berth/berth.conf.d/. Each
+ * must be a regular file that root or the caller owns and that neither group nor others may write. The same holds for the .d directory and
+ * all directories above, except that a sticky one (/tmp) may be writable. Returns as settings_parse(). */
 int settings_load(const char *path, struct settings **ret, struct settings_errors *errors);
-/* The template with open-instances of this name, or the one of which the name is an instance: a job of the
- * name "backup@". NULL: there is none. */
+/* Returns the template with open-instances that has this name, or of which the name is an instance, as a job
+ * named "backup@"; NULL: there is none. */
 const struct job_settings *settings_find_open_template(const struct settings *s, const char *name);
-/* Makes the job of an instance that an open template does not list, unless it is there. It has no triggers
- * of its own, and lasts until settings_close_job(). 0, -ENOMEM or a named answer. */
+/* Makes the job of an instance that an open template does not list, unless it exists already. The job has no
+ * triggers, and exists until settings_close_job(). 0, -ENOMEM or a named answer. */
 int settings_open_job(struct settings *s, const char *name, const struct job_settings **ret,
                       struct settings_errors *errors);
-void settings_close_job(struct settings *s, const char *name); /* but for jobs that the config lists */
-/* Looks up the users and groups to which the config gives rights. Blocks (NSS), so call it right after a
- * config is read. Appends a line for each account that the machine does not have; that account matches
+void settings_close_job(struct settings *s, const char *name); /* ignores jobs that the config lists */
+/* Looks up the users and groups to which the config gives rights. It blocks (NSS), so call it right after the
+ * config was read. Appends a line for each account that the machine does not have; such an account matches
  * nobody. 0 or -ENOMEM. */
 int settings_find_accounts(struct settings *s, struct settings_errors *missing);
-/* Reports zones that are not in `directory` (ZONE_DIRECTORY) or cannot be used, and jobs of which `except`
- * leaves no due time after `now`. Part of settings_check_machine(): a service that starts does without these
- * jobs' due times. 0, SETTINGS_E_INVALID (appended to errors) or -ENOMEM. */
+/* Reports zones that are not in `directory` (ZONE_DIRECTORY) or cannot be used, and jobs whose `except`
+ * leaves no due time after `now_realtime`. Part of settings_check_machine(). A running berthd accepts such a
+ * config, and does without these due times. 0, SETTINGS_E_INVALID (appended to errors) or -ENOMEM. */
 int settings_check_zones(const struct settings *s, const char *directory, usec_t now_realtime,
                          struct settings_errors *errors);
-/* Reports the controllers of cgroup v2 that jobs need for their bounds (struct resource_control) and that this
- * machine does not have. For checks of a config; a service warns and runs without them. available: a mask of
- * base/process/cgroup-control.h. 0, SETTINGS_E_INVALID (appended to errors) or -ENOMEM.
- * settings_check_machine() also checks accounts and commands; it reports no controllers where they cannot be
- * determined. */
+/* Reports the controllers of cgroup v2 that this machine does not have but that jobs need for their bounds
+ * (struct resource_control). A running service warns and starts such jobs without the bounds. available: a
+ * mask of base/process/cgroup-control.h. 0, SETTINGS_E_INVALID (appended to errors) or -ENOMEM.
+ * settings_check_machine() also checks accounts and commands; it does not check controllers where it cannot
+ * find out which ones there are. */
 int settings_check_controllers(const struct settings *s, unsigned available, struct settings_errors *errors);
 /* Part of settings_check_machine(): reports missing users, groups, commands and directories of jobs, and
  * a password file that everybody may read. A running berthd accepts such a config, and the job fails at its
@@ -368,7 +369,7 @@ int settings_check_machine(struct settings *s, struct settings_errors *errors);
 /* Returns "file:line: warning: ..." if a password of Redis crosses a network unencrypted; the caller
  * frees it. NULL: no warning, or out of memory. */
 char *settings_warn_of_cleartext(const struct settings *s);
-/* A copy of its own; texts may be NULL. 0 or -ENOMEM; redis_settings_done() in any case. */
+/* Copies the settings and their texts; texts may be NULL. 0 or -ENOMEM; call redis_settings_done() in any case. */
 int redis_settings_copy(struct redis_settings *ret, const struct redis_settings *redis);
 void redis_settings_done(struct redis_settings *redis);
 struct settings *settings_free(struct settings *s);

@@ -100,7 +100,7 @@ const char *value_account(const struct value_reader *reader, const char *option,
 
     text += is_listed && text[0] == '@';
     n = strspn(text, ACCOUNT_FIRST "0123456789.-");
-    /* No number, nor what a tool may take for one: "0day" and "0x0" became root elsewhere (CVE-2017-1000082, CVE-2020-13776). */
+    /* Refuse numbers, and whatever a tool may read as one: elsewhere "0day" and "0x0" became root (CVE-2017-1000082, CVE-2020-13776). */
     if (strspn(text, ACCOUNT_FIRST) > 0 && n <= ACCOUNT_MAX && (text[n] == '\0' || strcmp(text + n, "$") == 0))
         return text;
     value_error(reader, option, index,

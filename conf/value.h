@@ -10,15 +10,15 @@ struct value_reader { /* one section */
     struct notes *notes;
 };
 
-/* As written; its place and values are empty if the option is not given. */
+/* Returns the option as written; its place and values are empty if it is not given. */
 const struct parsed_option *value_option(const struct value_reader *reader, const char *option);
-/* The place of an option, or of its section if the option is not given. */
+/* Returns the place of an option, or of its section if the option is not given. */
 struct settings_place value_place(const struct value_reader *reader, const char *option);
 bool value_is_given(const struct value_reader *reader, const char *option);
-/* The option is not given, and no refused option looks like a misspelling of it. */
+/* Returns whether the option is not given, and no refused option looks like a misspelling of it. */
 bool value_is_missing(const struct value_reader *reader, const char *option);
-/* The text of a value (index: in a list, else 0). NULL: there is none, or it was noted as not UTF-8 or as
- * holding a control character. may_break: newlines and tabs are allowed. */
+/* Returns the text of a value (index: in a list, else 0). NULL: there is none, or it is not UTF-8 or holds a
+ * control character, which is noted. may_break: newlines and tabs are allowed. */
 const char *value_get(const struct value_reader *reader, const char *option, size_t index, bool may_break);
 
 /* Notes 'job "x": ' and the text, at a place. */
@@ -27,8 +27,8 @@ void value_note(const struct value_reader *reader, const struct settings_place *
  * space. */
 void value_error(const struct value_reader *reader, const char *option, size_t index, const char *format, ...) _printf_(4, 5);
 
-/* A copy, or NULL: memory is short, which is noted. */
+/* Returns a copy, or NULL: memory is short, which is noted. */
 char *value_copy(const struct value_reader *reader, const char *text);
-/* The name of a user or group. is_listed: `text` may begin with '@', which makes it a group and is not
- * part of the name. NULL: the name is wrong, which is noted. */
+/* Returns the name of a user or group. is_listed: `text` may begin with '@', which makes it a group and is
+ * not part of the name. NULL: the name is invalid, which is noted. */
 const char *value_account(const struct value_reader *reader, const char *option, size_t index, const char *text, bool is_listed);

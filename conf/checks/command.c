@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a job runs: the options of its command that depend on each other. */
+/* Checks the options of a job's command against each other. */
 
 #include <string.h>
 
 #include "conf/checks/checks.h"
 #include "conf/settings-read.h"
 
-/* Not given, or "". A text that was refused is neither: its error is noted already. */
+/* Returns whether the option is not given, or is "". A text that was refused is neither: its error is noted already. */
 static bool has_no_script(const struct value_reader *reader) {
     const struct parsed_option *script = value_option(reader, "script");
 

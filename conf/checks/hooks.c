@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The jobs that are hooks of others: each is defined, and none is its own hook by way of others. */
+/* Checks that each hook is a job of the config, and that hooks form no circle. */
 
 #include <string.h>
 
@@ -43,7 +43,7 @@ static void note_unknown(const struct settings *s, const struct value_reader *re
                 near ? "\"?" : "\" { command = {...} }");
 }
 
-/* A hook is started by no caller who could set anything. */
+/* Nobody sets the parameters of a hook, so all of them need defaults. */
 static void check_required(const struct value_reader *reader, const char *option, size_t index,
                            const struct job_settings *hook) {
     const struct parameters parameters = {hook->name, hook->input.parameters, hook->input.environment};
@@ -84,7 +84,7 @@ struct step {             /* a job on the way */
 
 enum mark { MARK_NEW, MARK_ON_WAY, MARK_DONE };
 
-struct walk { /* a search in depth; the way has each job at most once */
+struct walk { /* a depth-first search; each job is at most once on the way */
     const struct settings *settings;
     unsigned char *marks; /* enum mark, by job */
     struct step *way;

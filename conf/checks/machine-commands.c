@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Whether this machine has the programs, users and files that jobs and the redis section name. A file that the caller may not see is no error.
- * And what the redis section risks. */
+/* Checks whether this machine has the programs, users and files that jobs and the redis section name, and whether a password crosses a network
+ * unencrypted. A file that the caller may not see is no error. */
 
 #include <errno.h>
 #include <grp.h>
@@ -49,7 +49,7 @@ static void check_directory(const struct job_settings *job, struct notes *notes)
     }
 }
 
-/* No answer (the directory service is away) is no error. */
+/* A lookup that fails because the directory service is away is no error. */
 static bool has_no_account(const char *name, bool is_group) {
     bool is_there;
 
@@ -66,7 +66,7 @@ static void check_accounts(const struct job_settings *job, struct notes *notes) 
                   job->group);
 }
 
-/* Whether berthd's user may read a file, by its mode; true where there is no such user. */
+/* Returns whether berthd's user may read a file, by its mode; true if there is no such user. */
 static bool may_berthd_read(const struct stat *st) {
     const struct passwd *user = getpwnam(DAEMON_USER);
 
@@ -124,7 +124,7 @@ static bool is_loopback(const char *host) {
     return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
 }
 
-/* berthd sees the credential that the service manager passes; who checks a config sees where it comes from. */
+/* berthd finds the credential that the service manager passes; whoever checks a config finds the file from which it comes. */
 static bool has_password(const struct redis_settings *redis) {
     const char *credentials = getenv("CREDENTIALS_DIRECTORY");
     char path[512];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a config asks for that the machine cannot do. */
+/* Checks a config against what this machine can do. */
 
 #include <errno.h>
 
@@ -40,7 +40,7 @@ int settings_check_controllers(const struct settings *s, unsigned available, str
     return r;
 }
 
-/* Where the machine's controllers cannot be known, nothing is wrong. */
+/* If the machine's controllers cannot be determined, there is no error. */
 static int check_own_controllers(const struct settings *s, struct settings_errors *errors) {
     _cleanup_free_ char *root = NULL;
     unsigned available = 0;

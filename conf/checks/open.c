@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Templates with open-instances: what that option has to do with the others. */
+/* Checks open-instances against the other options. */
 
 #include <string.h>
 
 #include "conf/checks/checks.h"
 
-/* A hook is marked as one when the config is read, so its name must be known then. */
+/* Hooks are marked when the config is read, so their names must be known then. */
 static void check_hooks(const struct value_reader *template) {
     static const char *const options[] = {"on-success", "on-failure", "on-broken", "on-recovered"};
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The parameters of a job: their defaults, what its schedule sets, and what begins it without setting any.
- */
+/* Checks the parameters of a job: their defaults, the values that its schedule sets, and triggers that set
+ * none. */
 
 #include "conf/checks/checks.h"
 #include "conf/parameter.h"
 #include "conf/settings-read.h"
 
-/* Errors about an entry come first, and then entries are not where their texts are. */
+/* If an entry has errors of its own, entries and texts no longer have the same indices. */
 static bool has_all_entries(const struct schedule *schedule, const struct value_reader *reader) {
     return schedule->n_entries == value_option(reader, "schedule")->n_values;
 }
@@ -48,7 +48,7 @@ static void check_defaults(const struct parameters *parameters, const struct val
         value_note(reader, &place, "%s", error);
 }
 
-/* Triggers that can set nothing. */
+/* Checks the triggers that set no parameter. */
 static void check_triggers(const struct job_settings *job, const struct parameters *parameters,
                            const struct value_reader *reader) {
     const char *missing = parameters_find_missing(parameters, NULL, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What the options of retries have to do with each other and with those that trigger a job. */
+/* Checks the options of retries against each other, and against those that trigger a job. */
 
 #include "base/duration.h"
 #include "conf/checks/checks.h"
@@ -14,9 +14,8 @@ static void check_restart(const struct job_settings *job, const struct value_rea
     if (job->triggers.every_usec != USEC_INFINITY || job->triggers.at_start || job->retry.retries > 0 ||
         !schedule_is_empty(&job->triggers.schedule))
         value_note(reader, &place,
-                   "restart excludes schedule, every, at-start and retry: the job runs from the start of "
-                   "the service on,"
-                   " and again after each end; remove them, or restart");
+                   "restart excludes schedule, every, at-start and retry: the job starts with the service, "
+                   "and again after each end; remove them, or restart");
 }
 
 static void check_delay(const struct job_retry *retry, const struct value_reader *reader) {

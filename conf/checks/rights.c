@@ -9,7 +9,7 @@
 
 #include "conf/syntax/notes.h"
 
-/* 0, or the errno of a lookup that failed; an account that does not exist is no failure (getpwnam(3) lists what errno is then). */
+/* 0, or the errno of a lookup that failed; an account that does not exist is no failure (getpwnam(3) lists the values of errno then). */
 static int find(struct account *a) {
     const struct passwd *user;
     const struct group *group;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Jobs that hosts share (`on = "any"`): what that option has to do with the others, and the pool of each
+/* Jobs that hosts share, with on = "any": checks that option against the others, and adds the pool of each
  * such job. */
 
 #include <stdlib.h>
@@ -22,9 +22,8 @@ static void check_pool(const struct settings *s, const struct value_reader *read
         return;
     if (pool->scope == POOL_SCOPE_HOST)
         value_error(reader, "pools", index,
-                    "is of scope \"host\", which on = \"any\" excludes: a host would take the due time and "
-                    "then wait "
-                    "for its own permits; use a pool of scope \"cluster\"");
+                    "is of scope \"host\", which on = \"any\" excludes: a host would take the due time and then "
+                    "wait for its own permits; use a pool of scope \"cluster\"");
     else if (pool->host_limit > 0)
         value_error(
             reader, "pools", index,
@@ -48,7 +47,7 @@ static void check_pools(const struct settings *s, const struct job_settings *job
                    DEMAND_POOLS_MAX - 1, DEMAND_PERMITS_MAX - 1);
 }
 
-/* A claim that waits for the job's own pool waits at the head of its other queues, too (R2). */
+/* A claim that waits for the job's own pool also keeps its place at the head of its other queues (R2). */
 static void check_standing_by(const struct job_settings *job, const struct value_reader *reader) {
     struct settings_place restart = value_place(reader, "restart"), overlap = value_place(reader, "overlap");
 
@@ -62,8 +61,7 @@ static void check_standing_by(const struct job_settings *job, const struct value
     if (job->triggers.overlap == JOB_OVERLAP_QUEUE)
         value_note(reader, &overlap,
                    "on = \"any\" with overlap = \"queue\" and pools: the run that waits would hold up the "
-                   "queues of "
-                   "these pools; remove pools, or overlap");
+                   "queues of these pools; remove pools, or overlap");
 }
 
 static void check_triggers(const struct job_triggers *triggers, const struct value_reader *reader) {
@@ -101,9 +99,8 @@ static void check_shared(const struct settings *s, const struct job_settings *jo
                    "if it may");
     if (job->hooks.max_silence_usec != USEC_INFINITY)
         value_note(reader, &silence,
-                   "on = \"any\" and max-silence exclude each other: a host knows of its own runs alone; "
-                   "let on-success "
-                   "tell a service that watches");
+                   "on = \"any\" and max-silence exclude each other: a host knows only its own runs; "
+                   "let on-success tell a service that watches");
     check_triggers(&job->triggers, reader);
     check_standing_by(job, reader);
     check_pools(s, job, reader);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* When a job is due: what schedule, every, zone and the others have to do with each other. */
+/* Checks the options that say when a job is due against each other: schedule, every, zone and others. */
 
 #include <string.h>
 
@@ -26,12 +26,12 @@ static void check_together(const struct job_triggers *triggers, const struct val
         !has_schedule && (value_is_given(reader, "schedule") || value_is_missing(reader, "schedule"));
 
     if (has_schedule && triggers->every_usec != USEC_INFINITY)
-        value_note(reader, &every, "schedule and every exclude each other");
+        value_note(reader, &every, "schedule and every exclude each other; remove one");
     if (triggers->splay_usec >= DAY)
-        value_note(reader, &splay, "splay must be less than 1d");
+        value_note(reader, &splay, "splay must be shorter than 1d");
     if (value_option(reader, "except")->n_values > 0 && has_none)
         value_note(reader, &except,
-                   "except without schedule; write the times from which to take these away");
+                   "except without schedule; write a schedule, from whose times except takes some away");
     if (triggers->overlap == JOB_OVERLAP_REPLACE && triggers->backlog > 1)
         value_note(reader, &backlog,
                    "overlap = \"replace\" and backlog above 1 exclude each other; keep one");
@@ -68,7 +68,7 @@ static void hash_schedule(uint64_t *hash, const struct schedule *schedule) {
     }
 }
 
-/* Hosts share due times, and so not a last start. */
+/* Hosts share due times but no last start, so the period counts from a fixed time. */
 static void set_period(struct job_triggers *triggers) {
     if (triggers->sharing.on == JOB_ON_ANY && triggers->every_usec != USEC_INFINITY)
         triggers->schedule.period = (int64_t) (triggers->every_usec / USEC_PER_SEC);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The zones of schedules: whether this machine has them, and whether `except` leaves anything. */
+/* Checks whether this machine has the zones of schedules, and whether `except` leaves any due time. */
 
 #include <string.h>
 
@@ -20,7 +20,7 @@ struct checker {
     struct notes notes;
 };
 
-/* Each zone is read once. NULL: out of memory, which is noted. */
+/* Returns a zone; each is read once. NULL: out of memory, which is noted. */
 static const struct known_zone *get_zone(struct checker *checker, const char *name) {
     struct known_zone *known;
 

@@ -19,7 +19,7 @@ void notes_add(struct notes *notes, const struct settings_place *place, const ch
     va_start(arguments, format);
     (void) vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    text_make_printable(text); /* errors quote what was written; a terminal must not obey it, JSON must be able to hold it */
+    text_make_printable(text); /* errors quote the config: a terminal must not obey it, and JSON must be able to hold it */
 
     items = realloc(notes->items, (notes->n + 1) * sizeof(*items));
     if (!items) {

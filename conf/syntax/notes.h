@@ -18,15 +18,15 @@ struct notes {
     struct note *items;
     size_t n;
     bool out_of_memory;
-    bool incomplete; /* a syntax error ended a file: its rest may define what is missing */
+    bool incomplete; /* a syntax error ended a file, whose rest may define what seems to be missing */
 };
 
-/* line 0: about the whole file. The text is "the problem; what would be right"; unprintable characters
- * become '?'. */
+/* Adds an error. line 0: of the whole file. The text is "what is wrong; what to write instead"; unprintable
+ * characters become '?'. */
 void notes_add(struct notes *notes, const struct settings_place *place, const char *format, ...) _printf_(3, 4);
 /* After a note about the characters of a value: suppresses errors about the values of this line. */
 void notes_spoil(struct notes *notes, const struct settings_place *place);
 bool notes_is_spoiled(const struct notes *notes, const struct settings_place *place);
-/* Appends all as lines to errors, sorted by file (in the order of files) and line; files are compared by pointer. */
+/* Appends a line for each note to errors, sorted by file (in the order of files) and line; files are compared by pointer. */
 void notes_finish(struct notes *notes, char *const *files, size_t n_files, struct settings_errors *errors);
 void notes_done(struct notes *notes);

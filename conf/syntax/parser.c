@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Parses statements (conf/syntax/scan.h) with libconfuse, which checks their grammar and removes quotes and
- * escapes. Each statement is parsed alone, for libconfuse silently replaces the first of two equal sections.
+ * escapes. Each statement is parsed alone, because libconfuse silently replaces the first of two equal sections.
  * All values are strings or lists of strings; conf/option-*.c parses them, so that all errors are reported
  * at once. */
 
@@ -19,7 +19,7 @@ static struct context {
     struct parsed_section *section;
     enum section_kind kind;
     const char *file;
-    int line; /* the statement's first line, which is 1 to libconfuse */
+    int line; /* of the statement's begin, which libconfuse counts as 1 */
 } context;
 
 static void on_error(cfg_t *cfg, const char *format, va_list arguments) _printf_(2, 0);
@@ -31,7 +31,7 @@ static void on_error(cfg_t *cfg, const char *format, va_list arguments) {
     notes_add(context.notes, &place, "%s; correct the syntax", text);
 }
 
-/* After each value, and once more at the end of a list. */
+/* libconfuse calls this after each value, and once more at the end of a list. */
 static int on_value(cfg_t *cfg, cfg_opt_t *opt) {
     int index = section_find_option(context.kind, opt->name, strlen(opt->name)), line = context.line + cfg->line - 1;
     struct parsed_option *option = &context.section->options[index];
@@ -57,7 +57,7 @@ static int on_value(cfg_t *cfg, cfg_opt_t *opt) {
     return 0;
 }
 
-/* libconfuse's form of a section's options. */
+/* Describes a section's options to libconfuse. */
 static void describe_options(enum section_kind kind, cfg_opt_t opts[static OPTIONS_MAX + 1]) {
     const struct section *section = section_get(kind);
 

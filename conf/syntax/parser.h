@@ -22,17 +22,17 @@ struct parsed_option {
 struct parsed_section {
     enum section_kind kind;
     char *title; /* or NULL */
-    bool is_instance; /* made of a template (conf/expand.h) */
+    bool is_instance; /* it was made of a template (conf/expand.h) */
     const struct parsed_section *open_of; /* the template of an instance that it does not list; or NULL */
     struct settings_place place;
-    uint64_t refused; /* options (bit by index) with a noted error or a near misspelling: they are not missing */
+    uint64_t refused; /* options, as bits by index, with a noted error or a near misspelling: they are not missing */
     struct parsed_option options[OPTIONS_MAX]; /* by index in the section */
 };
 
 struct parsed { /* begin with {} */
     struct parsed_section top; /* options outside of sections, of all files; its place is that of the first file */
     struct parsed_section *sections;
-    size_t n_sections; /* as they came */
+    size_t n_sections; /* in the order of the files */
     struct parsed_section *open; /* templates with open-instances, as written */
     size_t n_open;
 };

@@ -10,7 +10,7 @@ static bool is_control(char c) {
     return (unsigned char) c < ' ' || c == 0x7f;
 }
 
-/* Once a file: one with CRLF would else fill a screen. */
+/* Notes one control character for each file: a file with CRLF would have one in each line. */
 static void refuse_control(struct scanner *s, size_t at) {
     struct settings_place place = place_at(s, s->line);
 
@@ -30,7 +30,7 @@ static void skip_line_comment(struct scanner *s) {
     }
 }
 
-/* False: it is not closed. */
+/* Skips a comment. False: it is not closed. */
 static bool skip_block_comment(struct scanner *s) {
     int first = s->line;
 
@@ -75,7 +75,7 @@ static bool skip_blanks(struct scanner *s) {
     }
 }
 
-/* "\0", "\000", "\x00": libconfuse's strings end there. */
+/* Returns whether an escape is a NUL: "\0", "\000", "\x00". libconfuse's strings end there. */
 static bool is_nul_escape(const char *after_backslash) {
     size_t digits, zeros;
 
@@ -171,7 +171,7 @@ void scanner_next(struct scanner *s) {
         size_t n = strspn(s->text + s->at, WORD_CHARACTERS);
         unsigned char c = (unsigned char) s->text[s->at + n];
 
-        /* A word must end where it seems to: "a/b" and "2*3" are refused, not cut in two. */
+        /* A character that cannot follow a word is refused: "a/b" and "2*3" are not cut in two. */
         if (n > 0 && (is_control((char) c) || strchr(" #\"'={},(+", c))) {
             s->at += n;
             s->token = TOKEN_WORD;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The words of a config file, for conf/syntax/scan.c alone. They are libconfuse's, but fewer: whatever its lexer would silently skip or read in a
- * way that surprises is refused here. */
+/* The tokens of a config file, for conf/syntax/scan.c alone. They are libconfuse's, but fewer: whatever its lexer would silently skip, or read
+ * in a surprising way, is refused here. */
 
 #include "conf/syntax/scan.h"
 
@@ -26,7 +26,7 @@ static inline struct settings_place place_at(const struct scanner *s, int line) 
     return (struct settings_place) {s->file, line};
 }
 
-/* After this the rest of the file is not looked at. */
+/* Notes a syntax error; the rest of the file is not scanned. */
 #define syntax_error(s, at_line, ...)                            \
     do {                                                         \
         struct settings_place _place = place_at((s), (at_line)); \
@@ -35,5 +35,5 @@ static inline struct settings_place place_at(const struct scanner *s, int line) 
         (s)->token = TOKEN_WRONG;                                \
     } while (0)
 
-/* Returns the next token; TOKEN_WRONG if it is no word, which is noted. */
+/* Returns the next token; TOKEN_WRONG: there is none that is valid, which is noted. */
 void scanner_next(struct scanner *s);

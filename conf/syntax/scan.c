@@ -36,7 +36,7 @@ static void add_statement(struct scanner *s, const struct statement *statement) 
     more[s->out->n_statements++] = *statement;
 }
 
-/* From '{' to '}' of a list. A comma may follow the last value. False: a syntax error. */
+/* Scans a list from '{' to '}'. A comma may follow the last value. False: a syntax error. */
 static bool scan_list(struct scanner *s, const char *name) {
     int line = s->token_line;
     bool may_be_value = true;
@@ -77,7 +77,7 @@ static bool may_break(int kind, const char *name) {
     return option >= 0 && section_get((enum section_kind) kind)->options[option].type->may_break;
 }
 
-/* From '=' to the last token of the value of an option in this kind of section; the token after it is the current one then. False: a syntax
+/* Scans the value of an option in this kind of section, from '='; the token after the value is the current one then. False: a syntax
  * error. */
 static bool scan_value(struct scanner *s, int kind, const char *name, bool *ret_is_list, size_t *ret_end) {
     int line = s->token_line;
@@ -98,7 +98,7 @@ static bool scan_value(struct scanner *s, int kind, const char *name, bool *ret_
     return s->token != TOKEN_WRONG;
 }
 
-/* Finds an option and notes its errors. -1: it must not be used. */
+/* Finds an option and notes its errors. -1: do not use it. */
 static int check_option(struct scanner *s, struct frame *frame, const char *name, int line, bool is_list) {
     const struct section *section = section_get((enum section_kind) frame->kind);
     struct settings_place place = place_at(s, line);
@@ -130,7 +130,7 @@ static int check_option(struct scanner *s, struct frame *frame, const char *name
     return -1;
 }
 
-/* name = value; '=' is the current token. False: a syntax error. */
+/* Scans "name = value"; '=' is the current token. False: a syntax error. */
 static bool scan_option(struct scanner *s, struct frame *frame, const char *name, size_t begin, int line) {
     bool is_list;
     size_t end;
@@ -148,7 +148,7 @@ static bool scan_option(struct scanner *s, struct frame *frame, const char *name
     return true;
 }
 
-/* The name at the start of an option or a section, shortened if it is too long to be one. False: a syntax error. */
+/* Copies the name at the start of an option or a section, cut if it is too long to be one. False: a syntax error. */
 static bool scan_name(struct scanner *s, const char *where, char ret[static NAME_SHOWN_MAX + 1]) {
     size_t n = s->end - s->begin;
 
@@ -167,7 +167,7 @@ static bool scan_name(struct scanner *s, const char *where, char ret[static NAME
     return true;
 }
 
-/* The inside of a section: '{' is the current token; then the one after '}'. False: a syntax error. */
+/* Scans the inside of a section: '{' is the current token, then the one after '}'. False: a syntax error. */
 static bool scan_section_body(struct scanner *s, const char *section, struct frame *frame, size_t *ret_end) {
     char name[NAME_SHOWN_MAX + 1], where[NAME_SHOWN_MAX + 8];
     int open_line = s->token_line;
@@ -198,7 +198,7 @@ static bool scan_section_body(struct scanner *s, const char *section, struct fra
     return s->token != TOKEN_WRONG;
 }
 
-/* Notes errors in the head of a section. Whether the section can be used. */
+/* Notes errors in the head of a section. Returns whether the section can be used. */
 static bool check_section(struct scanner *s, const char *name, int line, bool has_title) {
     struct settings_place place = place_at(s, line);
     int kind = section_find(name, strlen(name));
@@ -221,7 +221,7 @@ static bool check_section(struct scanner *s, const char *name, int line, bool ha
     return false;
 }
 
-/* name ["title"] { ... }; the token after the name is the current one. False: a syntax error. */
+/* Scans 'name ["title"] { ... }'; the token after the name is the current one. False: a syntax error. */
 static bool scan_section(struct scanner *s, const char *name, size_t begin, int line) {
     bool has_title = s->token == TOKEN_STRING || s->token == TOKEN_WORD, is_usable;
     struct frame frame = {};

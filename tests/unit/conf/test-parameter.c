@@ -48,8 +48,8 @@ static void test_texts(void) {
     refuse("A=~((x{100}){100}){2}", "is longer than 512 characters with its repeats written out; write * or smaller numbers");
     refuse("A=~x+++++++++++++", "is longer than 512 characters with its repeats written out; write * or smaller numbers");
     refuse("A=~x*+++++*+++++", "is longer than 512 characters with its repeats written out; write * or smaller numbers");
-    refuse("A=~(((x*)?)*(y*)?){250}", "repeats what repeats a repeat, which may take for ever; repeat less");
-    refuse("A=~(((x*)?)*(y*)?)*", "repeats what repeats a repeat, which may take for ever; repeat less");
+    refuse("A=~(((x*)?)*(y*)?){250}", "has repeats within repeats within repeats, which may take for ever; use fewer");
+    refuse("A=~(((x*)?)*(y*)?)*", "has repeats within repeats within repeats, which may take for ever; use fewer");
     refuse("A=~x{0,20000}", "is longer than 512 characters with its repeats written out; write * or smaller numbers");
 }
 

@@ -160,7 +160,7 @@ static void test_longest(void) {
 static void test_explain(void) {
     TEST_STRING(redis_url_explain(REDIS_URL_E_SCHEME), "must begin with redis://, rediss:// or unix://");
     TEST_STRING(redis_url_explain(REDIS_URL_E_USER), "has a user that is not of A-Z a-z 0-9 . _ -; use the option username");
-    TEST_STRING(redis_url_explain(REDIS_URL_E_PASSWORD), "must not hold a password; write it to a file and name that in password-file");
+    TEST_STRING(redis_url_explain(REDIS_URL_E_PASSWORD), "must not hold a password; write it to a file, and name the file in password-file");
     TEST_STRING(redis_url_explain(REDIS_URL_E_HOST), "must name a host or an address, IPv6 in [ ]");
     TEST_STRING(redis_url_explain(REDIS_URL_E_PORT), "has a port that is not 1 to 65535");
     TEST_STRING(redis_url_explain(REDIS_URL_E_DB), "has a database that is not 0 to 65535");

@@ -30,10 +30,10 @@ static void test_jobs(void) {
         {JOB("on-lease-lost = kill"), "c:1: job \"j\": on-lease-lost \"kill\" must be \"stop\" or \"continue\""},
         {JOB("stop-signal = SIGTREM"), "c:1: job \"j\": stop-signal \"SIGTREM\" is not the name of a signal; did you mean \"TERM\"?"},
         {JOB("stop-signal = 15"),
-         "c:1: job \"j\": stop-signal \"15\" is not the name of a signal; write \"TERM\", \"INT\", \"HUP\" or the like"},
+         "c:1: job \"j\": stop-signal \"15\" is not the name of a signal; write for instance \"TERM\", \"INT\" or \"HUP\""},
         {JOB("user = 0"), "c:1: job \"j\": user \"0\" must be a name, not a number: letters, digits, '_', '-' and '.', beginning with a letter"
                           " or '_'"},
-        {JOB("user = berth"), "c:1: job \"j\": user \"berth\" is berthd's own, and a job of it could act as berthd; make another user for the job"},
+        {JOB("user = berth"), "c:1: job \"j\": user \"berth\" is berthd's own, and the job could act as berthd; make another user for the job"},
         {JOB("group = berth-admin"), "c:1: job \"j\": group \"berth-admin\" is that of operators, and the job could act as one; name another group"},
         {"operate-group = wheel\n" JOB("group = wheel"),
          "c:2: job \"j\": group \"wheel\" is that of operators, and the job could act as one; name another group"},
@@ -127,7 +127,7 @@ static void test_bounds(void) {
         {JOB("limits = {\"as=4GB\"}"), "c:1: job \"j\": limits \"as=4GB\" must be a size such as \"64M\" or \"2G\", or unlimited"},
         {JOB("limits = {\"core=18446744073709551615\"}"),
          "c:1: job \"j\": limits \"core=18446744073709551615\" must be a size such as \"64M\" or \"2G\", or unlimited"},
-        {JOB("limits = {\"core=0\",\n\"as=1G\",\n\"core=1M\"}"), "c:3: job \"j\": limits \"core=1M\" is the second of this name, the first is in"
+        {JOB("limits = {\"core=0\",\n\"as=1G\",\n\"core=1M\"}"), "c:3: job \"j\": limits \"core=1M\" sets a limit twice, first in"
                                                               " line 1; keep one"},
         {JOB("nice = -21"), "c:1: job \"j\": nice \"-21\" must be a decimal number from -20 to 19" OR_NONE},
         {JOB("nice = 20"), "c:1: job \"j\": nice \"20\" must be a decimal number from -20 to 19" OR_NONE},
@@ -152,7 +152,7 @@ static void test_bounds(void) {
 /* ---- retries and hooks ---- */
 
 #define ENDS "there are failure, exit:N, exit:N-M, signal:NAME, timeout, lease-lost, guard-died, host-lost, not-started and queue-timeout"
-#define RESTART "restart excludes schedule, every, at-start and retry: the job runs from the start of the service on, and again after each" \
+#define RESTART "restart excludes schedule, every, at-start and retry: the job starts with the service, and again after each" \
                 " end; remove them, or restart"
 
 static void test_retries(void) {
@@ -174,7 +174,7 @@ static void test_retries(void) {
          "c:1: job \"j\": retry-on \"exit:010\": write an exit status or a range of them, such as \"exit:24\" or \"exit:0-1\""},
         {JOB("retry-on = {\"signal:KIL\"}"), "c:1: job \"j\": retry-on \"signal:KIL\": did you mean \"signal:KILL\"?"},
         {JOB("retry-on = {\"signal:9\"}"),
-         "c:1: job \"j\": retry-on \"signal:9\": there is no such signal; write \"signal:KILL\", \"signal:SEGV\" or the like"},
+         "c:1: job \"j\": retry-on \"signal:9\": there is no such signal; write for instance \"signal:KILL\" or \"signal:SEGV\""},
         {JOB("retry-delay = 0s"), "c:1: job \"j\": retry-delay \"0s\" must be between 1ms and 3650d"},
         {JOB("\nretry-delay = 16m"), "c:2: job \"j\": retry-delay is longer than retry-delay-max: 16m and 15m; make it at most that, or"
                                     " raise retry-delay-max"},
@@ -209,7 +209,7 @@ static void test_hooks(void) {
          "c:1: job \"j\": on-failure \"mial\" names a job that is not defined; did you mean \"mail\"?"},
         {JOB("on-broken = {\npager}"),
          "c:2: job \"j\": on-broken \"pager\" names a job that is not defined; add job \"pager\" { command = {...} }"},
-        {JOB("on-success = {m,\nm}") NAMED("m", ""), "c:2: job \"j\": on-success \"m\" is there twice, first in line 1; keep one"},
+        {JOB("on-success = {m,\nm}") NAMED("m", ""), "c:2: job \"j\": on-success \"m\" is listed twice, first in line 1; keep one"},
         {JOB("on-failure = {j}"), "c:1: job \"j\": on-failure: j -> j" CIRCLE},
         {NAMED("b", "on-success = {c, a}") NAMED("a", "on-success = {b}") NAMED("c", ""), "c:2: job \"a\": on-success: a -> b -> a" CIRCLE},
         {NAMED("a", "on-success = {b}") NAMED("b", "on-broken = {c}") NAMED("c", "on-recovered = {b}"),

@@ -62,7 +62,7 @@ static void test_templates(void) {
          " template@xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx longer than 64 characters; "
          "shorten one"},
         {"job \"x@\" { command = {\"/j\"} instances = {a, b, a} }",
-         "c:1: job \"x@\": instances \"a\" is there twice, first in line 1; keep one"},
+         "c:1: job \"x@\": instances \"a\" is listed twice, first in line 1; keep one"},
         {"job \"x@\" { command = {\"/j\", \"50%\"} instances = {a} }",
          "c:1: job \"x@\": command \"50%\" has a '%' at byte 3; write %i for the instance, %% for a percent "
          "sign"},

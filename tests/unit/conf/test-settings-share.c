@@ -66,7 +66,7 @@ static void test_shared(void) {
          "c:3: job \"j\": on = \"any\" and overlap = \"replace\" exclude each other; write skip, queue or allow"},
         {ANY JOB("on = any backlog = 2"), "c:3: job \"j\": on = \"any\" and backlog above 1 exclude each other; keep one"},
         {ANY JOB("on = any max-silence = 1d"),
-         "c:3: job \"j\": on = \"any\" and max-silence exclude each other: a host knows of its own runs alone; let on-success "
+         "c:3: job \"j\": on = \"any\" and max-silence exclude each other: a host knows only its own runs; let on-success "
          "tell a service that watches"},
         {ANY "pool d { limit = 2 scope = host }\n" JOB("on = any pools = {d}"),
          "c:4: job \"j\": pools \"d\" is of scope \"host\", which on = \"any\" excludes: a host would take the due time and then "
@@ -85,7 +85,7 @@ static void test_shared(void) {
         {ANY JOB("prefer = {ant}"), "c:3: job \"j\": prefer without on = \"any\"; add on = \"any\", or remove prefer"},
         {ANY JOB("on = any prefer = {\"a b\"}"), "c:3: job \"j\": prefer \"a b\" has a space; use 1 to 64 of A-Z a-z 0-9 . _ -, not "
                                               "beginning with '.' or '-'"},
-        {ANY JOB("on = any prefer = {ant, ant}"), "c:3: job \"j\": prefer \"ant\" is there twice, first in line 3; keep one"},
+        {ANY JOB("on = any prefer = {ant, ant}"), "c:3: job \"j\": prefer \"ant\" is listed twice, first in line 3; keep one"},
         {ANY JOB("on = any") "\njob k { command = {\"/k\"} on-failure = {j} }",
          "c:4: job \"k\": on-failure \"j\" names a job with on = \"any\"; a hook runs where the job ended, so remove on there"},
         {"lease = 3s\n" ANY JOB("on = any stop-timeout = 10s"),

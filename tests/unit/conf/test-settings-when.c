@@ -156,18 +156,17 @@ static void test_excepts(void) {
 static void test_together(void) {
     static const char *const rows[][2] = {
         {JOB("schedule = {\"@daily\"}\nevery = 1d"),
-         "c:2: job \"j\": schedule and every exclude each other"},
-        {JOB("schedule = {\"@daily\"}\nsplay = 1d"), "c:2: job \"j\": splay must be less than 1d"},
+         "c:2: job \"j\": schedule and every exclude each other; remove one"},
+        {JOB("schedule = {\"@daily\"}\nsplay = 1d"), "c:2: job \"j\": splay must be shorter than 1d"},
         {JOB("except = {\"2026-12-24\"}"),
-         "c:1: job \"j\": except without schedule; write the times from which to take these away"},
+         "c:1: job \"j\": except without schedule; write a schedule, from whose times except takes some away"},
         {JOB("schedule = {\"@daily\"} overlap = replace backlog = 2"),
          "c:1: job \"j\": overlap = \"replace\" and backlog above 1 exclude each other; keep one"},
         {JOB("backlog = 1001"),
          "c:1: job \"j\": backlog \"1001\" must be a decimal number from 1 to 1000, without leading zeros"},
         {JOB("schedule = {\"@daily\"} restart = always"),
-         "c:1: job \"j\": restart excludes schedule, every, at-start and retry: the job runs from the start "
-         "of"
-         " the service on, and again after each end; remove them, or restart"},
+         "c:1: job \"j\": restart excludes schedule, every, at-start and retry: the job starts with the "
+         "service, and again after each end; remove them, or restart"},
         {"zone = \"../etc/passwd\"",
          "c:1: zone \"../etc/passwd\" is not the name of a zone; write \"local\","
          " \"UTC\" or a name like \"Europe/Berlin\""},
