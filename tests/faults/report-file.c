@@ -84,11 +84,11 @@ static void write_margins(FILE *f, struct report *r) {
 
 static void write_doubts(FILE *f, const struct report *r) {
     fputs("\n## What `berth audit` finds\n\n"
-          "`berth audit` also checks the journals of each case. It may find no violation, except of the order of claims where a key with that\n"
-          "order is deleted by hand, which no journal has. Where a berthd or a host is killed, the end of a grant may be in no journal: a later\n"
-          "grant is then no violation, but not proved (berth-audit(1)). That happened in:\n\n",
+          "`berth audit` also checks the journals of each case. It must find no violation, except of the order of claims if a key with that\n"
+          "order is deleted by hand, because no journal records this. If a berthd or a host is killed, the end of a grant may be in no journal:\n"
+          "a later grant is then no violation, but not proved either (berth-audit(1)). That happened in:\n\n",
           f);
-    fputs(r->n_doubts > 0 ? "| case | in cases | grants not proved, unless an earlier one was over |\n|---|---|---|\n" : "Nothing.\n", f);
+    fputs(r->n_doubts > 0 ? "| case | in cases | grants that are not proved, because an earlier one may not have ended |\n|---|---|---|\n" : "Nothing.\n", f);
     for (size_t i = 0; i < r->n_doubts; i++)
         fprintf(f, "| %s | %u | %u: %s |\n", r->doubts[i].name, r->doubts[i].cases, r->doubts[i].n, r->doubts[i].why);
 }
@@ -143,12 +143,13 @@ static void write_head(FILE *f, const struct report *r) {
             "tickets\nthat hosts log.\n\n"
             "Runs started twice: %" PRIu64 ". Exit statuses lost or changed: %" PRIu64 ", of all runs whose command ended by itself (%" PRIu64
             " of them jobs,\nwhose status the journals must have).\n\n"
-            "%u cases were run once more because the machine itself stood still for more than 150 ms, which uses up the margin of so short a lease.\n\n"
-            "Injected: how often. Kept: limit, order, exit statuses, no run twice, every waiting claim served, nothing left behind. Idle: the\n"
-            "longest time that a claim waited while its permits were free and no claim was ahead of it. That may be 4/3 of a lease until the\n"
-            "permits of a dead host are free (R4), or as long as a live host cannot start a granted run (its runner, guards or clients hang),\n"
-            "and a second for the machine. While Redis is broken nothing is granted; then follow a lease of grace and a second. In a mix the\n"
-            "faults of several hosts may follow each other.\n\n",
+            "%u cases were run once more because the machine itself stood still for more than 150 ms, which exceeds the margin of such a short lease.\n\n"
+            "Injected: how often the fault was injected. Kept: the limit, the order and the exit statuses were right, no run was started twice,\n"
+            "every waiting claim was served, and nothing was left behind. Longest idle: the longest time that a claim waited although its\n"
+            "permits were free and no claim was ahead of it. The test allows 4/3 of a lease until the permits of a dead host are free (R4), or\n"
+            "as long as a live host cannot start a granted run (its runner, guards or clients hang), and a second for the machine. While Redis\n"
+            "is broken nothing is granted; then it allows a lease of grace and a second. In a mix the faults of several hosts may follow each\n"
+            "other.\n\n",
             r->seed, r->mixes, date, VERSION, server, name.sysname, name.release, (clock_boottime() - r->since) / USEC_PER_SEC, runs,
             r->doubled, r->lost, r->jobs, r->again);
 }
@@ -157,14 +158,14 @@ static const char assumptions[] =
     "\n## What is not covered\n\n"
     "The limit depends on these assumptions; `tests/faults/test-assumptions` breaks each of them on purpose and shows the overlap.\n\n"
     "| assumption | broken by | what berth does about it |\n|---|---|---|\n"
-    "| a machine's processes run | the whole host frozen with its commands (a paused virtual machine) for longer than a lease, then thawed | "
+    "| the processes of a machine run | the whole host frozen with its commands (a paused virtual machine) for longer than a lease, then thawed | "
     "commands are stopped as soon as it runs again; the token (`BERTH_TOKEN`) distinguishes the old holder from the new one |\n"
-    "| one Redis master takes writes | a split: hosts on either side of it have a master that accepts writes | "
+    "| one Redis master takes writes | a network split: hosts on both sides have a master that accepts writes | "
     "set `min-replicas-to-write`; berthd warns when Redis has replicas and it is 0 |\n"
-    "| Redis keeps its data | the key `held` of a pool deleted by hand | within about a lease a host notices it, and all hosts report again, in "
-    "grace; the same holds for any other key, but claims wait longer meanwhile, and the order of the queue may be lost |\n"
+    "| Redis keeps its data | the key `held` of a pool deleted by hand | a host notices it within about a lease, and all hosts report "
+    "again, in grace. The same holds for every other key, but claims wait longer then, and the order of the queue may be lost |\n"
     "| a guard, or `berth run`, can act at its deadline | it was frozen or its processes outlive a SIGKILLed `berth run`, and the lease is lost, too | "
-    "berthd has the runner kill what a guard does not report in time; `berth run` has nobody behind it |\n";
+    "berth-runner kills the processes of a guard that does not report in time; nothing does that for `berth run` |\n";
 
 int report_write(struct report *r, const char *path) {
     _cleanup_fclose_ FILE *f = fopen(path, "we");
