@@ -35,6 +35,11 @@ struct redis_standstill { /* a heartbeat was sent late, because berthd did not r
     usec_t lasted;
 };
 
+struct redis_replicas {
+    bool has_count, has_good;
+    uint32_t count, good; /* good: not behind; known where min-replicas-to-write is not 0 */
+};
+
 struct redis_status { /* "", 0: not known, unless there is a has_... */
     char address[STATUS_ADDRESS_SIZE]; /* "10.0.0.5:6379", "[::1]:6379", "/run/redis.sock"; also while away */
     char master[NAME_MAX_LENGTH + 1];  /* the name by which sentinels know the master; "": they are not asked; also while away */
@@ -43,8 +48,7 @@ struct redis_status { /* "", 0: not known, unless there is a has_... */
     char tls_version[16];              /* "TLSv1.3"; "": plain */
     time_t tls_until;                  /* end of the server's certificate */
     char role[16], policy[32];
-    bool has_replicas, has_good_replicas;
-    uint32_t replicas, good_replicas; /* good: not behind; known where min-replicas-to-write is not 0 */
+    struct redis_replicas replicas;
     uint32_t clients, clients_max;
     struct redis_data data;
     struct redis_clock clock;

@@ -63,8 +63,8 @@ static json_t *json_tls(const struct redis_status *status) {
 }
 
 static json_t *json_server(const struct redis_status *status) {
-    json_t *replicas = json_number(status->replicas, status->has_replicas),
-           *good_replicas = json_number(status->good_replicas, status->has_good_replicas),
+    json_t *replicas = json_number(status->replicas.count, status->replicas.has_count),
+           *good_replicas = json_number(status->replicas.good, status->replicas.has_good),
            *clients = json_number(status->clients, status->clients > 0),
            *clients_max = json_number(status->clients_max, status->clients_max > 0);
 

@@ -14,10 +14,10 @@ static void describe_server(const struct store_redis *store, struct redis_status
     (void) snprintf(ret->version, sizeof(ret->version), "%s", server->version);
     (void) snprintf(ret->role, sizeof(ret->role), "%s", server->role);
     (void) snprintf(ret->policy, sizeof(ret->policy), "%s", server->policy);
-    ret->has_replicas = server->has_replicas;
-    ret->replicas = server->replicas;
-    ret->has_good_replicas = server->has_good_replicas;
-    ret->good_replicas = server->good_replicas;
+    ret->replicas = (struct redis_replicas){.has_count = server->has_replicas,
+                                            .has_good = server->has_good_replicas,
+                                            .count = server->replicas,
+                                            .good = server->good_replicas};
     ret->clients = server->clients;
     ret->clients_max = server->clients_max;
     ret->is_cluster = server->is_cluster;
