@@ -28,14 +28,14 @@ BUILD ?= build
 SANITIZE :=
 endif
 CFLAGS ?= -O2 -g
-# Warnings are errors in continuous integration alone: the next compiler knows more of them.
+# Warnings are errors only in continuous integration, because newer compilers warn of more.
 WERROR ?=
 Q := $(if $(V),,@)
 quote = '$(subst ','\'',$(1))'
 
 PACKAGES := libsystemd hiredis libconfuse jansson smartcols libmicrohttpd
 LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES))
-# Debian's smartcols.h wants its own folder; hiredis 0.14 and 1.x differ in theirs.
+# Debian's smartcols.h needs its own folder as include path; that of hiredis differs between 0.14 and 1.x.
 # OpenSSL is loaded, not linked (store/redis/client/tls-library.h).
 INCLUDES = $(shell $(PKG_CONFIG) --cflags $(PACKAGES) openssl)
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(WERROR) -Wshadow -Wstrict-prototypes -Wvla -Wformat=2 \
@@ -45,7 +45,7 @@ ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(WERROR) -Wshadow -Wstrict-
 ALL_LDFLAGS = $(SANITIZE) -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS)
 COMPILE = $(CC) $(ALL_CFLAGS)
 
-# Each folder of the top level, without its main.c, is one archive.
+# Each top-level folder, without its main.c, is one archive.
 sources = $(sort $(shell find $(1) -name '*.c'))
 objects = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/main.c,$(call sources,$(1))))
 BASE := $(BUILD)/base.a
@@ -85,7 +85,7 @@ $(HARNESS): $(filter-out %/manager-bed.o,$(call objects,tests/harness))
 $(MODEL): $(filter-out $(BUILD)/tests/model/test-%,$(call objects,tests/model))
 $(FAULT_PARTS): $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/faults/test-%.c,$(wildcard tests/faults/*.c)))
 
-# $(eval $(call program,PROGRAMS,WHAT EACH IS LINKED OF,FLAGS,LIBRARIES)); PROGRAMS may end with a pattern: "PROGRAMS: build/%".
+# $(eval $(call program,PROGRAMS,OBJECTS AND ARCHIVES,FLAGS,LIBRARIES)); PROGRAMS may end with a pattern: "PROGRAMS: build/%".
 define program
 $(1): $(2)
 	@echo "  LD      $$@"
@@ -95,13 +95,13 @@ endef
 TEST := $(BUILD)/tests/%
 BERTH_PARTS := $(DAEMON) $(STORE) $(CONF) $(BASE)
 ALL_PARTS := $(WEB) $(CLI) $(RUNNER) $(BERTH_PARTS)
-# The calls that a test lets fail: its line "wrap: -Wl,--wrap=...".
+# Calls whose failure a test simulates: its line "wrap: -Wl,--wrap=...".
 WRAPS = $$(if $$(findstring -wrap,$$@),$$(shell sed -n 's|^/\* wrap: \(.*\) \*/|\1|p' tests/$$*.c))
 
 $(eval $(call program,$(BUILD)/berthd,$(BUILD)/daemon/main.o $(BERTH_PARTS)))
 $(eval $(call program,$(BUILD)/berth-runner,$(BUILD)/runner/main.o $(RUNNER) $(CONF) $(BASE)))
 $(eval $(call program,$(BUILD)/berth-verbs,$(BUILD)/cli/main.o $(CLI) $(CONF) $(BASE)))
-# Its own sd-event stands before libsystemd, which is not loaded then.
+# Its own sd-event comes before libsystemd, which is not loaded then.
 $(eval $(call program,$(BUILD)/berth,$(call objects,front) $(BUILD)/front/main.o $(CLI) $(BASE)))
 $(eval $(call program,$(BUILD)/berth-web,$(BUILD)/web/main.o $(WEB) $(BASE)))
 $(eval $(call program,$(TESTS): $(TEST),$(TEST).o $(MODEL) $(HARNESS) $(ALL_PARTS),$(WRAPS),-lcunit -lm))
@@ -110,12 +110,12 @@ $(eval $(call program,$(FUZZERS): $(TEST),$(TEST).o $(ALL_PARTS),-fsanitize=fuzz
 $(eval $(call program,$(TOOLS): $(TEST),$(TEST).o $(BASE)))
 $(eval $(call program,$(BUILD)/tests/bench/berth-bench,$(BENCH_OBJECTS) $(HARNESS) $(BERTH_PARTS),,-lm))
 $(eval $(call program,$(BUILD)/tests/bench/tools/stamp,$(BUILD)/tests/bench/tools/stamp.o))
-# Static: its start is to be short.
+# Static, so that it starts fast.
 $(BUILD)/tests/bench/tools/span: tests/bench/tools/span.c tests/bench/span.h $(BUILD)/flags
 	@echo "  LD      $@"
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(filter-out $(SANITIZE),$(ALL_CFLAGS)) -static $(LDFLAGS) -o $@ $<
-# The fake links to runner and guards stand before the real ones, so only a test that includes them gets them.
+# The fake links to runner and guards come before the real ones; only a test that includes them uses them.
 $(patsubst tests/%.c,$(TEST),$(shell grep -l '"tests/harness/manager-bed.h"' $(TEST_FILES))): $(BUILD)/tests/harness/manager-bed.o
 $(BUILD)/tests/unit/front/test-event-loop: $(call objects,front)
 $(BUILD)/tests/fuzz/fuzz-redis: $(BUILD)/tests/harness/redis-peer.o $(BUILD)/tests/harness/redis-peer-answer.o
@@ -134,18 +134,18 @@ $(SCRIPTS): $(BUILD)/tests/%: tests/%.sh
 %.a:
 	@echo "  AR      $@"
 	$(Q)mkdir -p $(@D)
-	$(Q)rm -f $@ && ar qcsD $@ $^ # q: files of two folders may have one name
+	$(Q)rm -f $@ && ar qcsD $@ $^ # q: files of two folders may have the same name
 
 $(BUILD)/%.o: %.c $(BUILD)/flags Makefile
 	@echo "  CC      $<"
 	$(Q)mkdir -p $(@D)
 	$(Q)$(COMPILE) $(UNOPTIMIZED) -MMD -MP -c -o $@ $<
 
-# Tests spend their time in berth and in Redis: optimizing them costs more than it gains. Benches measure.
+# Tests are not optimized: they spend their time in berth and in Redis. Benches are.
 $(BUILD)/tests/%.o: UNOPTIMIZED := -O0 -U_FORTIFY_SOURCE
 $(BUILD)/tests/bench/%.o: UNOPTIMIZED :=
 
-# The compiler and its flags: objects are built again when they change.
+# A file with the compiler and its flags: objects are built again when it changes.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' $(call quote,$(COMPILE)) | cmp -s - $@ || printf '%s\n' $(call quote,$(COMPILE)) >$@
@@ -158,7 +158,7 @@ $(BUILD)/compile_commands.json: $(BUILD)/flags $(sort $(dir $(C_FILES)))
 		'{ printf "%s{\"directory\": \"%s\", \"file\": \"%s\", \"command\": \"%s -c %s\"}", \
 		(NR == 1 ? "[" : ",\n"), folder, $$0, command, $$0 } END { print "]" }' >$@
 
-# Texts that are compiled in: each becomes a C string literal.
+# Texts that are compiled into programs: each becomes a C string literal.
 GENERATED := $(patsubst %,$(BUILD)/generated/%.inc,$(shell grep -l '^#!lua' store/redis/lua/*.lua) $(wildcard daemon/api/*.varlink) $(wildcard web/page/*))
 $(call objects,store) $(call objects,daemon) $(call objects,web): | $(GENERATED)
 $(BUILD)/generated/store/redis/lua/%.inc: store/redis/lua/% $(wildcard store/redis/lua/*)
@@ -181,13 +181,13 @@ bench: deps
 	@$(MAKE) --no-print-directory all tests $(BENCH)
 	@BUILD=$(BUILD) tests/bench/run.sh
 
-# Where the time goes from command to command: a build that notes its steps.
+# Measures each step from one command to the next, in a build that records them.
 bench-hops: deps
 	@$(MAKE) --no-print-directory $(WITH_FAILPOINTS) all $(patsubst $(BUILD)/%,build/failpoints/%,$(BENCH))
 	@BUILD=build/failpoints tests/bench/run.sh hops hops-busy
 
-# Faults alone and mixed, some minutes; writes doc/faults.md. They mostly wait, so many run at once: a case takes a
-# second of a processor and nine of time: twelve on two processors. make faults SEED=n MIXES=n JOBS=n
+# Faults alone and mixed, some minutes; writes doc/faults.md. A case takes nine seconds and one second of processor
+# time, so twelve run at once on two processors. make faults SEED=n MIXES=n JOBS=n
 SEED ?= 1
 MIXES ?= 20
 RESTARTS ?= 20
@@ -203,7 +203,7 @@ faults-slice: deps
 	@$(MAKE) --no-print-directory all tests
 	@RESTARTS=5 BERTH_BUILD=$(BUILD) tests/faults/run.sh --slice --seed $(SEED) --mixes 4 --jobs $(or $(JOBS),16)
 
-# Breaks berth in each way that tests/mutations lists; some test must fail. make mutate ONLY="words" JOBS=n
+# Breaks berth in each way that tests/mutations lists; a test must fail each time. make mutate ONLY="words" JOBS=n
 mutate: deps
 	@JOBS=$(or $(JOBS),4) tests/mutate.sh $(ONLY)
 

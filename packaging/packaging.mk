@@ -18,7 +18,7 @@ UNITS := $(patsubst units/%.in,$(BUILD)/units/%,$(wildcard units/*.in)) $(wildca
 MANPAGES := $(patsubst packaging/man/%.scd,$(BUILD)/man/%,$(wildcard packaging/man/*.scd))
 WEB_UNITS := $(patsubst web/%.in,$(BUILD)/web/%,$(wildcard web/units/*.in)) $(wildcard web/units/*.socket)
 WEB_DOCDIR ?= $(patsubst %/berth,%/berth-web,$(DOCDIR))
-# The date in man pages is that of the last change, however often they are built (reproducible-builds.org).
+# The date in man pages is that of the last commit, so that each build gives the same (reproducible-builds.org).
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y NEWS.md)
 
 .PHONY: man units install install-web install-programs install-units install-man install-completions install-hooks install-monitoring install-config deb rpm check-system
@@ -58,7 +58,7 @@ install-units: $(UNITS)
 install-man: $(MANPAGES)
 	for m in $(filter-out %/berth-web.8,$(MANPAGES)); do $(INSTALL) -D -m 0644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/} || exit; done
 
-# The live page, a package of its own.
+# The live page is a package of its own.
 install-web: all $(WEB_UNITS) $(BUILD)/man/berth-web.8
 	$(INSTALL) -D -m 0755 $(BUILD)/berth-web $(DESTDIR)$(BINDIR)/berth-web
 	for u in $(WEB_UNITS); do $(INSTALL) -D -m 0644 $$u $(DESTDIR)$(UNITDIR)/$${u##*/} || exit; done
@@ -79,7 +79,7 @@ install-hooks:
 install-monitoring:
 	for f in prometheus/berth.rules.yml prometheus/berth.rules-test.yml grafana/berth.json; do $(INSTALL) -D -m 0644 packaging/$$f $(DESTDIR)$(MONITORINGDIR)/$$f || exit; done
 
-# A config that is there is the administrator's.
+# An existing config belongs to the administrator.
 install-config:
 	[ -e $(DESTDIR)$(SYSCONFDIR)/berth/berth.conf ] || \
 		$(INSTALL) -D -m 0644 conf/berth.conf $(DESTDIR)$(SYSCONFDIR)/berth/berth.conf
@@ -88,7 +88,7 @@ install-config:
 	$(INSTALL) -D -m 0644 packaging/redis.acl $(DESTDIR)$(DOCDIR)/redis.acl
 	for f in README.md NEWS.md doc/tour.md doc/protocol.md doc/bench.md doc/faults.md doc/demo.svg doc/page.webp; do $(INSTALL) -D -m 0644 $$f $(DESTDIR)$(DOCDIR)/$$f || exit; done
 
-# Packages are built from what is committed, out of the tree: build/deb/*.deb, build/rpm/*.rpm.
+# Packages are built from the committed files, outside the tree: build/deb/*.deb, build/rpm/*.rpm.
 deb:
 	@PACKAGE=deb tests/deps.sh
 	@packaging/build-deb.sh $(VERSION) $(CURDIR)/build/deb

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# As root: runs the built tests of $BUILD as most users would: as an ordinary user (nobody), niced, with umask 077 and a bare environment,
+# As root: runs the built tests of $BUILD as an ordinary user (nobody), with nice, umask 077 and a bare environment,
 # in a copy of the source tree whose path has a space. Tests that need root are skipped. Arguments and output are those of tests/run.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."

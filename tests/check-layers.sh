@@ -97,7 +97,7 @@ libsmartcols cli/table*
 EOF
 set +f
 
-# The parts of libmicrohttpd that had holes: forms, passwords, TLS, sockets of another protocol.
+# Parts of libmicrohttpd that had security holes: forms, passwords, TLS, sockets of another protocol.
 grep -nE 'MHD_(create_post_processor|digest|basic|USE_TLS|upgrade|create_response_for_upgrade)' -r web && complain "web uses a part of libmicrohttpd that is ruled out"
 
 # The core gets all it needs as arguments: it reads no clock and uses no library.
@@ -106,13 +106,13 @@ for file in store/claim.h base/schedule/*.[ch] daemon/runs/run.[ch] daemon/tally
         complain "$file is core: no clock read, no library"
     fi
 done
-# What the manager drives does not know it, and the manager does not know the methods of the control interface.
+# Parts that the manager calls do not know it, and the manager does not know the methods of the control interface.
 for file in daemon/control/* daemon/adhoc/hold.[ch] daemon/executor/*-link.[ch] daemon/jobs/job.[ch] daemon/runs/run.[ch] daemon/rights.[ch]; do
     grep -nE '#include "daemon/(manager|api/verb)' "$file" && complain "$file is below the manager"
 done
 grep -rnE '#include "daemon/api/verb' daemon --include='*.[ch]' | grep -v -e '^daemon/api/' -e '^daemon/main.c' &&
     complain "the manager is below the methods of the control interface"
-# Each part of `struct store_redis` is written by one file alone.
+# Each part of `struct store_redis` is written by only one file.
 while read -r part owner; do
     if grep -nE "store->$part\\.[a-z_.]+(\\[[^]]*\\][a-z_.]*)? *([-+|&]?= |\\+\\+|--)" store/redis/*.c store/redis/*/*.c | grep -v -e "^$owner.c:" -e "^store/redis/link/link-log.c:.*store->link\.log\."; then
         complain "store->$part belongs to $owner.c"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Checks that a test names each failure of other systems in tests/lessons.txt, or that its line says
-# after a bar why there is none. Run by `make faults`; with "table" it prints the list for doc/faults.md.
+# Checks that a test names each failure of other systems in tests/lessons.txt, or that its line has, after a bar,
+# the reason why there is none. Run by `make faults`; with "table" it prints the list for doc/faults.md.
 set -u
 bad=0
 while read -r lesson what; do

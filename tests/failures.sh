@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # tests/failures.sh NAME STATUS LOG [MOST]: prints what failed in a test program or a part of CI, one line "FAIL: NAME: ..." for each line
-# "FAIL: ..." of its log, MOST (10) at most. Of a log without such lines it prints what a sanitizer or compiler found, or the last line.
+# "FAIL: ..." of its log, at most MOST (10). For a log without such lines it prints the report of a sanitizer or compiler, or the last line.
 # Runners print these lines last, so the end of a long output names what failed.
 set -u
 grep -aE '^FAIL: ' "$3" | awk -v name="$1" -v most="${4:-10}" '

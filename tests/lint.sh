@@ -17,7 +17,7 @@ folders='base conf store daemon runner cli front web tests'
 sources=$(find $folders -name '*.c' | sort)
 flags=${LINT_FLAGS:?run make lint} # quoted for a shell
 
-# Runs a compiler's command line on each source of standard input, some in parallel; prints the output of those that fail.
+# Runs a compiler's command line on each source named on standard input, in parallel; prints the output of those that fail.
 each_source() {
     # shellcheck disable=SC2016
     printf 'out=$(%s "$1" 2>&1) || { printf "%%s\\n" "$out"; exit 1; }\n' "$1" >"$folder/one"
@@ -30,8 +30,8 @@ check_cppcheck() {
         -DSYSCONFDIR='"/"' --include=tests/cppcheck.h --enable=warning,performance,portability --suppressions-list=tests/cppcheck.suppress \
         $folders
 }
-# Without the checks for which gcc 12 cannot follow ownership and lists; the sanitizers check these. Tests are left out: what the others find
-# in them, they may do, or the sanitizers find as well.
+# Without checks for which gcc 12 would have to follow ownership and lists; the sanitizers check these. Tests are left out: the other
+# checks find in them only what tests may do, or what the sanitizers find, too.
 check_analyzer() {
     analyze="gcc $flags -O0 -fanalyzer -Wno-analyzer-malloc-leak -Wno-analyzer-null-dereference -Wno-analyzer-use-after-free"
     analyze="$analyze -Wno-analyzer-double-free -Wno-format-truncation"
@@ -47,7 +47,7 @@ check_tidy() {
     printf '%s\n' "$sources" | each_source "f() { clang-tidy --quiet --checks=-clang-analyzer-\* \"\$1\" -- $flags; }; f" &&
         printf '%s\n' "$sources" | grep -v '^tests/' | each_source "$calls $flags"
 }
-# The checks of va_list follow all paths, which takes longer than all other checks: only files of the programs with va_list get them.
+# The checks of va_list follow all paths, which takes longer than all other checks: they run only on files of the programs with va_list.
 check_varargs() {
     # shellcheck disable=SC2086
     grep -lE 'va_(list|start|copy|arg)' $sources | grep -v '^tests/' |

@@ -55,7 +55,7 @@ if [ $# -eq 0 ] && [ "${TEST_CHECKED:-}" != yes ]; then
     done
 fi
 
-# run JOBS NAME... The model computes, most others measure or await something: it gives way to them.
+# run JOBS NAME... The model gets less processor time, because most other tests measure times or wait.
 run() {
     at_once=$1 && shift
     [ $# -gt 0 ] || return 0

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2020
-# Completion of berth(1) for bash: verbs, options, and the names of pools, jobs, runs and claims as berthd knows them now.
+# Completion of berth(1) for bash: verbs, options, and the current names of pools, jobs, runs and claims.
 
-# KEY (name, run, claim, instance_of) of each object in `berth VERB --json`, with the caller's --socket. Each key on a line of its own;
-# a quote inside a text follows a backslash there, so only keys begin a line. Holders and queue have names, too.
+# Prints KEY (name, run, claim, instance_of) of each object in `berth VERB --json`, with the caller's --socket. Each key is put on a
+# line of its own; quotes inside a text have a backslash, so only keys begin a line. Holders and queue have names, too: they are removed.
 _berth_live() {
     local key=$1 drop='s/^$//' i
     local -a command=(berth)
@@ -16,7 +16,7 @@ _berth_live() {
         sed -n "s/^ *\"$key\": *\"\\([^\"]*\\)\".*/\\1/p" | sort -u
 }
 
-# Jobs, and templates (`backup@`), which stand for the jobs of all their instances.
+# Jobs, and templates (`backup@`), which mean the jobs of all their instances.
 _berth_jobs() {
     _berth_live name jobs
     _berth_live instance_of jobs
@@ -26,7 +26,7 @@ _berth_words() {
     mapfile -t COMPREPLY < <(compgen -W "$1" -- "$current")
 }
 
-# Pools in which permits can be had: of a pattern `tenant/*` the begin of its keys, `tenant/`, and then the keys in use.
+# Pools for permits. For a pattern `tenant/*` first the begin of its keys, `tenant/`, and then the keys in use.
 _berth_keys() {
     _berth_words "$(_berth_live name pools | sed 's|/\*$|/|')
         $([[ $current != */* ]] || _berth_live name pools "${current%%/*}/*" | grep -v '/\*$')"
