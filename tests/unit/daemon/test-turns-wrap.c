@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=strdup */
 
-/* Due times that hosts share, while each allocation of the scheduler fails once: from the wake-up to the question, in an answer, and for
- * due times that are too old. Each is asked for once, or told as missed once. */
+/* The scheduler, while each of its allocations fails once. Due times that hosts share, from the wake-up to the
+ * question, in an answer, and if they are too old: each is asked for once, or logged as missed once. Also retries,
+ * and a reload. */
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/removals.h"
+#include "daemon/jobs/job.h"
 #include "daemon/jobs/scheduler.h"
 #include "tests/harness/place.h"
 #include "tests/harness/test.h"
@@ -67,6 +69,9 @@ static void on_pass(_unused_ const char *pool, int64_t due, const char *id, _unu
 static void on_decided(_unused_ const char *pool, _unused_ int64_t due, _unused_ void *userdata) {
 }
 
+static void on_await(_unused_ struct run *run, _unused_ usec_t boottime, _unused_ void *userdata) {
+}
+
 static void on_change(_unused_ struct run_table *table) {
 }
 
@@ -83,30 +88,33 @@ static void clock_at(int64_t seconds) {
     bed.ahead = seconds * (int64_t) USEC_PER_SEC - (int64_t) clock_realtime();
 }
 
-static void parse_settings(void) {
+static struct settings *parse_settings(const char *zone) {
     struct settings_source source = {.file = "test.conf"};
     struct settings_errors errors = {};
+    struct settings *settings = NULL;
     char text[512];
 
     snprintf(text, sizeof(text),
-             "runtime-directory = \"%s\"\nstate-directory = \"%s/lasting\"\nhost = \"here\"\nzone = \"UTC\"\n"
+             "runtime-directory = \"%s\"\nstate-directory = \"%s/lasting\"\nhost = \"here\"\nzone = \"%s\"\n"
              "redis { url = \"unix:///nowhere\" }\n"
-             "job \"j\" { command = {\"/bin/true\"} schedule = {\"0 * * * *\"} on = \"any\" }\n",
-             bed.directory, bed.directory);
+             "job \"j\" { command = {\"/bin/true\"} schedule = {\"0 * * * *\"} on = \"any\" }\n"
+             "job \"r\" { command = {\"/bin/true\"} retry = 1 parameters = {\"X=[0-9]\"} }\n",
+             bed.directory, bed.directory, zone);
     source.text = text;
     source.size = strlen(text);
-    TEST_INT(settings_parse(&source, 1, "here", &bed.settings, &errors), 0);
+    TEST_INT(settings_parse(&source, 1, "here", &settings, &errors), 0);
     settings_errors_done(&errors);
+    return settings;
 }
 
 static void up(void) {
     static const struct scheduler_handler handler = {
-        .begin = on_begin, .now = now, .may_ask = may_ask, .pass = on_pass, .decided = on_decided};
+        .begin = on_begin, .await = on_await, .now = now, .may_ask = may_ask, .pass = on_pass, .decided = on_decided};
 
     bed = (struct bed){.directory = "/tmp/berth-turns-XXXXXX", .state.lock_fd = -1};
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(bed.directory));
     clock_at(FIRST - HOUR / 2);
-    parse_settings();
+    bed.settings = parse_settings("UTC");
     TEST_INT(sd_event_new(&bed.event), 0);
     TEST_INT(journal_new(&bed.journal, "test"), 0);
     TEST_INT(events_new(&bed.events, bed.journal, "here", "test"), 0);
@@ -244,11 +252,79 @@ static void test_opened(void) {
     down();
 }
 
+static struct run *run_fails(void) {
+    char text[] = "X=1", *const set[] = {text, NULL};
+    struct run *run = NULL;
+
+    CU_ASSERT_FATAL(scheduler_trigger(bed.scheduler, "r", set, now(), &run) == 0);
+    run_enter(run, RUN_STATE_STARTING);
+    run_enter(run, RUN_STATE_RUNNING);
+    run->granted = true;
+    run->end = (struct run_end){.result = RUN_RESULT_FAILURE, .exit_code = 1, .signal = -1};
+    return run;
+}
+
+/* A run that is retrying has its time, or there is none: without one it would keep queued runs waiting. */
+static void test_retried(void) {
+    unsigned from = 1;
+    bool is_met = true;
+
+    up();
+    for (; is_met && from < ROUNDS_MAX; from++) {
+        struct run *run = run_fails();
+
+        fault_begin(FAULT_MEMORY, from, 1);
+        scheduler_run_ends(bed.scheduler, run, now());
+        is_met = fault_end();
+        list_foreach_safe (next, &bed.runs.lists[RUN_STATE_RETRYING], struct run, link) {
+            CU_ASSERT(next->job.begin_due > 0);
+            TEST_STRING(next->job.origin.set[0], "X=1");
+            drop(next);
+        }
+        drop(run);
+    }
+    CU_ASSERT(from > 3 && from < ROUNDS_MAX);
+    down();
+}
+
+static void reload(const char *zone, unsigned from) {
+    struct settings *settings = parse_settings(zone);
+
+    fault_begin(FAULT_MEMORY, from, from > 0);
+    (void) scheduler_update(bed.scheduler, settings, now());
+    (void) fault_end();
+    settings_free(bed.settings);
+    bed.settings = settings;
+}
+
+/* A due time is noted, and a reload names a zone for which memory lacks. The due time waits for its zone. */
+static void test_zone(void) {
+    const struct job *job;
+
+    up();
+    job = scheduler_find_job(bed.scheduler, "j");
+    clock_at(FIRST + 2);
+    scheduler_start(bed.scheduler, now());
+    while (list_is_empty(&job->schedule.entries)) /* then it is noted, and waits for the disk */
+        CU_ASSERT_FATAL(sd_event_run(bed.event, 5 * USEC_PER_MSEC) >= 0);
+    TEST_INT(bed.n_asked, 0);
+    for (unsigned from = 1; from < 4; from++) {
+        reload("Europe/Berlin", from);
+        for (int turn = 0; turn < 20; turn++)
+            TEST_INT(sd_event_run(bed.event, USEC_PER_MSEC) >= 0, 1);
+    }
+    reload("UTC", 0);
+    go_on(1);
+    down();
+}
+
 static CU_TestInfo tests[] = {
     {"asked", test_asked},
     {"passed", test_passed},
     {"passed, unanswered", test_pass_unanswered},
     {"opened", test_opened},
+    {"retried", test_retried},
+    {"reloaded", test_zone},
     CU_TEST_INFO_NULL,
 };
 
