@@ -25,13 +25,14 @@ void clock_file_done(struct clock_file *c);
 void clock_file_jump(struct clock_file *c, usec_t usec);
 /* Sets CLOCK_REALTIME off by this many µs. */
 void clock_file_step(struct clock_file *c, int64_t usec);
-/* Kills berthd before this many further effects (writes, sends, syncs, renames ...), of the next berthd, too; 0: not.
- * And how many are left. */
+/* Kills berthd, and each next one, before this many further effects (writes, sends, syncs, renames ...); 0:
+ * never. clock_file_effects() returns how many are left. */
 void clock_file_end_berthd(struct clock_file *c, unsigned effects);
 unsigned clock_file_effects(const struct clock_file *c);
-/* SIGKILL has no effect on processes that these programs kill, but for guards; or has it again. */
+/* Sets whether SIGKILL of these programs is lost. Guards are killed in any case. */
 void clock_file_lose_kills(struct clock_file *c, bool are_lost);
-/* The disk does not answer berthd from now on: what its record file gets is not there yet. */
+/* Sets whether the disk answers berthd. While it does not, nothing that berthd writes to its record file is
+ * there. */
 void clock_file_stall_disk(struct clock_file *c, bool is_stalled);
 /* Stops CLOCK_BOOTTIME at this time until the next call; or continues it from there. A program handles what
  * is due by then in its next wait. */

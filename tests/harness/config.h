@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Configs as texts, on host "ant": those that are right, and those that are refused with exact messages. A file of which only the text
- * is given is named "c". */
+/* Configs as texts, on host "ant": valid ones, and those that are refused with exact messages. A text
+ * without a file name is of the file "c". */
 
 #include <stddef.h>
 
@@ -11,7 +11,7 @@
 #define POOL "pool p { limit = 2 scope = host }\n"
 #define JOB(options) "job j { command = {\"/j\"} " options " }"
 
-/* What messages have in common. */
+/* Common parts of messages. */
 #define NAMES "use 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-'"
 #define KEYS NAMES ", or NAME/KEY, or NAME/* for all keys"
 #define ACCOUNT "must be a name, not a number: letters, digits, '_', '-' and '.', beginning with a letter or '_'"
