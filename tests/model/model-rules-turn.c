@@ -127,11 +127,12 @@ static void note_given_back(struct effect *e) {
 
 /* --- stop and hosts --- */
 
-/* Whether no host has the turn any more, so that it is open or over. */
+/* Whether a host had the turn and none has it any more, so that it is open or over. One that was skipped may be
+ * taken yet by the run that was not answered. */
 static bool is_left(const struct effect *e, const struct due *due) {
     const struct m_claim *claim = due->holder > 0 ? &e->m->claims[due->holder - 1] : NULL;
 
-    return claim && claim->state == 0 && !e->m->sessions[claim->session].ending;
+    return claim && due->skipped_by == 0 && claim->state == 0 && !e->m->sessions[claim->session].ending;
 }
 
 /* Returns how many claims of the job are held, or wait, by sessions other than `own`. */
