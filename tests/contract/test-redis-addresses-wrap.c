@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=getaddrinfo */
 
-/* A name with several addresses, some of them dead; the resolver's answer is the test's. */
+/* Connecting to a name with several addresses, some of them dead; the test plays the resolver. */
 
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -69,13 +69,13 @@ static void test_one_of_four(void) {
     TEST_INT(a.n_down, 0);
     TEST_STRING(a.dial.up, "127.0.0.5");
     CU_ASSERT(clock_boottime() - began < 3 * USEC_PER_SEC);
-    CU_ASSERT(clock_boottime() - began >= USEC_PER_SEC); /* 127.0.0.3 had a second */
+    CU_ASSERT(clock_boottime() - began >= USEC_PER_SEC); /* 127.0.0.3 was tried for a second */
     attempt_end(&a);
     for (size_t i = 0; i < 4; i++)
         (void) close(fds[i]);
 }
 
-/* Each address has its reason; that of the certificate decides, because an administrator is needed. */
+/* Each address fails for its own reason. That of the certificate is reported, because only an administrator can mend it. */
 static void test_none(void) {
     struct attempt a;
     char text[400];

@@ -320,8 +320,7 @@ static int on_other(sd_event_source *source _unused_, int fd _unused_, uint32_t 
 }
 
 /* This process did not run for a while (frozen, or a busy machine). Replies that arrived meanwhile are in
- * time, whichever ready source the loop handles first: the deadline, if another source was ready before the
- * reply. */
+ * time, even if the loop handles the deadline before it handles the reply. */
 static void test_late(void) {
     struct setting s = {.say = OK};
     usec_t limit = clock_boottime() + 10 * USEC_PER_SEC;

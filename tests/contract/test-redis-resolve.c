@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Names of servers become addresses in time, or none. */
+/* Names of servers are resolved in time, or the lookup fails. */
 
 #include <netdb.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A silent subscription on a real server: it is asked whether it lives, answers are no messages, and one that does not answer ends. */
+/* A silent subscription on a real server: the client sends PING, its answers are not taken as messages, and a subscription that does not answer
+ * ends. */
 
 #include <signal.h>
 #include <string.h>
@@ -70,7 +71,7 @@ static void subscribe(void) {
     await(&bed.n_acknowledged, 1);
 }
 
-/* How often the server was asked since it started. */
+/* Returns how many PINGs the server has received since it started. */
 static unsigned count_pings(const char *outcome) {
     _cleanup_(redis_reply_freep) redisReply *stats = redis_command(&bed.server, "INFO commandstats");
     const char *line = stats ? strstr(stats->str, "cmdstat_ping:") : NULL, *end = line ? strchr(line, '\n') : NULL,
@@ -121,7 +122,7 @@ static void dead(void) {
     TEST_STRING(bed.text, "no answer in time");
 }
 
-/* Without a bound nobody asks. */
+/* Without a bound the client sends no PING. */
 static void unbounded(void) {
     unsigned before = count_pings("calls=");
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* TLS over a network that passes single bytes, or nothing more after some: an attempt succeeds, or ends by
- * connect-timeout, without a spin. */
+/* TLS over a network that passes single bytes, or nothing after the first ones: an attempt succeeds, or ends by
+ * connect-timeout, without a busy loop. */
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -32,7 +32,7 @@ static int open_socket(unsigned at, bool is_listener) {
     return fd;
 }
 
-/* Passes `piece` bytes at once, and from the server no more than `most`. */
+/* Passes `piece` bytes at a time, and from the server at most `most` in all. */
 static _Noreturn void pass(int client, size_t piece, size_t most) {
     struct pollfd fds[2] = {{.fd = client, .events = POLLIN},
                             {.fd = open_socket(port, false), .events = POLLIN}};

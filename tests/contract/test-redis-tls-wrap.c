@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup */
 
-/* Connecting by TLS with allocations failing, OpenSSL's own included: an attempt ends with a reason or
- * succeeds, and the next one succeeds. */
+/* Connecting by TLS while allocations fail, OpenSSL's own included: an attempt succeeds or ends with a reason,
+ * and the next one succeeds. */
 
 #include <dlfcn.h>
 #include <openssl/crypto.h>
@@ -13,7 +13,7 @@
 #include "tests/harness/test.h"
 #include "tests/harness/wrap.h"
 
-#define STRIDE 67 /* of each so many allocations of OpenSSL one fails; BERTH_TEST_EACH=yes: each */
+#define STRIDE 67 /* every 67th allocation of OpenSSL is tested; with BERTH_TEST_EACH=yes each one */
 
 WRAP(FAULT_ZEROED_MEMORY, NULL, void *, malloc, (size_t size), (size))
 WRAP(FAULT_ZEROED_MEMORY, NULL, void *, calloc, (size_t n, size_t size), (n, size))
@@ -59,7 +59,7 @@ static bool fail_at(enum fault_kind kind, unsigned k) {
     return is_met;
 }
 
-/* OpenSSL remembers for ever that its initialisation failed, so that is done before. */
+/* OpenSSL remembers for ever that its initialisation failed, so it is initialised before allocations fail. */
 static void warm_up(void) {
     struct attempt a;
 

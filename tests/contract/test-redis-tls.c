@@ -106,7 +106,7 @@ static void test_pinned(void) {
     free(a.settings.tls.ca);
     a.settings.tls.ca = strdup(tls_place_path(&place, "self.crt"));
     attempt_expect_up(&a, "up");
-    /* A folder, in which other files do no harm. */
+    /* A folder, in which other files are ignored. */
     attempt_begin(&a, &place, "localhost", port);
     free(a.settings.tls.ca);
     a.settings.tls.ca = strdup(place.folder);
@@ -195,7 +195,7 @@ static void test_files(void) {
     CU_ASSERT(chmod(tls_place_path(&place, "client.key"), 0600) == 0);
 }
 
-/* As `berthd --check` does it. */
+/* Checks the files as `berthd --check` does. */
 static void expect_check(const char *certificate, const char *key, const char *expected) {
     struct tls_settings tls = {.is_used = true,
                                .ca = tls_place_path(&place, "ca.crt"),
@@ -217,7 +217,7 @@ static void test_check(void) {
     expect_check("client.crt", "none", "/none: No such file or directory");
 }
 
-/* The next attempt uses what the files are then. */
+/* Each attempt reads the files again. */
 static void test_changed_files(void) {
     struct attempt a;
     const struct tls_context *before;
@@ -263,7 +263,7 @@ static void test_other_protocol(void) {
     attempt_expect_down(&a, REDIS_ERROR_BUSY, text);
 }
 
-/* Redis drops a client for which it has no place before the handshake, without an alert. */
+/* Redis drops a client above maxclients before the handshake, without an alert. */
 static void test_no_place(void) {
     _cleanup_reply_ redisReply *full = redis_command(&server, "CONFIG SET maxclients 1");
     struct attempt a;

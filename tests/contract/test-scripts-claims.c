@@ -130,7 +130,7 @@ static void test_again(void) {
     script_end();
 }
 
-/* Sent again by the host's next session: the claims and their grants belong to that one. */
+/* The host's next session sends the claims again: they and their grants belong to that session. */
 static void test_session_moved(void) {
     script_begin();
     EXPECT(script_claims("s1", "db", "a b c d e"), "ok $ 0 H * ok $ 0 H * ok $ 0 H * ok $ 0 H * ok $ 0 W *");
@@ -186,7 +186,7 @@ static void test_failover_midway(void) {
     script_end();
 }
 
-/* Held in an earlier epoch: another claim may have got the permits, so they wait. */
+/* Claims that were held in an earlier epoch wait, because another claim may have got their permits. */
 static void test_doubtful(void) {
     script_begin();
     EXPECT(script_claims("s1", "db", "a b"), "ok $ 0 H * ok $ 0 H *");
@@ -204,7 +204,7 @@ static void test_doubtful(void) {
 
 /* --- unsettled pools --- */
 
-/* Each grant names the one before it to the same session. */
+/* Each grant names the previous grant of the same session. */
 static void test_debt(void) {
     uint64_t token;
 

@@ -68,8 +68,8 @@ static void test_failover_at_expiry(void) {
     script_end();
 }
 
-/* Redis comes back empty, its clock set back: held claims are restored, even beyond the limit; places are
- * kept; tokens grow. */
+/* Redis comes back empty, with its clock set back: held claims are restored, even beyond the limit; waiting
+ * claims keep their places; tokens grow. */
 static void test_wipe(void) {
     script_begin();
     EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H *");
@@ -256,7 +256,7 @@ static void test_full(void) {
     script_end();
 }
 
-/* Deleted keys: no rule covers them, but no claim may hang. */
+/* Keys are deleted: no rule covers this, but no claim may hang. */
 static void test_partly_gone(void) {
     script_begin();
     EXPECT(script_claim("s1", "a", "db 4 100"), "ok *");
@@ -306,7 +306,7 @@ static void test_clock_remembered(void) {
     script_end();
 }
 
-/* Hosts would refuse every number that such a lead makes, and nobody could come back. */
+/* Hosts would refuse every number from such a lead, and no host could come back. */
 static void test_implausible_lead(void) {
     script_begin();
     script_tell("HSET " META " lead 400000000000000000");

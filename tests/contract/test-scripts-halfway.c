@@ -113,7 +113,7 @@ static void check_wiped(const char *session) {
     CU_ASSERT(strtoull(script_field("meta", "clock"), NULL, 10) > strtoull(clock_before, NULL, 10));
 }
 
-/* The host that got the error, then the other one. */
+/* First the host that got the error reports, then the other one. */
 static void start_anew(const char *first) {
     const char *other = strcmp(first, "s1") == 0 ? "s2" : "s1";
     char old[sizeof(script_epoch)];
@@ -132,7 +132,7 @@ static void start_anew(const char *first) {
     EXPECT(script_beat(first, 0, LEASE), "ok $ 0 0 *");
 }
 
-/* Each claim is granted in the end. */
+/* In the end each claim is granted. */
 static void serve_all(void) {
     bool all = false;
 
@@ -195,7 +195,7 @@ static void ask_meanwhile(const char *failed) {
         find("y")->state = 'W';
 }
 
-/* False: the script makes fewer calls. */
+/* Returns false if the script makes fewer calls. */
 static bool fails_at(const struct halfway *h, unsigned at) {
     const char *reply;
 
@@ -241,7 +241,7 @@ static const char *const keys[] = {
     "pool:net:parked", "pool:db:limits", "pool:net:host_scoped", "session:s1:unsynced", "meta",
 };
 
-/* The calls that a host makes sooner or later; the first one that fails ends the list. */
+/* Makes the calls that a host makes sooner or later, until one fails. */
 static const char *meet_error(void) {
     static const char *const lines[] = {
         "verify s1 1 $ a c e", "verify s2 1 $ n b d", "heartbeat s1 1 $ 0 0 0 0 0 0", "claim s2 1 $ y 0_7_r-y_name 0 0 db 1 100",

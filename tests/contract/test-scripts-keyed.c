@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The scripts alone: patterns and their keys (doc/protocol.md, Keys). BERTH_TEST_KEYS=n: so many keys are
- * used once. BERTH_TEST_WAITING=n: claims of so many keys wait. */
+/* The scripts alone: patterns and their keys (doc/protocol.md, Keys). BERTH_TEST_KEYS: how many keys are used
+ * once. BERTH_TEST_WAITING: for how many keys claims wait. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "tests/harness/script.h"
 
 #define PARKED 150u
-#define PARKED_OLD 22u /* that the first call leaves parked */
+#define PARKED_OLD 22u /* claims that the first call leaves parked */
 
 static void begin(const char *limits, unsigned n) {
     script_begin();
@@ -23,7 +23,7 @@ static long long keys_of(const char *pattern) {
     return redis_number(&script_server, "SCARD berth:{t}:pool:%s:keys", pattern);
 }
 
-/* Everything that there is in Redis, but for numbers that grow. */
+/* Returns the number of keys, fields of `meta` and waiting pools. */
 static size_t count_all(void) {
     _cleanup_reply_ redisReply *keys = redis_command(&script_server, "KEYS *");
 
@@ -57,7 +57,7 @@ static void test_used_once(void) {
     script_end();
 }
 
-/* Any way out of the last claim ends the key. */
+/* However the last claim of a key ends, the key ends with it. */
 static void test_every_way_out(void) {
     begin("t/* 1 net 2", 2);
     size_t before = count_all();
@@ -84,8 +84,8 @@ static void test_every_way_out(void) {
     script_end();
 }
 
-/* R2, R15: a raised limit returns 128 parked claims a call. Until all are back, a release grants nothing to those that are. The
- * claims with the lowest ids return first; the oldest have the highest ones here. */
+/* R2, R15: after a limit was raised, each call returns 128 parked claims. Until all are back, a release grants nothing to those that are.
+ * Claims with the lowest ids return first; here the oldest claims have the highest ids. */
 static void test_release_waits_for_parked(void) {
     begin("t/* 2", 1);
     EXPECT(script_claim("s1", "h", "t/x 1 1000"), "ok $ 0 H *");
@@ -186,9 +186,9 @@ static void test_many_held(void) {
     script_end();
 }
 
-/* R2, R15: the limit of a pattern rises, and more keys have parked claims than two calls visit. What holds
- * the other pools of 20 younger claims is released. None of these overtakes the parked claim of its key,
- * visited or not. */
+/* R2, R15: the limit of a pattern rises, and more keys have parked claims than two calls visit. Then the claims
+ * that hold the other pools of 20 younger claims are released. None of the 20 overtakes the parked claim of its
+ * key, whether that key was visited or not. */
 static void test_grant_waits_for_unvisited(void) {
     unsigned n = 600, n_young = 20;
     char version[32], line[1024] = "claim s1 1 $ h 0_7_r_name 0 0", id[32];
@@ -219,7 +219,7 @@ static void test_grant_waits_for_unvisited(void) {
     script_end();
 }
 
-/* The set of a key's holders was deleted: all is dropped, the key too, and reported again. */
+/* The set of a key's holders is deleted: Redis drops everything, the key too, and hosts report again. */
 static void test_deleted(void) {
     static const char *const deleted[] = {"pool:t/x:held", "pool:t/x:queue", "claims"};
 
@@ -245,7 +245,7 @@ static void test_deleted(void) {
     }
 }
 
-/* The set of keys was deleted: what deletes all finds keys by it, so claims put theirs back. */
+/* The set of keys is deleted: it is needed to find all keys, so claims put theirs back. */
 static void test_keys_deleted(void) {
     begin("t/* 1 t/full 1", 2);
     size_t before = count_all();
@@ -263,7 +263,7 @@ static void test_keys_deleted(void) {
     script_end();
 }
 
-/* More keys than one call deletes. */
+/* There are more keys than one call deletes. */
 static void test_many_deleted(void) {
     begin("t/* 1", 1);
     for (unsigned i = 0; i < 1200; i++)
@@ -281,7 +281,7 @@ static void test_many_deleted(void) {
     script_end();
 }
 
-/* What people are shown of a key and of its pattern. */
+/* Inspecting a key and its pattern. */
 static void test_inspect(void) {
     begin("t/* 2 t/full 3", 2);
     EXPECT(script_say("override s1 1 $ t/y 0 ! set 1 0 ~"), "ok $ *");

@@ -101,8 +101,7 @@ static void test_claims_at_release(void) {
     heal();
 }
 
-/* The loss of a record of a dead host, or of one that had forgotten the claim, is detected by verify of a
- * waiting claim. */
+/* If the host of a lost record is dead, or has forgotten the claim, verify of a waiting claim detects the loss. */
 static void test_claims_of_the_dead(void) {
     static const char *const ends[] = {"bye s1 1", "sync s1 1 $ 0 1 1"};
 
@@ -125,7 +124,7 @@ static void test_claims_of_the_dead(void) {
     }
 }
 
-/* Reported again by its host: hello writes it. */
+/* The host reports it again: hello writes it. */
 static void test_declared(void) {
     static const char *const keys[] = {"sessions", "pool:db:limits"};
 
@@ -159,7 +158,7 @@ static void test_record_of_a_dead_session(void) {
     script_end();
 }
 
-/* The set of a session's claims: the number in the heartbeat's reply shows the loss. */
+/* The set of a session's claims is lost: the number in the heartbeat's reply shows it. */
 static void test_claims_of_a_session(void) {
     fill();
     delete("session:s1:claims");
@@ -191,7 +190,7 @@ static void test_claims_of_a_dead_session(void) {
     }
 }
 
-/* The remaining keys of a namespace without its meta data are ignored. */
+/* Without `meta`, the remaining keys of a namespace are ignored. */
 static void test_meta(void) {
     fill();
     delete("meta");
@@ -214,7 +213,7 @@ static void test_malformed_at_release(void) {
     }
 }
 
-/* An unsettled pool is settled by verify of the first claim that waits there. */
+/* verify of the first waiting claim settles an unsettled pool. */
 static void test_debt(void) {
     fill();
     script_tell("HSET " META " unsettled 1");

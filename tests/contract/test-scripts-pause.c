@@ -21,7 +21,7 @@
 #define HEARTBEATS 40u /* each is repeated while the reply has `more` */
 #define MOST (100 * USEC_PER_MSEC)
 
-/* Results of the neighbour; shared. */
+/* The results of the neighbour, in shared memory. */
 static struct seen {
     volatile bool end;
     volatile unsigned n, n_waited; /* claims; those that were not granted at once */
@@ -91,7 +91,7 @@ static struct seen end_neighbour(pid_t pid) {
 
 /* --- pausing --- */
 
-/* As hosts do: a reply with `more` is followed by another call at once. */
+/* Sends heartbeats, each again while its reply has `more`, as hosts do. */
 static unsigned beat_on(void) {
     unsigned calls = 0;
 

@@ -82,7 +82,7 @@ static void test_releases_grant(void) {
     script_end();
 }
 
-/* All are removed before the first grant: none of them gets permits of another. */
+/* All are removed before the first grant, so none of them gets the permits of another. */
 static void test_releases_before_grants(void) {
     static const char *const orders[] = {"releases s1 1 $ a w v", "releases s1 1 $ w a v", "releases s1 1 $ v w a"};
 
@@ -131,7 +131,7 @@ static void test_releases_of_all_kinds(void) {
     script_end();
 }
 
-/* A claim without a record cannot be released, and the other hosts report again what they hold. */
+/* A claim without a record cannot be released; the other hosts report again what they hold. */
 static void test_releases_wipe(void) {
     script_begin();
     EXPECT(script_claims("s1", "db", "a b c"), "ok *");
@@ -147,7 +147,7 @@ static void test_releases_wipe(void) {
     script_end();
 }
 
-/* A bound is reached: `more` is set once, and a host has to call again. */
+/* If a bound is reached, `more` is set once, and the host has to call again. */
 static void test_releases_in_parts(void) {
     script_begin();
     EXPECT(script_hello("s1", 1, 1, "db 200"), "ok *");
@@ -163,7 +163,7 @@ static void test_releases_in_parts(void) {
     script_end();
 }
 
-/* A Redis other than that of the epoch grants nothing; released permits stay released. */
+/* A Redis with another replication id than the epoch's grants nothing; released permits stay released. */
 static void test_releases_failover(void) {
     script_begin();
     EXPECT(script_claims("s1", "db", "a b c d"), "ok *");

@@ -86,7 +86,7 @@ static void test_clock(void) {
     script_end();
 }
 
-/* What hosts tell of their runs lives as long as the session; a value of a wrong type harms nothing. */
+/* What hosts report about their runs is kept as long as the session; a value of a wrong type does no harm. */
 static void test_times(void) {
     script_begin();
     EXPECT(script_say("heartbeat s1 1 $ 0 0 0 0 0 0 a_10_0"), "ok $ *");
@@ -158,7 +158,7 @@ static void test_hello_refused(void) {
     script_end();
 }
 
-/* A refused host may be the only one that expires a session, so the refusal reports that, and the clock
+/* A refused host may be the only one that expires a session, so the refusal reports this, and the clock
  * (R10). */
 static void test_refused_expires(void) {
     uint64_t token;
@@ -209,7 +209,7 @@ static void test_shorter_lease(void) {
 #define ONE "11111111111111111111111111111111"
 #define TWO "22222222222222222222222222222222"
 
-/* The namespace has the id of the first host that was in one, or, after grace, of the first that proposes one. */
+/* The namespace gets the id of the first host that remembers one, or, after grace, of the first host that proposes one. */
 static void test_namespace_id(void) {
     script_begin();
     EXPECT(script_field("meta", "id"), "nothing");
@@ -239,7 +239,7 @@ static void test_lease_after_end_begun(void) {
     script_end();
 }
 
-/* Nobody uses the claims that are left of a session that is being ended. */
+/* Nobody uses the remaining claims of a session that is being ended. */
 static void test_shorter_lease_after_end_begun(void) {
     script_begin();
     EXPECT(script_say("bye s2 1"), "ok *");
@@ -252,8 +252,8 @@ static void test_shorter_lease_after_end_begun(void) {
     script_end();
 }
 
-/* hello takes a session whose end has begun for one that is gone: within its lease its host proves by that
- * that Redis has lost data. */
+/* hello treats a session whose end has begun like one that is gone: within the lease this proves that Redis has
+ * lost data. */
 static void test_hello_after_end_begun(void) {
     script_begin();
     script_tell("ZADD berth:{t}:heartbeats 0 s1");

@@ -27,7 +27,7 @@ static unsigned slot, from, to;
 
 /* --- calls --- */
 
-/* Returns the text of a script that does not look for the second key, as if there were no rule R17. */
+/* Returns the text of a script without the check of the second key, as if there were no rule R17. */
 static const char *text_without_key(enum redis_script script) {
     static const char check[] = "if call('EXISTS', KEYS[2]) == 1 then return {'none'} end";
     static char text[65536];
@@ -105,7 +105,7 @@ static const char *claim(unsigned node, bool asking, unsigned n_keys, const char
 
 /* --- the keys of the slot --- */
 
-/* A sum that any change of a key on a node changes. */
+/* Returns a checksum of all keys on a node. */
 static uint64_t sum_of(unsigned node) {
     struct redis_server *s = &nodes.servers[node];
     _cleanup_reply_ redisReply *keys = redis_command(s, "CLUSTER GETKEYSINSLOT %u %u", slot, KEYS_MAX);
@@ -127,7 +127,7 @@ static uint64_t sum_of(unsigned node) {
     return sum;
 }
 
-/* A namespace with one session, whose claim holds the only permit of a pool, if `is_held`. */
+/* Makes a namespace with one session. is_held: a claim of it holds the only permit of a pool. */
 static void begin(bool is_held) {
     for (unsigned i = 0; i < NODES; i++)
         redis_reply_freep(&(redisReply *){redis_command(&nodes.servers[i], "FLUSHALL")});
@@ -189,7 +189,7 @@ static void test_asking_grants_twice(void) {
 
 /* --- with it --- */
 
-/* Each script is refused on both nodes, also for a client that follows ASK, and changes no key. */
+/* Both nodes refuse each script, even for a client that follows ASK, and no key changes. */
 static void refuse_all(const char *at_source) {
     uint64_t source = sum_of(from), target = sum_of(to);
 

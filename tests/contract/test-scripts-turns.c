@@ -10,7 +10,7 @@
 
 static uint64_t seconds;
 
-/* A due time so many seconds from Redis's time. */
+/* Returns the due time that is this many seconds after Redis's time. */
 static uint64_t due_in(int64_t after) {
     return (uint64_t) ((int64_t) seconds + after);
 }
@@ -98,7 +98,7 @@ static void test_overlap(void) {
     end();
 }
 
-/* The host dies before the commit: another takes the turn. After it: only if the job has a next attempt. */
+/* If the host dies before the commit, another one takes the turn; after the commit only if the job has a next attempt. */
 static void test_burial(void) {
     begin();
     EXPECT(turn("s2", "a", due_in(-9)), TAKEN "1 -");
@@ -119,7 +119,7 @@ static void test_burial(void) {
     end();
 }
 
-/* `berth start`: by overlap alone, whatever is decided. */
+/* `berth start` is answered by overlap alone, whatever is decided. */
 static void test_started(void) {
     begin();
     EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
@@ -158,7 +158,7 @@ static void test_given_back(void) {
     end();
 }
 
-/* The reply is lost, and the sync names the claim, which therefore waits again: the first delay lasts. */
+/* The reply is lost, and the sync names the claim, which therefore waits again: the first delay goes on. */
 static void test_given_back_again(void) {
     begin();
     EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
@@ -238,7 +238,7 @@ static void test_missed(void) {
     end();
 }
 
-/* For `berth next`. */
+/* The hosts and open turns of a job, for `berth next`. */
 static void test_hosts(void) {
     begin();
     EXPECT(turned("s2", "hosts @b"), "ok $ 0 [s1 * s2 *] []");
@@ -252,7 +252,7 @@ static void test_hosts(void) {
     end();
 }
 
-/* `berth stop` on another host than the one that had it. */
+/* `berth stop` on another host than that of the turn. */
 static void test_ended(void) {
     begin();
     EXPECT(turned("s2", "stop @b"), "ok $ 0 [] []");
@@ -271,7 +271,7 @@ static void test_ended(void) {
     end();
 }
 
-/* Redis may have lost what came later: what was taken or open is void, and marks are what hosts report. */
+/* Redis may have lost data: turns that were taken or open are void, and the marks are those that hosts report. */
 static void test_epochs(void) {
     begin();
     EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
@@ -308,7 +308,7 @@ static void test_epochs(void) {
     end();
 }
 
-/* The sync of a host that forgot the run. */
+/* A host that has forgotten the run syncs. */
 static void test_forgotten(void) {
     begin();
     EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
@@ -328,7 +328,7 @@ static void test_forgotten(void) {
     end();
 }
 
-/* Marks of a job that no host has defined for 400 days go; others stay. */
+/* Marks of a job that no host has defined for 400 days are deleted; others stay. */
 static void test_old_marks(void) {
     begin();
     EXPECT(script_say("turned s1 1 $ marks @old 1500000000 @b 1500000000"), "ok $ 0");

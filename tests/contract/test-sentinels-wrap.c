@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup */
 
-/* A question to three sentinels that answer, hang, close the connection or answer nonsense; and with each allocation failing. */
+/* Three sentinels are asked for the master. They answer, hang, close the connection or answer nonsense; also with each allocation failing. */
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -130,7 +130,7 @@ static void test_moves(void) {
 
 /* --- many claims --- */
 
-/* All keys of the slot in one command. */
+/* Moves all keys of the slot in one command. */
 static void migrate_all(unsigned from, unsigned to) {
     _cleanup_reply_ redisReply *keys = redis_command(&nodes.servers[from], "CLUSTER GETKEYSINSLOT %u 1000", slot);
     const char *argv[64] = {"MIGRATE", "127.0.0.1", nodes.ports[to], "", "0", "60000", "KEYS"};
@@ -213,7 +213,7 @@ static usec_t hand_over(struct bed *b) {
     return took[HANDOVERS / 2];
 }
 
-/* A grant reaches its host by the node of the namespace alone, as fast as without a cluster. */
+/* A grant reaches its host only through the node of the namespace, as fast as without a cluster. */
 static void test_pushes(void) {
     const char *plain_options[] = {"--port", NULL, NULL};
     struct redis_server plain;

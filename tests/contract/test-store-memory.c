@@ -33,7 +33,7 @@ static void test_revoked_waiter_gets_nothing(void) {
     bed_done(&b);
 }
 
-/* Granted, but revoked before on_granted: its owner started nothing, so it stops nothing. */
+/* The claim is granted, but revoked before on_granted: its owner has started nothing, so it stops nothing. */
 static void test_revoked_before_told(void) {
     struct bed b;
 
@@ -48,7 +48,7 @@ static void test_revoked_before_told(void) {
     bed_done(&b);
 }
 
-/* The next claim need not wait for the turn of the loop. */
+/* The next claim need not wait for the next turn of the loop. */
 static void test_sent_at_once(void) {
     struct bed b;
 

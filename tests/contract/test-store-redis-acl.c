@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* packaging/redis.acl: store-redis keeps its contract with the rights of that user alone. */
+/* store-redis keeps its contract with no more rights than packaging/redis.acl gives. */
 
 #include <dirent.h>
 #include <string.h>
@@ -170,7 +170,7 @@ static void test_probe(void) {
     TEST_INT(redis_number(&redis_bed.server, "EXISTS berth:{test}:probe:h berth:{test}:probe:s berth:{test}:probe:s2 berth:{test}:probe:z"), 0);
 }
 
-/* A host that lacks a right logs which, and connects when it has it. */
+/* A host that lacks a right logs which one, and connects as soon as it has it. */
 static void test_missing_right(void) {
     struct bed b;
 

@@ -74,7 +74,7 @@ static void test_together(void) {
     bed_done(&b);
 }
 
-/* Claims that are not alike go in calls of their own, and none overtakes another. */
+/* Claims of different kinds go in separate calls, and none overtakes another. */
 static void test_order(void) {
     static const char *const wants[] = {"big", "big", "db", "big:2", "big", "big", "big,db", "big", "big"};
     struct probe *probes[ELEMENTSOF(wants)];
@@ -141,7 +141,7 @@ static void test_some_fit(void) {
     bed_done(&b);
 }
 
-/* Withdrawn before the turn was over: on_granted is not called for a claim that is not wanted any more. */
+/* A claim is withdrawn before the turn of the loop is over: on_granted is not called for it. */
 static void test_withdrawn(void) {
     struct probe *probes[3];
     struct bed b;
@@ -165,7 +165,7 @@ static void give_up(struct probe *p) {
         store_release(unwanted->bed->stores[0], &unwanted->claim);
 }
 
-/* Withdrawn by the listener of another claim in the same reply. */
+/* The listener of another claim in the same reply withdraws the claim. */
 static void test_withdrawn_by_listener(void) {
     struct probe *probes[3];
     struct bed b;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A Redis that is far away: between the hosts and it is a relay, in which each piece is late. A hand-over from host
- * to host takes one round trip, and a long one loses nothing. BERTH_TEST_DISTANCE: for so many seconds, 3 by
+/* A Redis that is far away: a relay between it and the hosts delays everything. A hand-over from host to host takes
+ * one round trip, and nothing is lost even if that is long. BERTH_TEST_DISTANCE: how many seconds to test, 3 by
  * default. */
 
 #include <inttypes.h>

@@ -229,7 +229,7 @@ static void test_connections_cut(void) {
     bed_done(&b);
 }
 
-/* NOSCRIPT: the scripts are loaded again, and nothing is lost. */
+/* After NOSCRIPT the scripts are loaded again, and nothing is lost. */
 static void test_script_flush(void) {
     struct bed b;
 

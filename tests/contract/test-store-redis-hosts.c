@@ -322,7 +322,7 @@ static void on_grace(int r, void *userdata) {
     *(int *) userdata = r;
 }
 
-/* Who ends grace knows what ran at the last loss of data, not what another one has made Redis forget. */
+/* Whoever ends grace knows what ran at the last loss of data, but not what Redis lost after that. */
 static void test_end_of_an_earlier_grace(void) {
     int first = 1, second = 1;
     struct bed b;

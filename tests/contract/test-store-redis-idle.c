@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What store-redis sends when nothing happens: heartbeats of hosts with and without claims, and the question
- * whether the silent connection for pushes lives. The clock is the test's own. */
+/* What store-redis sends when nothing happens: heartbeats of hosts with and without claims, and PINGs on the
+ * silent connection for pushes. The test drives the clock. */
 
 #include <stdio.h>
 #include <string.h>
@@ -75,7 +75,7 @@ static void test_busy(void) {
     bed_done(&b);
 }
 
-/* The first claim is followed by a heartbeat at once, if the last one is old. Then the host sends them as ever. */
+/* A heartbeat follows the first claim at once if the last one is old. Then the host sends them at the normal interval. */
 static void test_wakes(void) {
     struct bed b;
     uint64_t before;
@@ -128,7 +128,7 @@ static void test_shared_job(void) {
     bed_done(&b);
 }
 
-/* Returns how many pings came: those of the server's INFO are none. */
+/* Returns how many PINGs came, according to the server's INFO. */
 static uint64_t pings(void) {
     _cleanup_reply_ redisReply *info = redis_command(&redis_bed.server, "INFO commandstats");
     const char *at = info && info->str ? strstr(info->str, "cmdstat_ping:calls=") : NULL;
@@ -139,7 +139,7 @@ static uint64_t pings(void) {
     return n;
 }
 
-/* A proxy ends what is silent for a minute, or for 35 s. */
+/* A proxy closes connections that are silent for a minute, or for 35 s. */
 static void test_silence(void) {
     struct bed b;
     uint64_t begun;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Snapshots of pools with many claims are collected in slices, by one call after the other, whoever asks. */
+/* Snapshots of pools with many claims are collected in slices, one call after the other, however many callers ask. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #define HELD 250     /* claims, of three permits each */
 #define WAITING 230
 #define PARKED 120
-#define SESSIONS 70  /* besides this host's */
+#define SESSIONS 70  /* other than this host's */
 #define KEYS 90
 #define ASKERS 50
 
@@ -148,7 +148,7 @@ static void test_shared(void) {
     end(&b);
 }
 
-/* Who looks all the time is answered late. */
+/* A caller who asks all the time is answered late. */
 static void test_budget(void) {
     struct bed b;
 
@@ -166,7 +166,7 @@ static void test_budget(void) {
     end(&b);
 }
 
-/* The connection breaks between two calls: the question is answered nevertheless. */
+/* The connection breaks between two calls: the caller gets an answer nevertheless. */
 static void test_broken(void) {
     struct answer answer = {.r = 1};
     struct bed b;
@@ -189,7 +189,7 @@ static long long n_told(void) {
     return redis_number(&redis_bed.server, "HLEN berth:{test}:times");
 }
 
-/* What hosts tell of their runs is read of those whose claims are in the pools that are named. */
+/* What hosts report about their runs is read only for hosts with claims in the named pools. */
 static void test_times(void) {
     const char *name = "db";
     const struct store_question question = {.pools = &name, .n_pools = 1, .times = true};
@@ -214,7 +214,7 @@ static void test_times(void) {
     end(&b);
 }
 
-/* What this host tells goes with a heartbeat, once, and again on a new connection; not to a full Redis. */
+/* This host sends what it reports once, with a heartbeat, and again on a new connection; never to a full Redis. */
 static void test_told(void) {
     struct bed b;
 

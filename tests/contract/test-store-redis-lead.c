@@ -28,13 +28,13 @@ static usec_t begun;            /* when Redis's clock was right */
 static long long stepped;       /* how far it is wrong */
 static char session_paths[2][sizeof(redis_bed.server.directory) + 16];
 
-/* Redis's clock follows that of the stores. */
+/* Lets Redis's clock follow that of the stores. */
 static void set_time(long long step) {
     stepped = step;
     CU_ASSERT(redis_clock_set((long long) (clock_boottime() - begun) + stepped));
 }
 
-/* In steps; all due timers run after each. */
+/* Advances the clock in steps; all due timers run after each. */
 static void pass(usec_t usec) {
     usec_t end = clock_boottime() + usec, now;
 

@@ -196,7 +196,7 @@ static void test_same_lie(void) {
     }
 }
 
-/* It is refused with its version and what to do, and taken once it is new enough. */
+/* An old server is refused with a message that has its version and says what to do, and accepted once it is new enough. */
 static void test_too_old(void) {
     static const char expected[] = "Redis 6.2.14 is too old: berth needs Redis 7.0 or Valkey 7.2";
     struct bed b;
@@ -210,7 +210,7 @@ static void test_too_old(void) {
     end(&b);
 }
 
-/* A proxy that refuses the command is not too old. */
+/* A proxy that refuses the command is not taken for an old server. */
 static void test_info_refused(void) {
     struct bed b;
 

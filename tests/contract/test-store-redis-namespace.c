@@ -14,7 +14,7 @@
 static struct redis_server first, second, *current = &first;
 static char paths[2][sizeof(first.directory) + 16];
 
-/* The bed's server is a copy, with the connection to it. */
+/* The bed has a copy of the server's record, and its connection. */
 static void use(struct redis_server *server) {
     *current = redis_bed.server;
     redis_bed.server = *server;
@@ -91,7 +91,7 @@ static void test_wrong_url(void) {
     use(&first);
 }
 
-/* The right url again: the host goes on as if nothing had been. */
+/* With the right url again, the host goes on as before. */
 static void test_right_again(void) {
     struct bed b;
 
@@ -112,8 +112,8 @@ static void test_right_again(void) {
     use(&first);
 }
 
-/* Redis loses its data, and a host that remembers nothing says hello first: those that were there go on, with the id of
- * before, and the new one learns it. */
+/* Redis loses its data, and a host that remembers nothing says hello first: the old hosts go on with the old id, and the
+ * new host learns it. */
 static void test_wiped(void) {
     char old[ID_TEXT_SIZE];
     struct bed b;

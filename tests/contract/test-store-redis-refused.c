@@ -55,7 +55,7 @@ static void test_volatile_policies(void) {
     redis_bed_command("CONFIG SET maxmemory-policy noeviction");
 }
 
-/* The warning comes once, although the number of clients is looked at with each lease. */
+/* The warning comes once, although the number of clients is checked once a lease. */
 static void test_many_clients(void) {
     static const char warning[] = " of 33 clients: each host takes 2";
     redisContext *others[30];
@@ -79,7 +79,7 @@ static void test_many_clients(void) {
     bed_done(&b);
 }
 
-/* A server that is full is not asked again at once: that would keep it busy. */
+/* A host does not call a server with too many clients again at once, because that would keep the server busy. */
 static void test_no_room(void) {
     redisContext *others[10];
     struct bed b;
@@ -106,7 +106,7 @@ static void test_no_room(void) {
     bed_done(&b);
 }
 
-/* A Redis that has too much to do is asked less and less often: at last each heartbeat, if that is above 2 s. */
+/* A host calls an overloaded Redis less and less often: in the end once a heartbeat, or every 2 s if that is longer. */
 static void test_busy(void) {
     struct store_redis *store;
     struct bed b;

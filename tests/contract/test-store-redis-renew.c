@@ -52,7 +52,7 @@ static void command(const char *format, const char *word) {
     CU_ASSERT(reply && reply->type == REDIS_REPLY_STATUS);
 }
 
-/* The trusted authorities are those before and a new one, which signs the server's certificate. */
+/* A new authority is added to the trusted ones, and signs the server's certificate. */
 static void change_authority(unsigned round) {
     struct tls_place *place = (struct tls_place *) tls_shared_place();
     char name[16], words[400];
@@ -100,7 +100,7 @@ static void test_rotation(void) {
     bed_done(&b);
 }
 
-/* Nothing has changed: nothing is done. */
+/* If no file has changed, nothing is done. */
 static void test_unchanged(void) {
     struct redis_settings settings;
     uint64_t before;

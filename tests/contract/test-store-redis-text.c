@@ -26,7 +26,7 @@ static int make_user_without_script(void) {
     return make_user(" -script");
 }
 
-/* The next calls of every script: by EVALSHA, which Redis would answer with NOSCRIPT if the text had not come first. */
+/* All later calls of a script use EVALSHA, which Redis would answer with NOSCRIPT if the text had not come first. */
 static void test_by_text(void) {
     struct bed b;
 

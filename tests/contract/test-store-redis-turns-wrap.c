@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc */
 
-/* A call about a turn has no memory or no reply: it is repeated later, and no turn is lost or had twice. */
+/* A call about a turn lacks memory, or its reply is lost: it is repeated later, and no turn is lost or taken twice. */
 
 #include <signal.h>
 #include <stdlib.h>
@@ -29,8 +29,8 @@ static struct probe *ask_for(struct bed *b, unsigned host, struct claim_turn *tu
     return p;
 }
 
-/* Takes, commits and gives back a turn, which another host takes, while one allocation fails: the one with number `from` of
- * its kind, from the call to its answer. Returns whether there was such a one. */
+/* Takes, commits and gives back a turn, which another host then takes. Allocation number `from` of its kind fails, counted
+ * from the call to its answer. Returns whether there was such an allocation. */
 static bool lives(struct bed *b, enum fault_kind kind, unsigned from, int64_t due) {
     struct claim_turn turn, next;
     struct probe *first = ask_for(b, 0, &turn, due), *second = ask_for(b, 1, &next, due);
@@ -193,7 +193,7 @@ static void test_stop(void) {
     bed_done(&b);
 }
 
-/* A host reports what it knows to be decided. That needs no memory, and outlives a reload. */
+/* A host reports the marks that it knows. This needs no memory, and works after a reload, too. */
 static void test_remembered(void) {
     struct claim_turn turn;
     struct probe *late;

@@ -21,7 +21,7 @@ WRAP(FAULT_MEMORY, NULL, void *, realloc, (void *old, size_t size), (old, size))
         CU_ASSERT(fault_end());                    \
     } while (0)
 
-/* Requests are sent at the end of the turn of the event loop. */
+/* Runs turns of the event loop until the fault was met: requests are sent at the end of a turn. */
 static void turn_until_met(struct bed *b) {
     usec_t end = usec_add(clock_boottime(), BED_DEADLINE_USEC);
 

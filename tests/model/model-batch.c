@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A virtual host's calls for its claims: a second implementation of store/redis/batch.c. Calls of one turn that are alike go out
+/* A virtual host's calls for its claims: a second implementation of store/redis/batch.c. Calls of the same kind in one turn go out
  * as one call. A turn is a step, an event or a timer. */
 
 #include <string.h>

@@ -52,7 +52,7 @@ static const char epilogue[] =
     "return {model_reply, model_pushes, model_redis.call('HMGET', KEYS[1], 'epoch', 'grace', 'clock', 'heartbeat_count',\n"
     "    'unsettled', 'began', 'lead', 'o:a', 'o:b', 'o:c', 'o:t/x', 'o:t/y', 'o:t/*')}\n";
 
-/* Whether the several records of a claim agree, and which keys there are besides those of a namespace at rest. */
+/* Checks whether all records of a claim agree, and which keys there are beside those of a namespace at rest. */
 static const char inspect_text[] =
     "local call, at, bad, out, extra = redis.call, 'berth:{m}:', {}, {'', ''}, {}\n"
     "local expected = {}\n"
@@ -152,7 +152,7 @@ static const char restore_text[] =
     "for _, key in ipairs(redis.call('KEYS', '*')) do redis.call('COPY', key, key, 'DB', 0) end\n"
     "redis.call('SELECT', 0)\n";
 
-/* Bounds as low as they can be, so that `more` and debts happen with a few claims. */
+/* The lowest possible bounds, so that few claims suffice for `more` and for unsettled pools. */
 static const struct {
     const char *from, *to;
 } tight_bounds[] = {
@@ -165,7 +165,7 @@ static const struct {
     {"'SRANDMEMBER', unsynced, 128", "'SRANDMEMBER', unsynced, 1"},
 };
 
-/* text with each `from` replaced; frees the old one. Counts them. */
+/* Returns the text with each `from` replaced, and counts these; frees the old text. */
 static char *replace(char *text, const char *from, const char *to, unsigned *count) {
     _cleanup_free_ char *old = text;
     char *result = NULL;
@@ -185,7 +185,7 @@ static char *replace(char *text, const char *from, const char *to, unsigned *cou
     return result;
 }
 
-/* The script with prelude and changes. To be freed. */
+/* Returns the script with prelude and changes; the caller frees it. */
 static char *compose(enum redis_script script, const struct model_mutation *mutation, bool tight, unsigned *mutated) {
     char *body = strdup(redis_script_text(script)), *text;
     unsigned ignored = 0;
@@ -301,7 +301,7 @@ void bridge_set_replica(struct bridge *b, bool replica) {
     b->replica = replica;
 }
 
-/* What befalls its data befalls it also where berth may not write. */
+/* Faults change Redis's data with rights that berth does not have. */
 static void change(struct bridge *b, const char *format, const char *word) {
     bool replica = b->replica;
 

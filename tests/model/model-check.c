@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What must be true at each instant. Processes are known here whatever Redis and hosts believe. */
+/* Checks what must be true at each instant, by the processes that really run, whatever Redis and the hosts believe. */
 
 #include <string.h>
 
@@ -91,7 +91,7 @@ void check_session_end(struct world *w, unsigned session) {
                        usec_sub(w->runs[i].process.guard_deadline, w->now) / USEC_PER_MSEC);
 }
 
-/* The one granted last was granted when all others were held: what was in force then is the most that there may be. */
+/* When the last one was granted, all others were held: so the limit in force at that time bounds them all. */
 void check_start(struct world *w, const struct run *run) {
     if (is_excused(w))
         return;
@@ -115,8 +115,8 @@ void check_start(struct world *w, const struct run *run) {
     }
 }
 
-/* Hosts that hold or wait find the dead within 4/3 of a lease, idle ones by a third of it later for each of their
- * two pauses. */
+/* Hosts that hold or wait find dead sessions within 4/3 of a lease, idle hosts a third of a lease later for each of
+ * their two pauses. */
 void check_heartbeat(struct world *w, const struct host *h) {
     usec_t bound = w->longest + w->longest / 3 + w->longest / 20 + USEC_PER_SEC,
            idle_bound = bound + w->longest / 2;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A virtual host's claims and processes: a second implementation of store/redis/claims.c and the guards. A process ends when its
- * time is over, or at its guard's deadline, whatever its berthd does. */
+/* A virtual host's claims and processes: a second implementation of store/redis/claims.c and the guards. A process ends after its
+ * time, or at its guard's deadline, whatever its berthd does. */
 
 #include <string.h>
 

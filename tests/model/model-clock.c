@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What must be true of the clock that numbers are drawn from: tickets keep the pace of time (R2), and the clock does not run away from
- * Redis's own (R7, R10). */
+/* Checks the clock from which numbers are drawn: tickets keep the pace of time (R2), and the clock does not run away from Redis's own (R7,
+ * R10). */
 
 #include "tests/model/model-rules.h"
 
@@ -72,7 +72,7 @@ static uint64_t named_number(const struct effect *e) {
     }
 }
 
-/* Nothing but a loss of data or a stepped clock puts it further ahead: Redis uses the numbers that hosts remember in grace alone. */
+/* Only a loss of data or a stepped clock increases the lead: Redis uses the numbers that hosts remember only in grace. */
 void clock_check_lead(struct effect *e) {
     struct world *w = e->w;
     int64_t stored = (int64_t) reply_number(reply_at(e->state, 6)), ahead = ahead_of_redis(w, reply_number(reply_at(e->state, 2)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* How a virtual host comes in: a second implementation of store/redis/{hello,sync}.c. */
+/* How a virtual host opens a session and syncs: a second implementation of store/redis/{hello,sync}.c. */
 
 #include <string.h>
 
@@ -56,7 +56,7 @@ void vhello_send(struct world *w, struct host *h) {
 
 static void sync_send(struct world *w, struct host *h);
 
-/* Another one of this name lives, or one with another lease: it asks again, and watches meanwhile whether that one is dead. */
+/* Another host of this name lives, or one with another lease: this host says hello again later, and meanwhile checks whether the other is dead. */
 static void handle_refusal(struct world *w, struct host *h, const redisReply *reply) {
     usec_t theirs = reply_number(reply_at(reply, 4));
 

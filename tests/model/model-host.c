@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A virtual host's session and connections: a second implementation of store/redis/{link,session}.c. Where a host measures time it
- * does so by its own clock's rate. */
+/* A virtual host's session and connections: a second implementation of store/redis/{link,session}.c. A host measures time at the rate of
+ * its own clock. */
 
 #include <string.h>
 
@@ -143,7 +143,7 @@ void vhost_start(struct world *w, struct host *h) {
     h->retry = w->now + 1;
 }
 
-/* Guards and their processes go on; what only waited is forgotten half of the time (`berth run` waits on and comes back). */
+/* Guards and their processes go on. Waiting claims are forgotten half of the time; in the other half `berth run` goes on waiting and comes back. */
 void vhost_crash(struct world *w, struct host *h) {
     h->network.wire++;
     h->up = false;
@@ -212,7 +212,7 @@ void vhost_on_timer(struct world *w, struct host *h) {
 
 /* --- answers --- */
 
-/* Whether it is an answer to what was asked; what it calls for otherwise is done. */
+/* Returns whether this is an answer to the call; if not, does what the answer asks for instead. */
 static bool answer_is_good(struct world *w, struct host *h, const struct model_event *e, const redisReply *reply) {
     const char *word = reply_word(reply_at(reply, 0));
     bool here = h->phase == e->during;

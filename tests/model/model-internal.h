@@ -11,7 +11,7 @@ void model_fail(struct world *w, const char *format, ...) _printf_(2, 3); /* the
 static inline bool model_failed(const struct world *w) {
     return w->failure[0] != '\0';
 }
-/* Keyed pools: in such sequences the pools are a, t/x, t/y, and their pattern, of which nobody claims anything. */
+/* Keyed pools: in such sequences the pools are a, t/x, t/y, and the pattern of the latter, which no claim names. */
 #define POOL_PATTERN 3
 const char *model_pool(const struct world *w, unsigned pool); /* its name */
 unsigned model_find_pool(const struct world *w, const char *text); /* POOLS_MAX: there is none; the name may be followed by ':' */
@@ -19,7 +19,7 @@ bool model_is_key(const struct world *w, unsigned pool);
 uint64_t model_mix(uint64_t a, uint64_t b);
 uint64_t reply_number(const struct redisReply *r); /* 0 if it is no number */
 const char *reply_word(const struct redisReply *r); /* "" if it is no word */
-/* A head start as it stands in a record: its own, what moves gave, number of the last move. */
+/* A head start as a record has it: the claim's own, that from moves, the number of the last move. */
 #define HEAD_SIZE 72
 const char *head_format(uint64_t own, uint64_t given, uint64_t number, char buffer[static HEAD_SIZE]);
 void head_parse(const char *text, uint64_t *own, uint64_t *given, uint64_t *number);
@@ -28,7 +28,7 @@ unsigned id_number(const char *id);                 /* of "c12" or "s3" */
 /* --- model-rules.c (its parts: model-rules.h) --- */
 usec_t world_redis_time(const struct world *w);
 void rules_begin(struct world *w); /* the data is gone */
-/* What a call did, by its answer; complains where a rule is broken. */
+/* Applies what a call did, by its answer; complains if a rule is broken. */
 void rules_apply(struct world *w, enum redis_script script, const struct redis_command *arguments, const redisReply *answer);
 
 /* --- model-rules-queue.c --- */
@@ -105,19 +105,19 @@ void vclaim_on_push(struct world *w, struct host *h, const char *text);
 void vclaim_start_notified(struct world *w, struct host *h);
 void vclaim_extend(struct world *w, struct host *h);
 size_t vclaim_count(const struct world *w, const struct host *h);
-/* All that Redis confirmed: what a host may name in a look. */
+/* All claims that Redis confirmed: those that a host may name in a verification. */
 void vclaim_put_named(const struct world *w, const struct host *h, struct redis_command *words);
-/* Claims of a sync: those to be named, held ones first, then by ticket. */
+/* Collects the claims that a sync names: held ones first, then by ticket. */
 void vclaim_collect(struct world *w, struct host *h);
 void vclaim_put(const struct world *w, struct redis_command *words, const struct run *r);
 bool vclaim_is_notified(const struct run *r);
-/* Processes whose time is over end; their berthd, if it is there, gives their permits back. */
+/* Ends processes whose time is over; their berthd, if it runs, returns their permits. */
 void vclaim_pass_time(struct world *w);
 void vclaim_reap(struct world *w, struct host *h);
 usec_t vclaim_next_end(const struct world *w);
 
 /* --- model-batch.c --- */
-/* The request is sent with the like ones of this turn, before any other call of its host. */
+/* The request is sent with those of the same kind in this turn, before any other call of its host. */
 void vbatch_claim(struct world *w, struct run *r);
 void vbatch_release(struct world *w, struct run *r);
 void vbatch_flush(struct world *w, struct host *h);

@@ -102,7 +102,7 @@ static bool is_reported_by_hello(const struct world *w, const struct cause *e, u
     return false;
 }
 
-/* What a hello brings is there before anything ends: its time may be over, too. */
+/* The overrides of a hello are set before any override ends, as their own time may be over, too. */
 static struct override newest_known(const struct world *w, const struct cause *e, unsigned pool, const struct override *old) {
     struct override newest = *old;
     char text[OVERRIDE_SIZE];

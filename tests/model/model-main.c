@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A program that runs sequences: there are several, each with seeds of its own, so that none of them takes longest of all tests. */
+/* The main program of the tests that run sequences. There are several, each with its own seeds, so that none of them takes too long. */
 
 #include "base/cleanup.h"
 #include "base/number.h"

@@ -59,7 +59,7 @@ void operator_turns(struct world *w, struct host *h, const char *what) {
     world_send(w, h, REDIS_SCRIPT_TURNED, &words, HOST_LIVE, NULL);
 }
 
-/* A claim that waits, if there is one. */
+/* Returns the run of a waiting claim, if there is one. */
 static unsigned some_claim(const struct world *w, uint64_t which) {
     unsigned waiting[RUNS_MAX], n = 0;
 
@@ -91,7 +91,7 @@ void operator_move(struct world *w, struct host *h, const struct step *s) {
     world_send(w, h, REDIS_SCRIPT_MOVE, &words, HOST_LIVE, NULL);
 }
 
-/* Whoever ends grace by hand knows that nothing runs that Redis does not know, and nothing may still begin. */
+/* Whoever ends grace by hand must know that Redis knows all runs, and that no other run can still begin. */
 static bool may_end_grace(const struct world *w) {
     if (w->redis.now.empty || !*w->redis.now.epoch || w->redis.now.replid != w->redis.replid)
         return false;

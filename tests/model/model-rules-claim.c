@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What must become of claims: asked for, given back, revoked, reported again by a sync. */
+/* What must happen to claims that are requested, released, revoked, or reported again by a sync. */
 
 #include <string.h>
 
@@ -16,7 +16,7 @@ static void parse_permits(struct effect *e, const char *text, uint32_t permits[s
     }
 }
 
-/* Held by the word of an epoch before the one that was named: its host does not say so. */
+/* Returns whether Redis granted the claim in an epoch before the named one, which its host does not report. */
 static bool is_doubtful(const struct effect *e, const struct m_claim *claim) {
     return claim->state == 'H' && claim->token < e->m->began;
 }
@@ -39,7 +39,7 @@ static bool is_queue_full(const struct effect *e, const char **ret_pool) {
     return false;
 }
 
-/* Claims of a session whose end has begun are gone, or still in the way. */
+/* Claims of a session whose end has begun may be gone, or may still be there. */
 static bool is_any_ending(const struct effect *e) {
     for (unsigned s = 1; s <= e->w->n_sessions; s++)
         if (e->m->sessions[s].ending)
@@ -80,7 +80,7 @@ void rules_requested_again(struct effect *e) {
     }
 }
 
-/* As it is asked for; its place is not known yet. */
+/* The claim as requested; its place is not known yet. */
 static struct m_claim make_claim(const struct effect *e) {
     struct m_claim claim = {.state = 'W', .session = id_number(e->args[0])};
 
@@ -218,7 +218,7 @@ void rules_requested_in_part(struct effect *e) {
     }
 }
 
-/* The token that it held, and until when: the reported clock is the last number drawn before the call. */
+/* The token that the claim held, and until when: the reported clock is the last number drawn before the call. */
 static void give_back(struct effect *e, const char *id, const redisReply *line) {
     struct m_claim *claim = &e->m->claims[id_number(id)];
     bool is_there = claim->state != 0 && claim->session == id_number(e->args[0]);
