@@ -148,7 +148,7 @@ static void test_shared(void) {
     end(&b);
 }
 
-/* A caller who asks all the time is answered late. */
+/* A caller that asks all the time is answered late. */
 static void test_budget(void) {
     struct bed b;
 
