@@ -196,10 +196,10 @@ static void test_something_else(void) {
     }
     snprintf(fds, sizeof(fds), "%d", elsewhere);
     launch(fds, "control");
-    assert_refuses("change ListenStream= of berthd.socket, too");
+    assert_refuses("ListenStream= of berthd.socket must match");
     snprintf(fds, sizeof(fds), "%d,%d", fd, elsewhere);
     launch(fds, "control:look");
-    assert_refuses("change ListenStream= of berthd-look.socket, too");
+    assert_refuses("ListenStream= of berthd-look.socket must match");
     (void) unlink(path);
     (void) unlink(ant->socket);
 }
