@@ -191,9 +191,9 @@ static void answer_explain(struct exchange *x, struct app *a, struct task *task,
     if (r == 0)
         http_wait(x);
     else if (r == 1 || r == -ENOENT)
-        answer_known(x, a, answer, "there is no such claim, or it is not among the 100 of its pool that are listed\n");
+        answer_known(x, a, answer, "this claim does not exist, or its pool lists only 100 other ones\n");
     else
-        answer_text(x, 503, r == -EBUSY ? "too many ask at once\n" : "berthd cannot be asked\n");
+        answer_text(x, 503, r == -EBUSY ? "too many requests at once\n" : "cannot send the call to berthd\n");
 }
 
 /* --- streams --- */

@@ -47,7 +47,7 @@ static json_t *find_run(const json_t *pools, const char *claim) {
     return NULL;
 }
 
-/* Returns those pools of the list whose names are keys. */
+/* Returns the pools of the list whose names are keys of the object. */
 static json_t *choose_pools(const json_t *pools, const json_t *names) {
     json_t *chosen = json_array(), *pool;
     size_t i;
@@ -73,7 +73,7 @@ static void on_reply(const struct client_reply *reply, const char *why, void *us
     json_t *answer = reply && !reply->error ? fill(e->list, reply->params) : NULL;
 
     e->call = NULL;
-    e->fn(answer, why ? why : "berthd cannot say", e->userdata);
+    e->fn(answer, why ? why : "berthd has no answer", e->userdata);
     explain_free(e);
 }
 
@@ -119,7 +119,7 @@ int explain_new(struct explain **ret, json_t **ret_answer, sd_event *event, cons
         chosen = choose_pools(pools, names);
     if (chosen && claims_are_complete(chosen))
         return ask(ret, event, list, names, fn, userdata);
-    seen = board_pools_reply(board, NULL); /* without an estimate, which needs all claims and takes long */
+    seen = board_pools_reply(board, NULL); /* without an estimate: that needs all claims and takes long */
     if (chosen && seen && json_object_set(seen, "pools", chosen) == 0)
         *ret_answer = fill(list, seen);
     json_decref(list);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Why a claim waits, and when it probably starts, as `berth explain --json` says it. Long queues are explained without an estimate, so
- * that nobody keeps berth-web busy. */
+/* Why a claim waits, and when it probably starts, as in `berth explain --json`. Long queues get no estimate, so
+ * that nobody can keep berth-web busy. */
 
 #include <jansson.h>
 #include <systemd/sd-event.h>
@@ -15,8 +15,8 @@ struct explain;
 typedef void (*explain_fn)(json_t *answer, const char *why, void *userdata);
 
 /* Begins to explain the claim with this id. 0: fn follows; 1: *ret_answer (owned) has the answer; -ENOENT: the board lists no such
- * claim; -EBUSY: too many ask; another negative errno. */
+ * claim; -EBUSY: too many requests; another negative errno. */
 int explain_new(struct explain **ret, json_t **ret_answer, sd_event *event, const struct board *board, const char *claim,
                 explain_fn fn, void *userdata);
-/* Nobody waits for the answer any more. */
+/* Cancels it: fn is not called. */
 struct explain *explain_free(struct explain *e);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Drives the page of berth-web in Chromium: tests/page/test-page.mjs. What npm brings is for this alone, and goes to build/page. Argument
+# Drives the page of berth-web in Chromium: tests/page/test-page.mjs. npm installs only into build/page. Argument
 # "full": measures more. Without Chromium, node or npm it is skipped, which is a failure in CI.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
