@@ -105,7 +105,7 @@ static void goes_on(void) {
     restart("slot");
     TEST_INT(host_count(ant, "ready", " "), 0);
     TEST_INT(berth(ant, "stop job"), 69); /* not "nothing to stop": there may be something */
-    CU_ASSERT(strstr(berth_err, "does not know yet") != NULL);
+    CU_ASSERT(strstr(berth_err, "does not yet know") != NULL);
     for (size_t i = 0; i < 3; i++) { /* more than "nothing waits or runs" */
         static const char *const words[] = {"runs", "jobs", "pools"};
 
