@@ -39,7 +39,7 @@ struct record_file {
     size_t live;           /* bytes of these records in a file */
     size_t written;        /* bytes of the file */
     struct buffer pending; /* items put since the last handover */
-    bool is_dirty;         /* something was put since the last record_file_sync() */
+    bool is_dirty;         /* something was put since the last record_file_sync(), or that failed */
     bool needs_rewrite;    /* the end of the file is unknown or damaged */
     uint64_t last, wanted, busy; /* numbers of syncs: given; not handed over; being written. 0: none */
     size_t busy_size;
@@ -182,6 +182,7 @@ static bool begin_write(struct record_file *file) {
 
 static void note_written(struct record_file *file, int error) {
     file->needs_rewrite = error < 0;
+    file->is_dirty = file->is_dirty || error < 0;
     if (error == 0)
         file->written = file->busy_size + (file->busy_replaces ? 0 : file->written);
     file->busy = 0;
@@ -194,6 +195,7 @@ static void hand_over(void *userdata) {
     if (sync == 0 || record_writer_is_busy(file->writer) || begin_write(file))
         return;
     file->wanted = 0;
+    file->is_dirty = true;
     finish(file, sync, -ENOMEM);
 }
 

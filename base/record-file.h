@@ -31,5 +31,5 @@ DEFINE_CLEANUP(struct record_file, record_file_close)
 /* Puts a record, which the next sync writes. NULL: forgets the key. 0, -EINVAL, or -ENOMEM without any effect. */
 int record_file_put(struct record_file *file, const char *key, const struct message_writer *record);
 /* Begins to write what was put, and returns a number for on_synced. Calls in one turn of the loop share one sync. 0:
- * nothing was put since the last call. After a failed sync, the next one writes its records, too. */
+ * nothing was put since the last call, and that did not fail. A call after a failed one writes its records, too. */
 uint64_t record_file_sync(struct record_file *file);

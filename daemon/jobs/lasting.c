@@ -9,6 +9,7 @@
 
 #define FILE_NAME "jobs"
 #define PATIENCE (5 * USEC_PER_SEC) /* how long due times wait for the disk */
+#define RETRY (60 * USEC_PER_SEC)   /* after a write that failed, unless something is put before */
 
 struct lasting {
     struct record_file *file;
@@ -16,6 +17,7 @@ struct lasting {
     struct journal *journal;
     struct lasting_handler handler;
     struct timer overdue;  /* of the oldest sync under way */
+    struct timer retry;    /* of the last write, which failed */
     uint64_t last, synced; /* the latest one begun; the latest one done or given up */
     char error[128];       /* "": it works */
 };
@@ -44,7 +46,12 @@ static void lasting_on_synced(uint64_t sync, int error, void *userdata) {
     struct lasting *lasting = userdata;
 
     report(lasting, error < 0 ? strerror(-error) : "");
+    timer_set(&lasting->retry, error < 0 ? usec_add(clock_boottime(), RETRY) : USEC_INFINITY);
     finish(lasting, sync);
+}
+
+static void lasting_on_retry(void *userdata) {
+    (void) lasting_sync(userdata);
 }
 
 static void lasting_on_overdue(void *userdata) {
@@ -96,6 +103,8 @@ int lasting_open(struct lasting **ret, sd_event *event, const char *directory, s
         r = timer_init(&lasting->overdue, event, SD_EVENT_PRIORITY_NORMAL, lasting_on_overdue, lasting);
     }
     if (r == 0)
+        r = timer_init(&lasting->retry, event, SD_EVENT_PRIORITY_NORMAL, lasting_on_retry, lasting);
+    if (r == 0)
         r = format_path(&lasting->path, directory);
     if (r == 0)
         r = file_make_directory(directory, 0700);
@@ -117,6 +126,7 @@ struct lasting *lasting_close(struct lasting *lasting) {
         return NULL;
     (void) record_file_close(lasting->file);
     timer_done(&lasting->overdue);
+    timer_done(&lasting->retry);
     free(lasting->path);
     free(lasting);
     return NULL;

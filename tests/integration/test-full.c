@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* A runtime directory without room, a berthd without descriptors: a run that is granted and cannot begin has a reason, exits with 125, and
- * gives its permits back at once. */
+ * gives its permits back at once. A state directory without room: jobs run, and berthd writes their records once it has room. */
 
 #include <fcntl.h>
 #include <sched.h>
@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/harness/host-clock.h"
+#include "tests/harness/host-reboot.h"
 #include "tests/harness/host.h"
 #include "tests/harness/test.h"
 
@@ -35,15 +37,25 @@ static void down(void) {
     (void) rmdir(folder);
 }
 
-/* A host whose runtime directory is a small file system, in a mount namespace of our own: nobody else sees it. */
+/* Mounts nothing that others see from here on. */
+static bool unshare_mounts(void) {
+    return geteuid() == 0 && unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
+/* Makes a small file system, which down() removes. */
+static void mount_small(const char *path, const char *options) {
+    TEST_INT(mkdir(path, 0755), 0);
+    TEST_FATAL(mount("tmpfs", path, "tmpfs", 0, options) == 0, "no small file system");
+    snprintf(mounted, sizeof(mounted), "%s", path);
+    snprintf(folder, sizeof(folder), "%s", cluster.folder);
+}
+
+/* A host whose runtime directory is small. */
 static bool host_up_small(void) {
-    if (geteuid() != 0 || unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+    if (!unshare_mounts())
         return false;
     ant = host_add("ant", POOLS JOBS);
-    TEST_INT(mkdir(ant->runtime, 0755), 0);
-    TEST_FATAL(mount("tmpfs", ant->runtime, "tmpfs", 0, "size=512k,mode=0755") == 0, "no small file system");
-    snprintf(mounted, sizeof(mounted), "%s", ant->runtime);
-    snprintf(folder, sizeof(folder), "%s", cluster.folder);
+    mount_small(ant->runtime, "size=512k,mode=0755");
     host_start(ant);
     host_open(ant);
     return true;
@@ -52,7 +64,7 @@ static bool host_up_small(void) {
 static const char *fill_path(void) {
     static char path[96];
 
-    snprintf(path, sizeof(path), "%s/fill", ant->runtime);
+    snprintf(path, sizeof(path), "%s/fill", mounted);
     return path;
 }
 
@@ -132,10 +144,42 @@ static void no_descriptors(void) {
     TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0);
 }
 
+static void await_log(const char *text) {
+    usec_t until = clock_monotonic() + HOST_PATIENCE;
+
+    while (!strstr(host_log(ant), text) && clock_monotonic() < until)
+        child_turn(until);
+    CU_ASSERT_PTR_NOT_NULL(strstr(host_log(ant), text));
+}
+
+/* Once there is room, the record is written within a minute, although nothing is begun. */
+static void no_room_for_a_record(void) {
+    char state[80], path[96];
+    struct stat status;
+
+    TEST_NEEDS_ROOT();
+    if (!unshare_mounts())
+        TEST_SKIP("no mount namespace here");
+    snprintf(state, sizeof(state), "%s/lasting", cluster.folder);
+    ant = host_add_alone("ant", HOST_LASTING "job \"a\" { command = {\"/bin/true\"} max-silence = \"1d\" }\n", cluster.folder);
+    mount_small(state, "size=16k,mode=0700");
+    host_clock_give(ant);
+    fill();
+    host_start(ant);
+    TEST_INT(berth(ant, "start a --wait"), 0);
+    await_log("cannot write: No space left on device");
+    TEST_INT(unlink(fill_path()), 0);
+    host_clock_jump(ant, 61 * USEC_PER_SEC);
+    await_log("writable again");
+    snprintf(path, sizeof(path), "%s/jobs", state);
+    CU_ASSERT(stat(path, &status) == 0 && status.st_size > 0);
+}
+
 static CU_TestInfo tests[] = {
     {"no room for a hold", no_room_for_a_hold},
     {"no room for a job", no_room_for_a_job},
     {"no descriptors", no_descriptors},
+    {"no room for a record", no_room_for_a_record},
     CU_TEST_INFO_NULL,
 };
 

@@ -345,10 +345,9 @@ static void test_disk_full(void) {
     TEST_INT(put("a", "3"), 0);
     TEST_INT(sync_file(), -ENOSPC);
     (void) unlink(path);
-    TEST_INT(put("b", "1"), 0);
-    TEST_INT(sync_file(), 0);
+    TEST_INT(sync_file(), 0); /* what failed is written, although nothing was put since */
     reopen();
-    TEST_STRING(bed.seen, "a=3 b=1 ");
+    TEST_STRING(bed.seen, "a=3 ");
     close_file();
     TEST_INT(umount(bed.folder), 0);
 }
