@@ -141,13 +141,18 @@ static int load_token(void) {
     size_t size;
     int r;
 
-    if (!options.site.has_actions || !folder || asprintf(&path, "%s/" TOKEN_NAME, folder) < 0)
+    if (!options.site.has_actions || !folder)
         return 0;
-    r = file_read(path, sizeof(token) - 1, &text, &size);
+    if (asprintf(&path, "%s/" TOKEN_NAME, folder) < 0) {
+        path = NULL;
+        r = -ENOMEM;
+    } else {
+        r = file_read(path, sizeof(token) - 1, &text, &size);
+    }
     if (r == -ENOENT)
         return 0;
     if (r < 0) {
-        fprintf(stderr, "berth-web: %s: %s\n", path, strerror(-r));
+        fprintf(stderr, "berth-web: %s/" TOKEN_NAME ": %s\n", folder, strerror(-r));
         return EXIT_SETUP;
     }
     text[strcspn(text, "\r\n")] = '\0';
@@ -166,15 +171,13 @@ static int load_token(void) {
 static int listen_on(struct app *a, int fd, bool is_unix, const char *what) {
     int r = fd < 0 ? fd : app_listen(a, fd, is_unix);
 
-    if (r == -EINVAL)
-        return usage("--listen must be ADDRESS:PORT, e.g. 127.0.0.1:9737: ", what);
     if (r < 0)
         fprintf(stderr, "berth-web: %s: %s\n", what, strerror(-r));
     return r < 0 ? EXIT_SETUP : 0;
 }
 
 static int listen_all(struct app *a) {
-    int fds[LISTEN_MAX], status = 0, n;
+    int fds[LISTEN_MAX], status = 0, n, fd = -1;
     bool is_unix[LISTEN_MAX];
 
     n = listen_received(fds, is_unix);
@@ -182,10 +185,14 @@ static int listen_all(struct app *a) {
         fprintf(stderr, "berth-web: sockets of the service manager: %s\n", strerror(-n));
         return EXIT_SETUP;
     }
-    for (int i = 0; i < n; i++)
-        status |= listen_on(a, fds[i], is_unix[i], "a socket of the service manager");
-    if (arg_listen && status == 0)
-        status = listen_on(a, listen_tcp(arg_listen), false, arg_listen);
+    for (int i = 0; i < n && status == 0; i++)
+        status = listen_on(a, fds[i], is_unix[i], "a socket of the service manager");
+    if (arg_listen && status == 0) {
+        fd = listen_tcp(arg_listen);
+        if (fd == -EINVAL)
+            return usage("--listen must be ADDRESS:PORT, e.g. 127.0.0.1:9737: ", arg_listen);
+        status = listen_on(a, fd, false, arg_listen);
+    }
     if (arg_unix && status == 0)
         status = listen_on(a, socket_listen(arg_unix, SOCK_STREAM, UNIX_MODE), true, arg_unix);
     if (n == 0 && !arg_listen && !arg_unix)
