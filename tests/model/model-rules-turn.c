@@ -142,6 +142,8 @@ static unsigned count_claims(const struct effect *e, bool is_held, unsigned own)
     for (unsigned c = 0; c < e->w->n_runs; c++) {
         const struct m_claim *claim = &e->m->claims[c];
 
+        if (!is_held && claim->revoked) /* in no queue any more */
+            continue;
         n += claim->state != 0 && claim->permits[0] > 0 && claim->session != own &&
              (claim->state == 'H') == is_held && (claim->state != 'P' || claim->parked_at == 0);
     }
