@@ -7,7 +7,7 @@
 
 #include "base/nearest.h"
 #include "conf/hash.h"
-#include "conf/option-types.h"
+#include "conf/types/option-types.h"
 #include "conf/value.h"
 
 #define MS ((int64_t) USEC_PER_MSEC)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A prepared guard: its run waits near the head of its queues. The command is forked and waits at its gate
- * (runner/exec.c). berthd sends the grant directly to the guard. Without a grant the guard ends after a
+ * (runner/exec/exec.c). berthd sends the grant directly to the guard. Without a grant the guard ends after a
  * while, or with berthd's connection, or with its runner. So a run that is withdrawn, paused or redefined
  * leaves nothing. */
 

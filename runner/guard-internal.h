@@ -10,7 +10,7 @@
 #include "base/process/gate.h"
 #include "base/process/supervise.h"
 #include "base/timer.h"
-#include "runner/exec.h"
+#include "runner/exec/exec.h"
 #include "runner/guard.h"
 
 enum { GUARD_LISTEN_FD = 3, GUARD_RECORD_FD, GUARD_LIFELINE_FD }; /* its descriptors */

@@ -22,8 +22,8 @@
 #include "base/protocol.h"
 #include "base/process/supervise.h"
 #include "base/timer.h"
-#include "runner/credentials.h"
-#include "runner/exec.h"
+#include "runner/exec/credentials.h"
+#include "runner/exec/exec.h"
 #include "runner/report.h"
 #include "runner/resource-control.h"
 

@@ -12,7 +12,7 @@
 #include "base/process/process-environ.h"
 #include "base/process/process-tree.h"
 #include "base/protocol.h"
-#include "runner/credentials.h"
+#include "runner/exec/credentials.h"
 #include "runner/reap.h"
 #include "runner/runs-internal.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/protocol.h"
-#include "runner/credentials.h"
+#include "runner/exec/credentials.h"
 #include "runner/runs-internal.h"
 
 #define ADOPT_RETRY (100 * USEC_PER_MSEC)

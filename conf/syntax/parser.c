@@ -2,7 +2,7 @@
 
 /* Parses statements (conf/syntax/scan.h) with libconfuse, which checks their grammar and removes quotes and
  * escapes. Each statement is parsed alone, because libconfuse silently replaces the first of two equal sections.
- * All values are strings or lists of strings; conf/option-*.c parses them, so that all errors are reported
+ * All values are strings or lists of strings; conf/types/option-*.c parses them, so that all errors are reported
  * at once. */
 
 #include "conf/syntax/parser.h"

@@ -9,7 +9,7 @@
 #include "base/duration.h"
 #include "base/failpoint.h"
 #include "base/schedule/schedule.h"
-#include "daemon/jobs/chain.h"
+#include "daemon/runs/chain.h"
 #include "daemon/jobs/scheduler-internal.h"
 #include "daemon/runs/run-log.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "conf/settings.h"
-#include "daemon/jobs/chain.h"
+#include "daemon/runs/chain.h"
 
 struct health {
     bool is_broken;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "daemon/jobs/chain.h"
+#include "daemon/runs/chain.h"
 #include "daemon/jobs/scheduler-internal.h"
 
 #define OTHERS_FIRST (2 * USEC_PER_SEC) /* how much later the host that failed asks */

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "runner/environment.h"
+#include "runner/exec/environment.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

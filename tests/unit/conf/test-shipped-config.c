@@ -9,7 +9,7 @@
 
 #include "base/duration.h"
 #include "base/number.h"
-#include "conf/option-types.h"
+#include "conf/types/option-types.h"
 #include "tests/harness/config.h"
 #include "tests/harness/test.h"
 

@@ -2,7 +2,7 @@
 
 /* Attempts: what is retried, when, and why not. */
 
-#include "daemon/jobs/chain.h"
+#include "daemon/runs/chain.h"
 
 #include <stdlib.h>
 #include <string.h>

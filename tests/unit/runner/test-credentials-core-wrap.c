@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "runner/credentials.h"
-#include "runner/exec-internal.h"
+#include "runner/exec/credentials.h"
+#include "runner/exec/exec-internal.h"
 #include "tests/harness/place.h"
 #include "tests/harness/test.h"
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/protocol.h"
-#include "runner/credentials.h"
+#include "runner/exec/credentials.h"
 #include "tests/harness/place.h"
 #include "tests/harness/test.h"
 #include "tests/harness/wrap.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "runner/environment.h"
+#include "runner/exec/environment.h"
 #include "tests/harness/test.h"
 #include "tests/harness/wrap.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "runner/exec-internal.h"
+#include "runner/exec/exec-internal.h"
 #include "tests/harness/place.h"
 #include "tests/harness/test.h"
 

@@ -20,7 +20,7 @@
 #include "base/deadline.h"
 #include "base/file.h"
 #include "base/process/supervise.h"
-#include "runner/exec-internal.h"
+#include "runner/exec/exec-internal.h"
 #include "tests/harness/test.h"
 
 #define DAEMON 1

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runner/exec-internal.h"
+#include "runner/exec/exec-internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

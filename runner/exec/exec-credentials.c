@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The files of `credentials`. The child reads them, for the reason given in runner/exec-environment.c. While
+/* The files of `credentials`. The child reads them, for the reason given in runner/exec/exec-environment.c. While
  * it has their bytes in memory, it leaves no core file, and nobody may trace it. */
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "runner/credentials.h"
-#include "runner/exec-internal.h"
+#include "runner/exec/credentials.h"
+#include "runner/exec/exec-internal.h"
 
 struct secret {
     char name[NAME_MAX_LENGTH + 1];

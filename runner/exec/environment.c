@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runner/environment.h"
+#include "runner/exec/environment.h"
 
 #include <errno.h>
 #include <stdbool.h>

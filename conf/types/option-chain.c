@@ -2,7 +2,7 @@
 
 /* The types of options of retries and hooks: how a run ends, exit statuses, names of jobs. */
 
-#include "conf/option-types.h"
+#include "conf/types/option-types.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 /* The types of options whose values are lists. */
 
-#include "conf/option-types.h"
+#include "conf/types/option-types.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 
 /* The types of options whose values are texts: names, paths, accounts, the url of Redis. */
 
-#include "conf/option-types.h"
+#include "conf/types/option-types.h"
 
 #include <string.h>
 

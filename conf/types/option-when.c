@@ -2,7 +2,7 @@
 
 /* The types of options that say when a job is due: schedules and zones. */
 
-#include "conf/option-types.h"
+#include "conf/types/option-types.h"
 
 #include <string.h>
 

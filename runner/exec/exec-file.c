@@ -15,7 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "runner/exec-internal.h"
+#include "runner/exec/exec-internal.h"
 
 #define LINKS_MAX 40 /* as the kernel (path_resolution(7)) */
 

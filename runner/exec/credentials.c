@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runner/credentials.h"
+#include "runner/exec/credentials.h"
 
 #include <dirent.h>
 #include <errno.h>

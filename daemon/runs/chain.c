@@ -2,7 +2,7 @@
 
 /* Decides which end of a run is good, and whether another attempt follows and when. attempts.c carries it out. */
 
-#include "daemon/jobs/chain.h"
+#include "daemon/runs/chain.h"
 
 #include <stdio.h>
 

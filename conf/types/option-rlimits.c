@@ -2,7 +2,7 @@
 
 /* The type of `limits`: limits of setrlimit(2) by name. */
 
-#include "conf/option-types.h"
+#include "conf/types/option-types.h"
 
 #include <string.h>
 #include <sys/resource.h>

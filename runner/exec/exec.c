@@ -17,7 +17,7 @@
 
 #include "base/journal/journal-stream.h"
 #include "base/process/supervise.h"
-#include "runner/exec-internal.h"
+#include "runner/exec/exec-internal.h"
 
 static int exec_open(const char *path, int flags) {
     int fd = open(path, flags | O_CLOEXEC, 0666);

@@ -12,8 +12,8 @@
 
 #include "base/file.h"
 #include "base/job-name.h"
-#include "runner/credentials.h"
-#include "runner/exec-internal.h"
+#include "runner/exec/credentials.h"
+#include "runner/exec/exec-internal.h"
 
 /* ---- files ---- */
 

@@ -2,7 +2,7 @@
 
 /* The types of options whose values are times, numbers and words. */
 
-#include "conf/option-types.h"
+#include "conf/types/option-types.h"
 
 #include <signal.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "runner/exec-internal.h"
+#include "runner/exec/exec-internal.h"
 
 /* The C library has these functions; their declarations are in libcap. */
 int capset(struct __user_cap_header_struct *header, const struct __user_cap_data_struct *data);

@@ -5,7 +5,7 @@
 
 #include "conf/options.h"
 
-/* conf/option-types.c */
+/* conf/types/option-types.c */
 extern const struct option_type option_duration; /* usec_t; none: USEC_INFINITY */
 extern const struct option_type option_number;   /* uint32_t; none: 0 */
 extern const struct option_type option_integer;  /* int, may be negative; none: JOB_INHERIT */
@@ -24,7 +24,7 @@ extern const struct option_type option_tls_minimum; /* enum tls_minimum */
  * or NULL. */
 int option_find_signal(const char *name, const char **ret_near);
 
-/* conf/option-texts.c; fields of type char * are owned */
+/* conf/types/option-texts.c; fields of type char * are owned */
 extern const struct option_type option_name;    /* char [NAME_MAX_LENGTH + 1] */
 extern const struct option_type option_text;    /* char * */
 extern const struct option_type option_path;    /* char *, absolute */
@@ -37,7 +37,7 @@ extern const struct option_type option_output;  /* struct job_output */
 extern const struct option_type option_server_name; /* char *, a host name or an address; "": none */
 extern const struct option_type option_url;     /* struct redis_settings: several fields of it */
 
-/* conf/option-lists.c */
+/* conf/types/option-lists.c */
 extern const struct option_type option_command;     /* char **, NULL-terminated */
 extern const struct option_type option_environment; /* the same */
 extern const struct option_type option_files;       /* char **: paths, with "-" before one that may be missing */
@@ -46,20 +46,20 @@ extern const struct option_type option_demands;     /* struct demands */
 extern const struct option_type option_accounts;    /* struct accounts */
 extern const struct option_type option_sentinels;   /* char *, "host[:port],..."; NULL: none */
 
-/* conf/option-parameters.c */
+/* conf/types/option-parameters.c */
 extern const struct option_type option_parameters; /* char **, NULL-terminated, or NULL */
 extern const struct option_type option_instances;  /* sets nothing: conf/expand.c has used it already */
 extern const struct option_type option_open_instances; /* the same */
 
-/* conf/option-when.c */
+/* conf/types/option-when.c */
 extern const struct option_type option_zone;     /* struct zone_setting */
 extern const struct option_type option_schedule; /* struct schedule: its entries; frees all of it */
 extern const struct option_type option_except;   /* struct schedule: its exceptions */
 
-/* conf/option-rlimits.c */
+/* conf/types/option-rlimits.c */
 extern const struct option_type option_rlimits; /* struct rlimits */
 
-/* conf/option-chain.c */
+/* conf/types/option-chain.c */
 extern const struct option_type option_retry_on;  /* struct retry_rules */
 extern const struct option_type option_statuses;  /* struct exit_statuses */
 extern const struct option_type option_job_names; /* char **, NULL-terminated; the jobs may not exist */

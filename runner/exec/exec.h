@@ -12,7 +12,7 @@
 #include "base/process/gate.h"
 #include "base/process/supervise.h"
 #include "conf/settings.h"
-#include "runner/environment.h"
+#include "runner/exec/environment.h"
 #include "runner/guard-file.h"
 
 struct exec_plan {

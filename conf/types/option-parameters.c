@@ -2,7 +2,7 @@
 
 /* The types of options of templates and parameters. */
 
-#include "conf/option-types.h"
+#include "conf/types/option-types.h"
 
 #include <string.h>
 
