@@ -15,6 +15,7 @@
 #include "runner/berthd-link.h"
 #include "runner/delayed.h"
 #include "runner/home.h"
+#include "runner/job-config.h"
 #include "runner/report.h"
 #include "runner/resource-control.h"
 #include "runner/runs.h"
@@ -27,8 +28,7 @@
 struct runner {
     sd_event *event;
     struct journal *journal;
-    char *config;
-    struct settings *settings; /* the last good ones */
+    struct job_config config;
     struct access access;
     struct runs *runs;
     int lock_fd, listen_fd;
@@ -93,52 +93,14 @@ static int runner_on_hello(const struct message *m, void *userdata) {
     return 0;
 }
 
-/* Reads the config again. If it is bad, the last good one stays. */
-static void runner_reload(struct runner *runner) {
-    _cleanup_(settings_freep) struct settings *settings = NULL;
-    struct settings_errors errors = {0};
-    int r = settings_load(runner->config, &settings, &errors);
-
-    for (size_t i = 0; i < errors.n; i++)
-        journal_log(runner->journal, LOG_ERR, "%s", errors.lines[i]);
-    settings_errors_done(&errors);
-    if (r != 0) {
-        journal_log(runner->journal, LOG_ERR, "%s: not used because of these errors; the last good config stays in force",
-                    runner->config);
-        return;
-    }
-    settings_free(runner->settings);
-    runner->settings = steal_pointer(&settings);
-}
-
-static bool is_same(const struct job_settings *job, const struct guard_file *record) {
-    return job && strcmp(job->hash, record->hash) == 0;
-}
-
-/* Returns NULL if there is no such job. An instance that an open template does not list lasts until
- * settings_close_job(). */
-static const struct job_settings *runner_open_job(struct runner *runner, const char *name) {
-    const struct job_settings *job;
-    struct settings_errors errors = {};
-    int r = settings_open_job(runner->settings, name, &job, &errors);
-
-    for (size_t i = 0; i < errors.n; i++)
-        journal_log(runner->journal, LOG_ERR, "%s", errors.lines[i]);
-    settings_errors_done(&errors);
-    return r == 0 ? job : NULL;
-}
-
 /* Returns the job that berthd means, or NULL after it has refused the run. */
 static const struct job_settings *runner_find_job(struct runner *runner, const struct guard_file *record) {
-    const struct job_settings *job = runner_open_job(runner, record->job);
+    bool is_defined;
+    const struct job_settings *job = job_config_find(&runner->config, record, &is_defined);
 
-    if (!is_same(job, record)) {
-        runner_reload(runner);
-        job = runner_open_job(runner, record->job);
-    }
-    if (is_same(job, record))
-        return job;
     if (job)
+        return job;
+    if (is_defined)
         answer_refused(runner->berthd, record->run, "config-differs",
                        "the job is defined otherwise in the runner's config");
     else
@@ -237,7 +199,7 @@ static void runner_start(struct runner *runner, struct guard_file *record) {
 
     if (job)
         runner_start_job(runner, record, job);
-    settings_close_job(runner->settings, record->job);
+    job_config_close(&runner->config, record);
 }
 
 static void runner_take_start(struct runner *runner, const char *run, const struct message *m) {
@@ -350,13 +312,14 @@ static void runner_bound_again(const char *run, void *userdata) {
     struct runner *runner = userdata;
     const struct job_settings *job;
     struct guard_file record;
+    bool is_defined;
 
     if (guard_file_load(&record, runs_directory(runner->runs), run) < 0 || !record.cgroup[0])
         return;
-    job = runner_open_job(runner, record.job);
-    if (is_same(job, &record) && resource_control_needed(job) != 0)
+    job = job_config_open(&runner->config, &record, &is_defined);
+    if (job && resource_control_needed(job) != 0)
         runner_bound_job(runner, &record, job);
-    settings_close_job(runner->settings, record.job);
+    job_config_close(&runner->config, &record);
 }
 
 static int runner_recover(struct runner *runner) {
@@ -370,7 +333,7 @@ static int runner_recover(struct runner *runner) {
     if (r < 0)
         journal_log(runner->journal, LOG_INFO,
                     "cannot make cgroups here (%s): processes of a run are found by descent", strerror(-r));
-    snprintf(path, sizeof(path), "%s/%s", runner->settings->runtime_directory, PROTOCOL_RUNS);
+    snprintf(path, sizeof(path), "%s/%s", runner->config.settings->runtime_directory, PROTOCOL_RUNS);
     r = runs_new(&runner->runs, runner->event, path, cgroup, &runner->access, &handler);
     if (r == 0)
         r = runs_recover(runner->runs);
@@ -382,7 +345,7 @@ static int runner_recover(struct runner *runner) {
 static int runner_listen(struct runner *runner) {
     char path[GUARD_FILE_PATH_SIZE];
 
-    snprintf(path, sizeof(path), "%s/%s", runner->settings->runtime_directory, PROTOCOL_RUNNER_SOCKET);
+    snprintf(path, sizeof(path), "%s/%s", runner->config.settings->runtime_directory, PROTOCOL_RUNNER_SOCKET);
     if (runner->listen_fd < 0)
         runner->listen_fd = access_listen(&runner->access, path);
     if (runner->listen_fd < 0) {
@@ -409,19 +372,17 @@ int runner_new(struct runner **ret, sd_event *event, struct journal *journal,
     }
     runner->event = sd_event_ref(event);
     runner->journal = journal;
-    runner->settings = options->settings;
     runner->lock_fd = -1;
     delayed_init(&runner->delayed);
     runner->listen_fd = steal_fd(&listen_fd);
     runner->ends_with_berthd = socket_fd >= 0;
-    runner->config = strdup(options->config);
-    if (!runner->config)
-        return -ENOMEM;
     access_init(&runner->access);
-    r = berthd_link_new(&runner->berthd, event, &runner->access, &handler);
+    r = job_config_init(&runner->config, journal, options->config, options->settings);
+    if (r == 0)
+        r = berthd_link_new(&runner->berthd, event, &runner->access, &handler);
     if (r < 0)
         return r;
-    r = home_take(journal, runner->settings->runtime_directory,
+    r = home_take(journal, runner->config.settings->runtime_directory,
                   runner->ends_with_berthd ? LOCK_TIME_CHILD : LOCK_TIME, &runner->lock_fd);
     if (r >= 0)
         r = runner_recover(runner);
@@ -442,8 +403,7 @@ struct runner *runner_free(struct runner *runner) {
     close_fd(runner->listen_fd);
     runs_free(runner->runs);
     close_fd(runner->lock_fd);
-    settings_free(runner->settings);
-    free(runner->config);
+    job_config_done(&runner->config);
     sd_event_unref(runner->event);
     free(runner);
     return NULL;
