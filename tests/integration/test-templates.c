@@ -324,6 +324,7 @@ static void open_full(void) {
     TEST_STRING(berth_err, "berth: no permit: f@ has 1000 instances, which is the most; one without a run "
                            "in `berth runs --all` is forgotten\n");
     TEST_INT(berth(bee, "start f@x --wait"), 0);
+    TEST_INT(berth(bee, "start f@i0 --wait"), 0); /* berth-runner has forgotten the run of f@x before it starts this one */
     host_kill(bee);
     host_start(bee);
     TEST_INT(berth(bee, "start f@y --wait"), 0);
