@@ -71,15 +71,15 @@ static void refused(struct run *r, const char *why, const char *pool) {
 
 static void run_on_queue_timeout(struct run *r) {
     const struct store *s = manager_of(r)->cluster_store;
+    const char *reason = r->terms.nowait ? "busy" : "queue-timeout";
     char why[MANAGER_WHY_SIZE];
 
+    if (r->state != RUN_STATE_PENDING && r->state != RUN_STATE_WAITING)
+        return;
     if (r->state == RUN_STATE_WAITING && s && s->is_full &&
         r->cluster_claim.state == CLAIM_STATE_ASKED) /* the memory of Redis is full, not a pool */
-        manager_run_withdraw(r, RUN_RESULT_QUEUE_TIMEOUT,
-                             manager_full_text(manager_of(r), why, sizeof(why)));
-    else if (r->state == RUN_STATE_PENDING || r->state == RUN_STATE_WAITING)
-        manager_run_withdraw(r, r->terms.nowait ? RUN_RESULT_NOT_STARTED : RUN_RESULT_QUEUE_TIMEOUT,
-                             r->terms.nowait ? "busy" : "queue-timeout");
+        reason = manager_full_text(manager_of(r), why, sizeof(why));
+    manager_run_withdraw(r, r->terms.nowait ? RUN_RESULT_NOT_STARTED : RUN_RESULT_QUEUE_TIMEOUT, reason);
 }
 
 void manager_claim_cluster(struct run *r) {
