@@ -61,7 +61,8 @@ static void check_file(struct folder *folder, const char *name) {
 
     if (!suffix || (size_t) (suffix - name) != ID_TEXT_SIZE - 1 || folder->n >= SHOWN)
         return;
-    (void) snprintf(run, sizeof(run), "%s", name);
+    memcpy(run, name, ID_TEXT_SIZE - 1);
+    run[ID_TEXT_SIZE - 1] = '\0';
     if (!id_is_valid(run) || fstatat(dirfd(folder->dir), name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
         return;
     age = age_of(folder->facts, &st);
