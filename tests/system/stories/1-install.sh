@@ -145,7 +145,7 @@ CONF
         text=$(awk -v id="$id" '/^-- / { on = $2 == id } on && /^[^#-]/ && !/^(Subject|Defined-By|Documentation):/ { last = $0 } END { print last }' "$catalog")
         case $text in *@*) ;; *) grep -qF "$text" /tmp/explained || fail "journalctl -x lacks the text of $event" ;; esac
     done </tmp/events
-    [ -z "$(journalctl -p err --no-pager -q -t berthd -t berth-runner | grep -v -e bad.conf -e 'running config stays')" ] || fail "errors in the journal"
+    [ -z "$(journalctl -p err --no-pager -q -t berthd -t berth-runner | grep -v -e bad.conf -e 'the config in force stays')" ] || fail "errors in the journal"
 
     for page in 'berth.1' 'berth-audit.1' 'berth-doctor.1' 'berth-import-crontab.1' 'berthd.8' 'berth-runner.8' 'berth.conf.5' 'berth-events.7'; do
         test -f "/usr/share/man/man${page##*.}/$page.gz" || echo "no $page (path-excluded)"

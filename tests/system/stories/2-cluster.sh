@@ -130,7 +130,7 @@ script ant <<'END'
     exits 0 berth audit --directory /shared/journals/ant --directory /shared/journals/bee --directory /shared/journals/cow
     says '^NOT proved'
     says 'unproved no-journal: .* 1 claims were ahead of it, and the journals have 0'
-    says 'give the journals of all hosts'
+    says 'pass the journals of all hosts'
     # With a limit of 2 there would be a violation.
     exits 1 berth audit $where --limit db=2
 
