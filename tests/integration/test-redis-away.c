@@ -173,7 +173,7 @@ static void hosts_that_do_not_agree(void) {
     host_start(bee);
     host_await(bee, "lease-differs", " ");
     TEST_INT(berth(bee, "run -n -p db -- true"), 75);
-    TEST_INT(berth(ant, "run -n -p db -- true"), 0);
+    TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0);
 }
 
 /* What another machine's berthd of that name would have written. */
@@ -202,7 +202,7 @@ static void two_machines_of_one_name(void) {
     host_start(bee);
     host_await(bee, "host-name-taken", " ");
     TEST_INT(berth(bee, "run -n -p db -- true"), 75);
-    TEST_INT(berth(ant, "run -n -p db -- true"), 0);
+    TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0);
 }
 
 static CU_TestInfo with_redis[] = {
