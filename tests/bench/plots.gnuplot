@@ -52,8 +52,8 @@ do for [format in "svg png"] {
         suffix = when eq "busy" ? "-busy" : ""
         if (exists_file("turns-flock" . suffix . ".dat")) {
             set output "flock" . suffix . "." . format
-            set title "From a command's end to the next one's first instant" . \
-                      (when eq "busy" ? ", busy machine" : "") . ": share that took at most this long"
+            set title "From a command's end to the next one's begin" . (when eq "busy" ? ", busy machine" : "") . \
+                      ": share that took at most this long"
             set xlabel "µs"
             set ylabel "share"
             set logscale x
