@@ -56,7 +56,8 @@ bool record_reader_init(struct record_reader *reader, const char *text, size_t s
     return false;
 }
 
-/* Copies the word up to this delimiter, and moves *at behind that. False: there is none, or the word is too long. */
+/* Copies the word up to this delimiter, and moves *at behind it. Returns false if the delimiter is missing or the
+ * word is too long. */
 static bool cut(const char **at, const char *end, char delimiter, char *word, size_t word_size) {
     const char *stop = memchr(*at, delimiter, (size_t) (end - *at));
 

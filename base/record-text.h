@@ -38,5 +38,5 @@ struct record_reader {
 
 /* False: the text does not begin with this version, and all of it is lost. An empty text is valid. */
 bool record_reader_init(struct record_reader *reader, const char *text, size_t size);
-/* Returns the next whole item. False: there is none. */
+/* Reads the next whole item. Returns false at the end. */
 bool record_reader_next(struct record_reader *reader, struct record_item *ret);

@@ -16,6 +16,6 @@ int removals_new(struct removals **ret, sd_event *event);
 struct removals *removals_free(struct removals *removals);
 DEFINE_CLEANUP(struct removals, removals_free)
 
-/* Removes the file now (0, also if there is none), or later (the negative errno of the first attempt).
+/* Removes the file now (0, also without such a file), or later (the negative errno of the first attempt).
  * The name must not be used again. */
 int removals_remove(struct removals *removals, const char *path);

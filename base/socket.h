@@ -12,7 +12,7 @@
  * -EADDRINUSE). */
 int socket_listen(const char *path, int type, mode_t mode);
 int socket_connect(const char *path, int type);
-/* Removes a socket, even if a process listens there. 0, also if there is none; -EADDRINUSE: the file is no socket; or
+/* Removes a socket, even if a process listens there. 0, also without such a file; -EADDRINUSE: the file is no socket; or
  * another negative errno. */
 int socket_remove(const char *path);
 

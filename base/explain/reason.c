@@ -11,24 +11,22 @@
 
 #define INT "%" JSON_INTEGER_FORMAT
 
-const json_t *reason_pool(const json_t *pools, const char *name) {
-    json_t *pool;
-    size_t i;
-
-    json_array_foreach (pools, i, pool)
-        if (strcmp(format_get_text(pool, "name"), name) == 0)
-            return pool;
-    return NULL;
-}
-
-const json_t *reason_claim(const json_t *list, const char *claim) {
+static const json_t *find_item(const json_t *list, const char *member, const char *text) {
     json_t *item;
     size_t i;
 
     json_array_foreach (list, i, item)
-        if (strcmp(format_get_text(item, "claim"), claim) == 0)
+        if (strcmp(format_get_text(item, member), text) == 0)
             return item;
     return NULL;
+}
+
+const json_t *reason_pool(const json_t *pools, const char *name) {
+    return find_item(pools, "name", name);
+}
+
+const json_t *reason_claim(const json_t *list, const char *claim) {
+    return find_item(list, "claim", claim);
 }
 
 /* --- why not yet --- */

@@ -8,8 +8,8 @@
 
 /* Adds "usual" to the holders in "pools" of an explained run. -ENOMEM. */
 int start_add_usual(json_t *explained, const struct usuals *usuals, usec_t now);
-/* Adds the estimate, or the reason why there is none: `why`, or a reason from the queues. view->q may be
- * NULL if `why` is given. -ENOMEM. */
+/* Adds the estimate, or why a run cannot be estimated: `why`, or a reason from the queues. With `why`, view->q
+ * may be NULL. -ENOMEM. */
 int start_add_estimate(json_t *explained, const struct estimate_view *view, const char *why);
 /* Formats a span of time with two figures at each end, low rounded down and high rounded up. */
 #define START_SPAN_SIZE 80

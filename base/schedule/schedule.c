@@ -77,7 +77,7 @@ static int parse_set(const char *text, char ***ret, char error[static CRON_ERROR
     return 0;
 }
 
-/* Returns where the word with the first '=' begins; the end if there is none. */
+/* Returns where the word with the first '=' begins, or the end of a text without '='. */
 static size_t fields_size(const char *text) {
     size_t n = strcspn(text, "=");
 

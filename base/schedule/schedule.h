@@ -52,8 +52,8 @@ struct schedule_due {
     int64_t wanted;              /* GAP: the first matching local time that the clock left out */
 };
 
-/* Returns the first due time later than `after`. False: there is none before SCHEDULE_END, or `except` removes the next
- * 10000 times of the entries (an hour or day that it removes as a whole counts once). Takes 10 ms at most. */
+/* Finds the first due time later than `after`. Returns false if none is before SCHEDULE_END, or `except` removes the
+ * next 10000 times of the entries (an hour or day that it removes as a whole counts once). Takes 10 ms at most. */
 bool schedule_next(const struct schedule *schedule, const struct zone *zone, int64_t after,
                    struct schedule_due *ret);
 /* Formats "2027-03-28T03:00:00+02:00", as in BERTH_DUE. */

@@ -30,7 +30,7 @@ enum {
 bool zone_name_is_valid(const char *name);
 /* Parses a file in memory. 0, a named answer, -ENOMEM. */
 int zone_parse(const void *data, size_t size, struct zone **ret);
-/* Loads a file of `directory`. name: "local": /etc/localtime, or UTC if there is none; "UTC": no file is read. 0, a named
+/* Loads a file of `directory`. name: "local": /etc/localtime, or UTC without that file; "UTC": no file is read. 0, a named
  * answer, -ENOMEM, or another negative errno. */
 int zone_load(const char *directory, const char *name, struct zone **ret);
 struct zone *zone_free(struct zone *zone);
