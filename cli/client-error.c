@@ -5,18 +5,13 @@
 #include <string.h>
 
 #include "base/job-name.h"
+#include "base/json/format.h"
 #include "base/nearest.h"
 #include "base/pool-name.h"
 #include "cli/choice.h"
 #include "cli/client.h"
 
 #define KNOWN_SHOWN 20 /* names */
-
-static const char *text_of(const json_t *params, const char *key) {
-    const char *text = json_string_value(json_object_get(params, key));
-
-    return text ? text : "?";
-}
 
 /* Returns whether the written name is that of a pattern without a key. */
 static bool is_pattern_known(const char *written, const char *const *names, size_t n) {
@@ -32,7 +27,7 @@ static bool is_pattern_known(const char *written, const char *const *names, size
 /* "no such pool: dbb (did you mean "db"? known: db, net)" */
 static void explain_unknown(const json_t *params, const char *kind) {
     const json_t *known = json_object_get(params, "known");
-    const char *written = text_of(params, "name"), *near;
+    const char *written = format_get_text(params, "name"), *near;
     _cleanup_free_ const char **names = calloc(json_array_size(known) + 1, sizeof(*names));
     size_t n = 0, i;
     json_t *item;
@@ -66,7 +61,9 @@ static void explain_run(const json_t *params) {
     explain_unknown(params, "run");
 }
 static void explain_claim(const json_t *params) {
-    fprintf(stderr, "berth: no run %s holds permits or waits for them; `berth pools POOL` lists those that do\n", text_of(params, "name"));
+    fprintf(stderr,
+            "berth: no run %s holds permits or waits for them; `berth pools POOL` lists those that do\n",
+            format_get_text(params, "name"));
 }
 
 static void explain_ambiguous(const json_t *params) {
@@ -75,18 +72,19 @@ static void explain_ambiguous(const json_t *params) {
     size_t i;
 
     json_array_foreach(json_object_get(params, "candidates"), i, item)
-        candidates_add(&candidates, text_of(item, "run"), text_of(item, "name"));
-    (void) candidates_explain(&candidates, text_of(params, "name"));
+        candidates_add(&candidates, format_get_text(item, "run"), format_get_text(item, "name"));
+    (void) candidates_explain(&candidates, format_get_text(params, "name"));
 }
 
 static void explain_text(const json_t *params) {
-    fprintf(stderr, "berth: %s\n", text_of(params, "text"));
+    fprintf(stderr, "berth: %s\n", format_get_text(params, "text"));
 }
 
 static void explain_no_permit(const json_t *params) {
     const char *pool = json_string_value(json_object_get(params, "pool"));
 
-    fprintf(stderr, pool ? "berth: no permit: %s (pool %s)\n" : "berth: no permit: %s\n", text_of(params, "reason"), pool);
+    fprintf(stderr, pool ? "berth: no permit: %s (pool %s)\n" : "berth: no permit: %s\n",
+            format_get_text(params, "reason"), pool);
 }
 
 static void explain_skipped(const json_t *params) {
@@ -94,11 +92,12 @@ static void explain_skipped(const json_t *params) {
     const char *host = json_string_value(json_object_get(params, "host"));
 
     if (host)
-        fprintf(stderr, "berth: skipped: a run of %s is on %s\n", text_of(params, "job"), host);
+        fprintf(stderr, "berth: skipped: a run of %s is on %s\n", format_get_text(params, "job"), host);
     else
-        fprintf(stderr, run ? "berth: skipped: a run of %s is not over: %s\n"
-                            : "berth: skipped: a run of %s is not over\n",
-                text_of(params, "job"), run);
+        fprintf(stderr,
+                run ? "berth: skipped: a run of %s is not over: %s\n"
+                    : "berth: skipped: a run of %s is not over\n",
+                format_get_text(params, "job"), run);
 }
 
 static void explain_config(const json_t *params) {

@@ -230,16 +230,12 @@ static const char *limits_text(const json_t *host, char buffer[static FORMAT_SIZ
     return buffer;
 }
 
-static bool is_drained(const json_t *object) {
-    return json_is_true(json_object_get(object, "drained"));
-}
-
 static void add_host(struct table *t, const json_t *h) {
     char text[FORMAT_SIZE];
 
     table_cell(t, TABLE_PLAIN, "%s", format_get_text(h, "host"));
     table_cell(t, TABLE_PLAIN, "%s", format_get_text(h, "version"));
-    table_cell(t, TABLE_NOTICE, "%s", is_drained(h) ? "drained" : "");
+    table_cell(t, TABLE_NOTICE, "%s", json_is_true(json_object_get(h, "drained")) ? "drained" : "");
     table_cell(t, TABLE_PLAIN, INT, format_get_number(h, "claims"));
     put_seen(t, h);
     table_cell(t, TABLE_NOTICE, "%s", limits_text(h, text));

@@ -15,10 +15,6 @@
 
 #define INT "%" JSON_INTEGER_FORMAT
 
-static bool is_drained(const json_t *object) {
-    return json_is_true(json_object_get(object, "drained"));
-}
-
 static enum table_colour state_colour(const char *state) {
     if (strcmp(state, "running") == 0)
         return TABLE_GOOD;
@@ -60,7 +56,7 @@ static const char *add_time(const json_t *j, usec_t now, const char *when, char 
 }
 
 static const char *format_next(const json_t *j, usec_t now, char text[static FORMAT_SIZE]) {
-    if (is_drained(j))
+    if (json_is_true(json_object_get(j, "drained")))
         return "drained";
     return *format_get_text(j, "zone_error") ? "no zone" : add_time(j, now, format_when(j, "next", now, text), text);
 }

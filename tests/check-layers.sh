@@ -43,7 +43,7 @@ cli/explain         base base/explain base/json cli
 cli/logs            base base/journal cli
 cli/watch           base base/json cli
 cli/history         base base/journal base/json cli
-cli/run             base base/process conf cli
+cli/run             base base/json base/process conf cli
 cli/audit           base base/journal base/schedule conf cli
 cli/import          base base/schedule cli
 cli/doctor          base base/journal base/json conf cli

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json/format.h"
+
 #define LIST_BYTES ((size_t) 24 * 1024) /* of the pools in one overview, and of the hosts */
 #define EVENT_BYTES 1024
 #define NEW_EVENTS_MAX 40 /* in one frame; further events count as missed */
@@ -52,24 +54,14 @@ struct board *board_free(struct board *b) {
     return NULL;
 }
 
-static const char *text_of(const json_t *object, const char *key) {
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
-static json_int_t number_of(const json_t *object, const char *key) {
-    return json_integer_value(json_object_get(object, key));
-}
-
 static json_int_t now_msec(void) {
     return (json_int_t) (clock_realtime() / USEC_PER_MSEC);
 }
 
 void board_set_version(struct board *b, const json_t *version) {
-    (void) snprintf(b->namespace, sizeof(b->namespace), "%s", text_of(version, "namespace"));
-    (void) snprintf(b->host, sizeof(b->host), "%s", text_of(version, "host"));
-    (void) snprintf(b->version, sizeof(b->version), "%s", text_of(version, "version"));
+    (void) snprintf(b->namespace, sizeof(b->namespace), "%s", format_get_text(version, "namespace"));
+    (void) snprintf(b->host, sizeof(b->host), "%s", format_get_text(version, "host"));
+    (void) snprintf(b->version, sizeof(b->version), "%s", format_get_text(version, "version"));
 }
 
 /* --- lists for the page --- */
@@ -87,16 +79,16 @@ static json_t *json_oldest(const json_t *pool, const json_t *before) {
     size_t i;
 
     json_array_foreach (json_object_get(pool, "queue"), i, waiter)
-        if (number_of(waiter, "waiting_ms") > most) {
-            most = number_of(waiter, "waiting_ms");
+        if (format_get_number(waiter, "waiting_ms") > most) {
+            most = format_get_number(waiter, "waiting_ms");
             oldest = waiter;
         }
     if (!oldest)
         return json_null();
-    since = shown && strcmp(text_of(shown, "claim"), text_of(oldest, "claim")) == 0
-                ? number_of(shown, "since_ms")
+    since = shown && strcmp(format_get_text(shown, "claim"), format_get_text(oldest, "claim")) == 0
+                ? format_get_number(shown, "since_ms")
                 : since_msec(most);
-    return json_pack("{s:s, s:I}", "claim", text_of(oldest, "claim"), "since_ms", since);
+    return json_pack("{s:s, s:I}", "claim", format_get_text(oldest, "claim"), "since_ms", since);
 }
 
 static json_t *pool_item(const json_t *pool, const json_t *before, _unused_ json_int_t late_msec) {
@@ -115,23 +107,25 @@ static json_t *pool_item(const json_t *pool, const json_t *before, _unused_ json
 }
 
 static json_t *host_item(const json_t *host, _unused_ const json_t *before, json_int_t late_msec) {
-    json_int_t seen = number_of(host, "seen_ms");
+    json_int_t seen = format_get_number(host, "seen_ms");
 
-    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:O*}", "host", text_of(host, "host"), "session",
-                     text_of(host, "session"), "version", text_of(host, "version"), "drained",
-                     json_is_true(json_object_get(host, "drained")), "claims", number_of(host, "claims"), "late_ms",
-                     seen > late_msec ? seen / 1000 * 1000 : 0, "limits", json_object_get(host, "limits"));
+    return json_pack(
+        "{s:s, s:s, s:s, s:b, s:I, s:I, s:O*}", "host", format_get_text(host, "host"), "session",
+        format_get_text(host, "session"), "version", format_get_text(host, "version"), "drained",
+        json_is_true(json_object_get(host, "drained")), "claims", format_get_number(host, "claims"),
+        "late_ms", seen > late_msec ? seen / 1000 * 1000 : 0, "limits", json_object_get(host, "limits"));
 }
 
 static bool is_busy(const json_t *item) {
-    return number_of(item, "used") > 0 || number_of(item, "waiting") > 0 || number_of(item, "claims") > 0 ||
-           number_of(item, "late_ms") > 0 || json_is_true(json_object_get(item, "limits_differ")) ||
+    return format_get_number(item, "used") > 0 || format_get_number(item, "waiting") > 0 ||
+           format_get_number(item, "claims") > 0 || format_get_number(item, "late_ms") > 0 ||
+           json_is_true(json_object_get(item, "limits_differ")) ||
            json_is_true(json_object_get(item, "drained")) || json_object_get(item, "override");
 }
 
 /* Returns the time in ms after which a silent host is late. */
 static json_int_t late_after(const json_t *picture) {
-    json_int_t msec = number_of(json_object_get(picture, "redis"), "lease_ms") * LATE_LEASE;
+    json_int_t msec = format_get_number(json_object_get(picture, "redis"), "lease_ms") * LATE_LEASE;
 
     return msec > LATE_MSEC ? msec : LATE_MSEC;
 }
@@ -147,7 +141,7 @@ static json_t *make_items(const json_t *picture, const char *list, const char *k
     *ret_more = 0;
     for (int busy = 1; busy >= 0; busy--)
         json_array_foreach (json_object_get(picture, list), i, value) {
-            json_t *item = make(value, json_object_get(before, text_of(value, key)), late_msec);
+            json_t *item = make(value, json_object_get(before, format_get_text(value, key)), late_msec);
 
             if (is_busy(item) != busy) {
                 json_decref(item);
@@ -155,7 +149,7 @@ static json_t *make_items(const json_t *picture, const char *list, const char *k
             }
             bytes += json_dumpb(item, NULL, 0, JSON_COMPACT) + 1;
             if (bytes <= LIST_BYTES) {
-                (void) json_object_set_new(items, text_of(value, key), item);
+                (void) json_object_set_new(items, format_get_text(value, key), item);
             } else {
                 json_decref(item);
                 ++*ret_more;
@@ -306,7 +300,7 @@ static const json_t *find_pool(const struct board *b, const char *name) {
     size_t i;
 
     json_array_foreach (json_object_get(b->picture, "pools"), i, pool)
-        if (strcmp(text_of(pool, "name"), name) == 0)
+        if (strcmp(format_get_text(pool, "name"), name) == 0)
             return pool;
     return NULL;
 }
@@ -314,16 +308,18 @@ static const json_t *find_pool(const struct board *b, const char *name) {
 static json_t *json_holder(const json_t *claim) {
     json_t *pid = json_object_get(claim, "pid"), *usual = json_object_get(claim, "usual");
 
-    return json_pack("{s:s, s:s, s:s, s:I, s:s, s:O*, s:O*}", "claim", text_of(claim, "claim"), "host",
-                     text_of(claim, "host"), "name", text_of(claim, "name"), "permits", number_of(claim, "permits"),
-                     "since", text_of(claim, "since"), "pid", json_is_integer(pid) ? pid : NULL, "usual",
+    return json_pack("{s:s, s:s, s:s, s:I, s:s, s:O*, s:O*}", "claim", format_get_text(claim, "claim"),
+                     "host", format_get_text(claim, "host"), "name", format_get_text(claim, "name"),
+                     "permits", format_get_number(claim, "permits"), "since",
+                     format_get_text(claim, "since"), "pid", json_is_integer(pid) ? pid : NULL, "usual",
                      json_is_object(usual) ? usual : NULL);
 }
 
 static json_t *json_waiter(const json_t *claim) {
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "claim", text_of(claim, "claim"), "host",
-                     text_of(claim, "host"), "name", text_of(claim, "name"), "permits", number_of(claim, "permits"),
-                     "position", number_of(claim, "position"), "since_ms", since_msec(number_of(claim, "waiting_ms")));
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "claim", format_get_text(claim, "claim"), "host",
+                     format_get_text(claim, "host"), "name", format_get_text(claim, "name"), "permits",
+                     format_get_number(claim, "permits"), "position", format_get_number(claim, "position"),
+                     "since_ms", since_msec(format_get_number(claim, "waiting_ms")));
 }
 
 static json_t *json_claims(const json_t *claims, json_t *(*make)(const json_t *claim)) {

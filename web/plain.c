@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json/format.h"
 
 #define CLAIMS_SHOWN 20 /* of one pool */
 #define POOLS_SHOWN 500
@@ -29,27 +30,6 @@ static void put_text(FILE *f, const char *text) {
         }
 }
 
-static const char *text_of(const json_t *object, const char *key) {
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
-static json_int_t number_of(const json_t *object, const char *key) {
-    return json_integer_value(json_object_get(object, key));
-}
-
-static void put_duration(FILE *f, json_int_t msec) {
-    json_int_t s = msec / 1000;
-
-    if (s < 60)
-        fprintf(f, "%" JSON_INTEGER_FORMAT "s", s);
-    else if (s < 3600)
-        fprintf(f, "%" JSON_INTEGER_FORMAT "m%" JSON_INTEGER_FORMAT "s", s / 60, s % 60);
-    else
-        fprintf(f, "%" JSON_INTEGER_FORMAT "h%" JSON_INTEGER_FORMAT "m", s / 3600, s / 60 % 60);
-}
-
 static void put_cell(FILE *f, const char *text) {
     fputs("<td>", f);
     put_text(f, text);
@@ -69,10 +49,10 @@ static void put_claims(FILE *f, const json_t *pool, const char *key) {
             break;
         }
         fputs(i > 0 ? ", " : "", f);
-        put_text(f, text_of(claim, "host"));
+        put_text(f, format_get_text(claim, "host"));
         fputc(':', f);
-        put_text(f, text_of(claim, "name"));
-        fprintf(f, " x%" JSON_INTEGER_FORMAT, number_of(claim, "permits"));
+        put_text(f, format_get_text(claim, "name"));
+        fprintf(f, " x%" JSON_INTEGER_FORMAT, format_get_number(claim, "permits"));
     }
 }
 
@@ -80,11 +60,12 @@ static void put_pool(FILE *f, const json_t *pool) {
     const json_t *override = json_object_get(pool, "override");
 
     fputs("<tr><th scope=row>", f);
-    put_text(f, text_of(pool, "name"));
-    put_number(f, number_of(pool, "used"));
-    put_number(f, number_of(pool, "limit"));
-    put_number(f, number_of(pool, "waiting"));
-    put_cell(f, json_is_object(override) ? number_of(pool, "limit") == 0 ? "paused" : "override" : "");
+    put_text(f, format_get_text(pool, "name"));
+    put_number(f, format_get_number(pool, "used"));
+    put_number(f, format_get_number(pool, "limit"));
+    put_number(f, format_get_number(pool, "waiting"));
+    put_cell(f,
+             json_is_object(override) ? format_get_number(pool, "limit") == 0 ? "paused" : "override" : "");
     if (json_is_true(json_object_get(pool, "limits_differ")))
         fputs(" limits differ", f);
     fputs("<td>", f);
@@ -111,16 +92,15 @@ static void put_hosts(FILE *f, const struct board *b) {
     fputs("<h2>Hosts</h2><table><tr><th>host<th>version<th>claims<th>seen<th>note", f);
     json_array_foreach (json_object_get(reply, "hosts"), i, host) {
         json_t *seen = json_object_get(host, "seen_ms");
+        char ago[FORMAT_SIZE];
 
         fputs("<tr><th scope=row>", f);
-        put_text(f, text_of(host, "host"));
-        put_cell(f, text_of(host, "version"));
-        put_number(f, number_of(host, "claims"));
+        put_text(f, format_get_text(host, "host"));
+        put_cell(f, format_get_text(host, "version"));
+        put_number(f, format_get_number(host, "claims"));
         fputs("<td>", f);
-        if (json_is_integer(seen)) {
-            put_duration(f, json_integer_value(seen));
-            fputs(" ago", f);
-        }
+        if (json_is_integer(seen))
+            fprintf(f, "%s ago", format_msec(json_integer_value(seen), ago));
         put_cell(f, json_is_true(json_object_get(host, "drained")) ? "drained" : "");
     }
     fputs("</table>", f);
@@ -129,22 +109,20 @@ static void put_hosts(FILE *f, const struct board *b) {
 
 static void put_state(FILE *f, const struct board *b) {
     json_t *gone = board_gone(b), *overview = board_overview(b);
+    char ago[FORMAT_SIZE];
 
     fputs("<p>Host ", f);
-    put_text(f, text_of(overview, "host"));
+    put_text(f, format_get_text(overview, "host"));
     fputs(", namespace ", f);
-    put_text(f, text_of(overview, "namespace"));
+    put_text(f, format_get_text(overview, "namespace"));
     fputs(". Redis: ", f);
-    put_text(f, text_of(json_object_get(overview, "redis"), "state"));
-    if (board_age(b) != USEC_INFINITY) {
-        fputs(". Seen ", f);
-        put_duration(f, (json_int_t) (board_age(b) / USEC_PER_MSEC));
-        fputs(" ago", f);
-    }
+    put_text(f, format_get_text(json_object_get(overview, "redis"), "state"));
+    if (board_age(b) != USEC_INFINITY)
+        fprintf(f, ". Seen %s ago", format_msec((json_int_t) (board_age(b) / USEC_PER_MSEC), ago));
     fputs(".</p>", f);
     if (gone) {
         fputs("<p><strong>berthd does not answer: ", f);
-        put_text(f, text_of(gone, "why"));
+        put_text(f, format_get_text(gone, "why"));
         fputs("</strong></p>", f);
     }
     json_decref(gone);

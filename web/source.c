@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/client/client.h"
+#include "base/json/format.h"
 #include "base/timer.h"
 
 #define PERIOD USEC_PER_SEC
@@ -22,12 +23,6 @@ struct source {
     usec_t asked, answered, looked; /* boottime; of the connection, the last answer, the last look */
     char at[AT_SIZE];               /* the last event's place */
 };
-
-static const char *text_of(const json_t *object, const char *key) {
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
 
 static void disconnect(struct source *s) {
     s->looks = client_free(s->looks);
@@ -81,7 +76,7 @@ static void on_gone(_unused_ struct client *c, int error, void *userdata) {
 static void on_event(_unused_ struct client *c, struct client_reply *reply, void *userdata) {
     struct source *s = userdata;
     const json_t *event = json_object_get(reply->params, "event");
-    const char *at = text_of(json_is_object(event) ? event : reply->params, "at");
+    const char *at = format_get_text(json_is_object(event) ? event : reply->params, "at");
     json_int_t missed = json_integer_value(json_object_get(reply->params, "missed"));
 
     if (reply->error) { /* berthd has too many readers: the page shows no events */

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/json/format.h"
 #include "base/list.h"
 
 #define BUCKETS 8192
@@ -57,16 +57,6 @@ struct timeline *timeline_free(struct timeline *t) {
 
 /* --- bars --- */
 
-static const char *text_of(const json_t *object, const char *key) {
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
-static json_int_t number_of(const json_t *object, const char *key) {
-    return json_integer_value(json_object_get(object, key));
-}
-
 static struct list *bucket_of(struct timeline *t, const char *claim) {
     unsigned hash = 5381;
 
@@ -92,7 +82,7 @@ static char *put(char **at, const char *text, size_t n) {
 }
 
 static struct bar *bar_new(struct timeline *t, const json_t *claim, const char *pool) {
-    const char *host = text_of(claim, "host"), *name = text_of(claim, "name");
+    const char *host = format_get_text(claim, "host"), *name = format_get_text(claim, "name");
     size_t n_pool = strlen(pool) + 1, n_host = strlen(host) + 1, n_name = strlen(name) + 1;
     struct bar *b = calloc(1, sizeof(*b) + n_pool + n_host + n_name);
     char *at;
@@ -103,8 +93,8 @@ static struct bar *bar_new(struct timeline *t, const json_t *claim, const char *
     b->pool = put(&at, pool, n_pool);
     b->host = put(&at, host, n_host);
     b->name = put(&at, name, n_name);
-    (void) snprintf(b->claim, sizeof(b->claim), "%s", text_of(claim, "claim"));
-    b->permits = (uint32_t) number_of(claim, "permits");
+    (void) snprintf(b->claim, sizeof(b->claim), "%s", format_get_text(claim, "claim"));
+    b->permits = (uint32_t) format_get_number(claim, "permits");
     list_append(&t->bars, &b->link);
     list_append(bucket_of(t, b->claim), &b->by_claim);
     if (++t->n > TIMELINE_BARS_MAX) {
@@ -116,18 +106,8 @@ static struct bar *bar_new(struct timeline *t, const json_t *claim, const char *
 
 /* --- pictures --- */
 
-/* Returns an RFC 3339 time in UTC as ms since 1970; 0: malformed. */
-static json_int_t parse_time(const char *text) {
-    struct tm tm = {};
-    const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-
-    if (!rest)
-        return 0;
-    return (json_int_t) timegm(&tm) * 1000 + (json_int_t) (*rest == '.' ? strtod(rest, NULL) * 1000 : 0);
-}
-
 static void see(struct timeline *t, const json_t *claim, const char *pool, bool holds, json_int_t now) {
-    struct bar *b = find_open(t, text_of(claim, "claim"), pool);
+    struct bar *b = find_open(t, format_get_text(claim, "claim"), pool);
 
     if (!b)
         b = bar_new(t, claim, pool);
@@ -135,9 +115,9 @@ static void see(struct timeline *t, const json_t *claim, const char *pool, bool 
         return;
     b->seen = now;
     if (holds && b->held == 0)
-        b->held = parse_time(text_of(claim, "since"));
+        b->held = format_get_time(claim, "since");
     else if (!holds && b->waited == 0)
-        b->waited = now - number_of(claim, "waiting_ms");
+        b->waited = now - format_get_number(claim, "waiting_ms");
 }
 
 /* Returns whether all claims of the pool are listed. */
@@ -147,9 +127,10 @@ static bool is_complete(const json_t *pool) {
     size_t i;
 
     json_array_foreach (json_object_get(pool, "holders"), i, holder)
-        used += number_of(holder, "permits");
-    return used >= number_of(pool, "used") &&
-           (json_int_t) json_array_size(json_object_get(pool, "queue")) >= number_of(pool, "waiting");
+        used += format_get_number(holder, "permits");
+    return used >= format_get_number(pool, "used") &&
+           (json_int_t) json_array_size(json_object_get(pool, "queue")) >=
+               format_get_number(pool, "waiting");
 }
 
 static void close_bars(struct timeline *t, const json_t *whole, json_int_t now) {
@@ -169,7 +150,7 @@ void timeline_add_picture(struct timeline *t, const json_t *pools, usec_t realti
     size_t i, j;
 
     json_array_foreach ((json_t *) pools, i, pool) {
-        const char *name = text_of(pool, "name");
+        const char *name = format_get_text(pool, "name");
 
         json_array_foreach (json_object_get(pool, "holders"), j, claim)
             see(t, claim, name, true, now);
@@ -184,7 +165,8 @@ void timeline_add_picture(struct timeline *t, const json_t *pools, usec_t realti
 
 void timeline_add_event(struct timeline *t, const json_t *event) {
     const json_t *fields = json_object_get(event, "fields");
-    const char *run = text_of(fields, "BERTH_RUN"), *result = text_of(fields, "BERTH_RESULT");
+    const char *run = format_get_text(fields, "BERTH_RUN"),
+               *result = format_get_text(fields, "BERTH_RESULT");
 
     if (!*run || !*result || strcmp(result, "success") == 0)
         return;

@@ -7,22 +7,13 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json/format.h"
 #include "base/process/process-tree.h"
 #include "cli/run/run-adhoc.h"
 
 #define FIRST_AFTER USEC_PER_SEC
 #define AGAIN_AFTER (10 * USEC_PER_SEC) /* a call of Pools costs time in Redis */
 #define NAMED_MAX 3                     /* holders of a pool; leftover processes */
-
-static const char *string_of(const json_t *params, const char *key) {
-    const char *text = json_string_value(json_object_get(params, key));
-
-    return text ? text : "";
-}
-
-static json_int_t number_of(const json_t *params, const char *key) {
-    return json_integer_value(json_object_get(params, key));
-}
 
 static bool is_wanted(const struct adhoc *a) {
     return a->options.verbose || isatty(STDERR_FILENO);
@@ -50,7 +41,8 @@ static void put_holders(FILE *f, const json_t *holders) {
 
     json_array_foreach(holders, i, holder)
         if (i < NAMED_MAX)
-            fprintf(f, "%s%.64s on %.64s", i > 0 ? ", " : ", held by ", string_of(holder, "name"), string_of(holder, "host"));
+            fprintf(f, "%s%.64s on %.64s", i > 0 ? ", " : ", held by ", format_get_text(holder, "name"),
+                    format_get_text(holder, "host"));
     if (i > NAMED_MAX)
         fprintf(f, ", +%zu", i - NAMED_MAX);
 }
@@ -61,19 +53,21 @@ static void put_queue(FILE *f, const json_t *queue, const char *run) {
     size_t i;
 
     json_array_foreach(queue, i, waiter)
-        if (strcmp(string_of(waiter, "claim"), run) == 0)
+        if (strcmp(format_get_text(waiter, "claim"), run) == 0)
             break;
     if (i > 0 && i < json_array_size(queue))
-        fprintf(f, "; %zu ahead, first %.64s on %.64s", i, string_of(first, "name"), string_of(first, "host"));
+        fprintf(f, "; %zu ahead, first %.64s on %.64s", i, format_get_text(first, "name"),
+                format_get_text(first, "host"));
 }
 
 static void put_pool(FILE *f, const json_t *pool, const char *run) {
-    if (number_of(pool, "limit") == 0) {
-        fprintf(f, "%.64s is paused", string_of(pool, "name"));
+    if (format_get_number(pool, "limit") == 0) {
+        fprintf(f, "%.64s is paused", format_get_text(pool, "name"));
         return;
     }
-    fprintf(f, "%.64s: %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " permits in use", string_of(pool, "name"),
-            number_of(pool, "used"), number_of(pool, "limit"));
+    fprintf(f, "%.64s: %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " permits in use",
+            format_get_text(pool, "name"), format_get_number(pool, "used"),
+            format_get_number(pool, "limit"));
     put_holders(f, json_object_get(pool, "holders"));
     put_queue(f, json_object_get(pool, "queue"), run);
 }
@@ -143,7 +137,7 @@ static void print_waiting(struct adhoc *a) {
 }
 
 void run_waiting_update(struct adhoc *a, const json_t *params) {
-    const char *blocked_by = params ? string_of(params, "blocked_by") : "";
+    const char *blocked_by = params ? format_get_text(params, "blocked_by") : "";
     bool is_news = !params || strcmp(blocked_by, a->waiting.blocked_by) != 0;
 
     if (a->phase != ADHOC_PHASE_CLAIMING || !is_wanted(a))
