@@ -23,26 +23,12 @@ static void act_on_gone(_unused_ struct control_call *call, void *userdata) {
 static int answer_unknown(const struct act *act) {
     if (!act->is_claim)
         return verbs_no_such_pool(act->call, act->manager, act->name);
-    return control_call_error(act->call, "io.berth.NoSuchClaim", json_pack("{s:s}", "name", act->name));
-}
-
-static int answer_text(struct control_call *call, const char *error, const char *text) {
-    return control_call_error(call, error, json_pack("{s:s}", "text", text));
-}
-
-static int answer_away(const struct act *act) {
-    const struct store *s = manager_cluster_store(act->manager);
-    char text[512];
-
-    if (s && s->away_why[0])
-        snprintf(text, sizeof(text), "Redis is away (%s): nothing was changed", s->away_why);
-    else
-        snprintf(text, sizeof(text), "berthd is connecting to Redis: nothing was changed; try again");
-    return answer_text(act->call, "io.berth.Away", text);
+    return verbs_no_such_claim(act->call, act->name);
 }
 
 static void act_on_reply(int r, void *userdata) {
     struct act *act = userdata;
+    char why[VERBS_AWAY_SIZE];
 
     if (!act->call)
         ;
@@ -51,12 +37,13 @@ static void act_on_reply(int r, void *userdata) {
     else if (r == STORE_E_UNKNOWN)
         (void) answer_unknown(act);
     else if (r == STORE_E_CONFLICT)
-        (void) answer_text(act->call, "io.berth.Conflict",
+        (void) verbs_error(act->call, "io.berth.Conflict",
                            "changed by another client at the same time; check, then try again");
     else if (r == -ENOTCONN || r == -ETIMEDOUT)
-        (void) answer_away(act);
+        (void) verbs_error(act->call, "io.berth.Away", "%s: nothing was changed",
+                           verbs_explain_away(act->manager, why));
     else
-        (void) answer_text(act->call, "io.berth.Internal", strerror(r < 0 ? -r : EPROTO));
+        (void) verbs_error(act->call, "io.berth.Internal", "%s", strerror(r < 0 ? -r : EPROTO));
     free(act);
 }
 
@@ -190,16 +177,14 @@ int verbs_revoke(struct control_call *call, json_t *params, void *userdata) {
 
     if (k != 0)
         return k;
-    if (!id_is_valid(claim))
-        return verbs_bad_request(call, "the id of a run has 32 digits, as `berth pools POOL` shows them");
-    if (params_check_reason(call, reason) != 0)
+    if (params_check_run(call, claim) != 0 || params_check_reason(call, reason) != 0)
         return 0;
     if (manager_is_recovering(m))
         return verbs_refused(call, MANAGER_E_RECOVERING);
     if (is_host_claim(m, claim))
         s = manager_host_store(m);
     if (!s)
-        return control_call_error(call, "io.berth.NoSuchClaim", json_pack("{s:s}", "name", claim));
+        return verbs_no_such_claim(call, claim);
     verbs_record(call, m, params, &(struct change){.run = claim, .reason = reason});
     k = act_new(&act, call, m, true, claim);
     return k < 0 ? k : act_begin(act, store_revoke(s, claim, reason, act_on_reply, act));

@@ -199,7 +199,7 @@ static int watch(struct control_call *call, struct manager *m, const char *name,
 
 int verbs_events(struct control_call *call, json_t *params, void *userdata) {
     struct manager *m = userdata;
-    char name[EVENT_RING_NAME_SIZE], text[64];
+    char name[EVENT_RING_NAME_SIZE];
     const char *since = NULL;
     bool wanted[EVENT_TYPES];
     json_t *names = NULL;
@@ -216,9 +216,7 @@ int verbs_events(struct control_call *call, json_t *params, void *userdata) {
         return verbs_bad_request(call, "since must be the place of an event, such as 1f2e3d4c:17");
     if (read_names(call, names, wanted) != 0)
         return 0;
-    if (event_ring_readers(events_get_ring(manager_events(m))) >= READERS_MAX) {
-        (void) snprintf(text, sizeof(text), "%d clients watch, as many as berthd serves", READERS_MAX);
-        return control_call_error(call, "io.berth.TooMany", json_pack("{s:s}", "text", text));
-    }
+    if (event_ring_readers(events_get_ring(manager_events(m))) >= READERS_MAX)
+        return verbs_error(call, "io.berth.TooMany", "%d clients watch, as many as berthd serves", READERS_MAX);
     return watch(call, m, since ? name : NULL, seq, wanted);
 }

@@ -59,6 +59,7 @@ int params_read(struct control_call *call, json_t *params, const struct param *t
 int params_check_name(struct control_call *call, const char *kind, const char *text);
 int params_check_job(struct control_call *call, const char *kind, const char *text); /* a template, too */
 int params_check_pool(struct control_call *call, const char *text);
+int params_check_run(struct control_call *call, const char *text); /* an id */
 int params_check_reason(struct control_call *call, const char *text);
 
 /* --- verbs-change.c --- */
@@ -84,13 +85,19 @@ int params_check_set(struct control_call *call, struct manager *m, const char *n
 
 /* --- answers: 0 or a negative errno, so a method can end in them --- */
 
-int verbs_bad_request(struct control_call *call, const char *format, ...) _printf_(2, 3);
+/* Answers an error with a text. */
+int verbs_error(struct control_call *call, const char *error, const char *format, ...) _printf_(3, 4);
+#define verbs_bad_request(call, ...) verbs_error(call, "io.berth.BadRequest", __VA_ARGS__)
 int verbs_no_such_pool(struct control_call *call, struct manager *m, const char *name);
 int verbs_no_such_job(struct control_call *call, struct manager *m, const char *name);
 int verbs_no_such_run(struct control_call *call, const char *name);
+int verbs_no_such_claim(struct control_call *call, const char *name);
 /* Answers a result that the manager may return for any request: _STOPPING, _DRAINED, _RECOVERING, or a
  * negative errno. */
 int verbs_refused(struct control_call *call, int answer);
+/* Returns why Redis does not answer: "Redis is away (...)", "berthd is connecting to Redis". */
+#define VERBS_AWAY_SIZE 320
+const char *verbs_explain_away(struct manager *m, char buffer[static VERBS_AWAY_SIZE]);
 
 /* --- verbs-rights.c: 0, or VERBS_ANSWERED (NotAllowed, or an unknown target) --- */
 

@@ -66,6 +66,19 @@ int verbs_no_such_run(struct control_call *call, const char *name) {
     return control_call_error(call, "io.berth.NoSuchRun", json_pack("{s:s}", "name", name));
 }
 
+int verbs_no_such_claim(struct control_call *call, const char *name) {
+    return control_call_error(call, "io.berth.NoSuchClaim", json_pack("{s:s}", "name", name));
+}
+
+const char *verbs_explain_away(struct manager *m, char buffer[static VERBS_AWAY_SIZE]) {
+    const struct store *s = manager_cluster_store(m);
+    bool is_known = s && s->away_why[0];
+
+    (void) snprintf(buffer, VERBS_AWAY_SIZE, is_known ? "Redis is away (%s)" : "berthd is connecting to Redis",
+                    is_known ? s->away_why : "");
+    return buffer;
+}
+
 int verbs_refused(struct control_call *call, int answer) {
     switch (answer) {
     case MANAGER_E_STOPPING:
@@ -73,9 +86,7 @@ int verbs_refused(struct control_call *call, int answer) {
     case MANAGER_E_DRAINED:
         return control_call_error(call, "io.berth.NoPermit", json_pack("{s:s}", "reason", "this host is drained"));
     case MANAGER_E_RECOVERING:
-        return control_call_error(call, "io.berth.Away",
-                                  json_pack("{s:s}", "text",
-                                            "berthd has just started and does not yet know all runs"));
+        return verbs_error(call, "io.berth.Away", "berthd has just started and does not yet know all runs");
     default:
         return answer < 0 ? answer : -EPROTO;
     }

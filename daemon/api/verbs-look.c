@@ -118,12 +118,8 @@ int verbs_look_on(struct control_call *call, json_t *params, void *userdata) {
 
     if (r != 0)
         return r;
-    if (control_call_wants_more(call) && n_lookers >= LOOKERS_MAX) {
-        char text[64];
-
-        (void) snprintf(text, sizeof(text), "%d clients look, as many as berthd serves", LOOKERS_MAX);
-        return control_call_error(call, "io.berth.TooMany", json_pack("{s:s}", "text", text));
-    }
+    if (control_call_wants_more(call) && n_lookers >= LOOKERS_MAX)
+        return verbs_error(call, "io.berth.TooMany", "%d clients look, as many as berthd serves", LOOKERS_MAX);
     l = calloc(1, sizeof(*l));
     if (!l)
         return -ENOMEM;

@@ -33,29 +33,15 @@ static json_t *pack(const struct store_move *move) {
                      move->is_held, "parked", move->is_parked, "places", places, "passed", passed);
 }
 
-static int answer_text(struct control_call *call, const char *error, const char *text) {
-    return control_call_error(call, error, json_pack("{s:s}", "text", text));
-}
-
-static int answer_away(struct mover *mover) {
-    const struct store *s = manager_cluster_store(mover->manager);
-    char text[512];
-
-    if (s && s->away_why[0])
-        (void) snprintf(text, sizeof(text), "Redis is away (%s): nothing was moved", s->away_why);
-    else
-        (void) snprintf(text, sizeof(text), "berthd is connecting to Redis: nothing was moved; try again");
-    return answer_text(mover->call, "io.berth.Away", text);
-}
-
 static int answer(struct mover *mover, int r) {
     struct control_call *call = mover->call;
+    char why[VERBS_AWAY_SIZE];
 
     switch (r) {
     case 0:
         return control_call_answer(call, pack(&mover->move));
     case STORE_E_UNKNOWN:
-        return control_call_error(call, "io.berth.NoSuchClaim", json_pack("{s:s}", "name", mover->move.about));
+        return verbs_no_such_claim(call, mover->move.about);
     case STORE_E_HELD:
         return verbs_bad_request(call, "%.8s holds its permits already, so it waits in no queue",
                                  mover->move.about);
@@ -63,18 +49,19 @@ static int answer(struct mover *mover, int r) {
         return verbs_bad_request(call, "%.8s and %.8s have no queue in common", mover->move.claim,
                                  mover->move.before);
     case -EAGAIN:
-        return answer_text(call, "io.berth.Away",
+        return verbs_error(call, "io.berth.Away",
                            "Redis is in a grace period, so hosts may not have reported all claims: nothing "
                            "was moved");
     case -EREMOTEIO:
-        return answer_text(call, "io.berth.Away",
+        return verbs_error(call, "io.berth.Away",
                            "Redis did not answer and may have moved the claim: `berth explain` shows its "
                            "place");
     case -ENOTCONN:
     case -ETIMEDOUT:
-        return answer_away(mover);
+        return verbs_error(call, "io.berth.Away", "%s: nothing was moved",
+                           verbs_explain_away(mover->manager, why));
     default:
-        return answer_text(call, "io.berth.Internal", strerror(r < 0 ? -r : EPROTO));
+        return verbs_error(call, "io.berth.Internal", "%s", strerror(r < 0 ? -r : EPROTO));
     }
 }
 
@@ -84,13 +71,6 @@ static void mover_on_reply(int r, void *userdata) {
     if (mover->call)
         (void) answer(mover, r);
     free(mover);
-}
-
-static int check_id(struct control_call *call, const char *id) {
-    if (id_is_valid(id))
-        return 0;
-    (void) verbs_bad_request(call, "the id of a run has 32 digits, as `berth pools POOL` shows them");
-    return VERBS_ANSWERED;
 }
 
 /* Returns 0 or VERBS_ANSWERED. */
@@ -123,7 +103,8 @@ int verbs_move(struct control_call *call, json_t *params, void *userdata) {
 
     if (k != 0)
         return k;
-    if (check_id(call, claim) != 0 || (before && check_id(call, before) != 0) || params_check_reason(call, reason) != 0)
+    if (params_check_run(call, claim) != 0 || params_check_run(call, before) != 0 ||
+        params_check_reason(call, reason) != 0)
         return 0;
     mover = calloc(1, sizeof(*mover));
     if (!mover)
@@ -145,7 +126,7 @@ int verbs_move(struct control_call *call, json_t *params, void *userdata) {
         return 0;
     }
     if (k == MANAGER_E_UNKNOWN)
-        k = control_call_error(call, "io.berth.NoSuchClaim", json_pack("{s:s}", "name", claim));
+        k = verbs_no_such_claim(call, claim);
     else
         k = verbs_refused(call, k);
     free(mover);

@@ -108,14 +108,14 @@ int params_read(struct control_call *call, json_t *params, const struct param *t
     return 0;
 }
 
-int verbs_bad_request(struct control_call *call, const char *format, ...) {
+int verbs_error(struct control_call *call, const char *error, const char *format, ...) {
     char text[512];
     va_list arguments;
 
     va_start(arguments, format);
     (void) vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    return control_call_error(call, "io.berth.BadRequest", json_pack("{s:s}", "text", text));
+    return control_call_error(call, error, json_pack("{s:s}", "text", text));
 }
 
 int params_check_name(struct control_call *call, const char *kind, const char *text) {
@@ -136,6 +136,13 @@ int params_check_pool(struct control_call *call, const char *text) {
     if (pool_name_parse(text) != POOL_NAME_INVALID)
         return 0;
     (void) verbs_bad_request(call, "the pool's name %s", pool_name_explain(text));
+    return VERBS_ANSWERED;
+}
+
+int params_check_run(struct control_call *call, const char *text) {
+    if (!text || id_is_valid(text))
+        return 0;
+    (void) verbs_bad_request(call, "the id of a run has 32 digits, as `berth pools POOL` shows them");
     return VERBS_ANSWERED;
 }
 

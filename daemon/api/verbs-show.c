@@ -48,7 +48,7 @@ static void show_finish(struct show *show) {
     if (show->seen)
         show->seen(show->host, show->cluster, show->userdata);
     if (k < 0 && show->call)
-        (void) control_call_error(call, "io.berth.Internal", json_pack("{s:s}", "text", strerror(-k)));
+        (void) verbs_error(call, "io.berth.Internal", "%s", strerror(-k));
     show_free(show);
 }
 

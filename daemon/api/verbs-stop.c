@@ -18,27 +18,16 @@ struct stop { /* a call that waits for Redis */
     json_t *elsewhere;
 };
 
-static void explain_unsure(const struct stop *stop, char *text, size_t size) {
-    const struct store *s = manager_cluster_store(stop->manager);
-
-    if (stop->is_in_grace)
-        (void) snprintf(text, size, "Redis is in a grace period");
-    else if (s && s->away_why[0])
-        (void) snprintf(text, size, "Redis is away (%s)", s->away_why);
-    else
-        (void) snprintf(text, size, "berthd is connecting to Redis");
-}
-
 /* Answers and frees the call. */
 static int conclude(struct stop *stop) {
-    char why[320], text[512];
+    char buffer[VERBS_AWAY_SIZE];
+    const char *why = stop->is_in_grace ? "Redis is in a grace period"
+                                        : verbs_explain_away(stop->manager, buffer);
     int k = 0;
 
-    explain_unsure(stop, why, sizeof(why));
-    (void) snprintf(text, sizeof(text), "%s: nothing was stopped here, and runs on other hosts are unknown",
-                    why);
     if (stop->call && stop->is_unsure && stop->n_stopped == 0)
-        k = control_call_error(stop->call, "io.berth.Away", json_pack("{s:s}", "text", text));
+        k = verbs_error(stop->call, "io.berth.Away",
+                        "%s: nothing was stopped here, and runs on other hosts are unknown", why);
     else if (stop->call)
         k = control_call_answer(stop->call, json_pack("{s:I, s:o, s:s?}", "stopped", (json_int_t) stop->n_stopped,
                                                       "elsewhere", json_incref(stop->elsewhere), "unsure",
