@@ -7,13 +7,6 @@
 #include "base/duration.h"
 #include "daemon/manager-internal.h"
 
-static const struct snapshot_pool *find_pool(const struct snapshot *s, const char *name) {
-    for (size_t i = 0; i < s->n_pools; i++)
-        if (strcmp(s->pools[i].name, name) == 0)
-            return &s->pools[i];
-    return NULL;
-}
-
 static const struct snapshot_position *find_position(const struct snapshot *s, const struct claim *c,
                                                      const char *pool) {
     for (size_t i = 0; i < s->n_mine; i++)
@@ -97,7 +90,7 @@ static struct wait_reason find_reason(const struct snapshot *s, const struct cla
 
     for (size_t i = 0; s && i < c->n_demands; i++) {
         reason.permits = c->demands[i].permits;
-        reason.pool = find_pool(s, c->demands[i].pool);
+        reason.pool = snapshot_find_pool(s, c->demands[i].pool);
         if (reason.pool && reason.pool->limit < reason.permits) {
             reason.kind = reason.pool->limit == 0 ? WAIT_PAUSED : WAIT_LIMIT;
             return reason;
@@ -107,7 +100,7 @@ static struct wait_reason find_reason(const struct snapshot *s, const struct cla
         const struct snapshot_position *position = find_position(s, c, c->demands[i].pool);
 
         reason.permits = c->demands[i].permits;
-        reason.pool = find_pool(s, c->demands[i].pool);
+        reason.pool = snapshot_find_pool(s, c->demands[i].pool);
         if (reason.pool)
             reason.kind = wait_of(reason.pool, reason.permits, position ? position->position : 0);
         if (reason.kind != WAIT_NONE)

@@ -2,6 +2,7 @@
 #include "store/snapshot.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct snapshot *snapshot_free(struct snapshot *s) {
     if (!s)
@@ -25,5 +26,12 @@ struct snapshot *snapshot_free(struct snapshot *s) {
     free(s->mine);
     free(s->malformed);
     free(s);
+    return NULL;
+}
+
+struct snapshot_pool *snapshot_find_pool(const struct snapshot *s, const char *name) {
+    for (size_t i = 0; s && i < s->n_pools; i++)
+        if (strcmp(s->pools[i].name, name) == 0)
+            return &s->pools[i];
     return NULL;
 }

@@ -104,3 +104,5 @@ struct snapshot {
 /* Frees the snapshot, or drops one receiver of a shared one. Returns NULL. */
 struct snapshot *snapshot_free(struct snapshot *s);
 DEFINE_CLEANUP(struct snapshot, snapshot_free)
+/* Returns a pool, or NULL. s: may be NULL. */
+struct snapshot_pool *snapshot_find_pool(const struct snapshot *s, const char *name);

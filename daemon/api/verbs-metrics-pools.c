@@ -12,13 +12,6 @@
 #define POOLS_MAX TALLY_POOLS_MAX
 #define HOSTS_MAX 100
 
-static const struct snapshot_pool *find_pool(const struct snapshot *s, const char *name) {
-    for (size_t i = 0; s && i < s->n_pools; i++)
-        if (strcmp(s->pools[i].name, name) == 0)
-            return &s->pools[i];
-    return NULL;
-}
-
 static json_t *labels_of(const char *pool, bool is_host_scoped) {
     return json_pack("{s:s, s:s}", "pool", pool, "scope", is_host_scoped ? "host" : "cluster");
 }
@@ -118,7 +111,7 @@ int metrics_put_pools(json_t *metrics, struct manager *m, const struct snapshot 
 
     for (size_t i = 0; held && i < s->n_pools; i++) {
         bool is_host_scoped = s->pools[i].scope == POOL_SCOPE_HOST;
-        const struct snapshot_pool *p = find_pool(is_host_scoped ? host : cluster, s->pools[i].name);
+        const struct snapshot_pool *p = snapshot_find_pool(is_host_scoped ? host : cluster, s->pools[i].name);
 
         if (pool_name_parse(s->pools[i].name) == POOL_NAME_JOB || n++ >= POOLS_MAX)
             continue;

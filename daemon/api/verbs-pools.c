@@ -12,13 +12,6 @@ static int append(json_t *array, json_t *item) {
     return json_array_append_new(array, item);
 }
 
-static const struct snapshot_pool *find_pool(const struct snapshot *s, const char *name) {
-    for (size_t i = 0; s && i < s->n_pools; i++)
-        if (strcmp(s->pools[i].name, name) == 0)
-            return &s->pools[i];
-    return NULL;
-}
-
 static json_t *json_seen(usec_t usec) {
     return usec == USEC_INFINITY ? json_null() : json_msec(usec);
 }
@@ -187,7 +180,7 @@ static int add_pool(struct manager *m, json_t *pools, const struct pool_settings
 /* Adds a key without claims, or any key while Redis is away. */
 static int add_idle_key(struct manager *m, json_t *pools, const struct snapshot *snapshot, const struct pool_settings *pattern,
                         const char *name) {
-    const struct snapshot_pool *of_pattern = snapshot ? find_pool(snapshot, pattern->name) : NULL;
+    const struct snapshot_pool *of_pattern = snapshot ? snapshot_find_pool(snapshot, pattern->name) : NULL;
     struct snapshot_pool idle = {.host_scope = true, .limit = of_pattern ? of_pattern->limit : pattern->limit};
     struct pool_settings key = *pattern;
 
@@ -208,7 +201,7 @@ static int add_keys(struct manager *m, json_t *pools, const struct snapshot *sna
         const struct pool_settings *settings = settings_find_pool(s, p->name);
         char pattern[POOL_NAME_SIZE];
         bool is_defined = settings ? settings->scope == scope
-                                   : scope == POOL_SCOPE_CLUSTER && pool_name_pattern(p->name, pattern) && find_pool(snapshot, pattern);
+                                   : scope == POOL_SCOPE_CLUSTER && pool_name_pattern(p->name, pattern) && snapshot_find_pool(snapshot, pattern);
 
         if (p->has_pattern && is_defined && is_wanted(wanted, p->name, true))
             k |= add_pool(m, pools, settings, p, true);
@@ -217,7 +210,7 @@ static int add_keys(struct manager *m, json_t *pools, const struct snapshot *sna
         const char *name = json_string_value(item);
         const struct pool_settings *settings = settings_find_pool(s, name);
 
-        if (settings && settings->scope == scope && strcmp(settings->name, name) != 0 && !(snapshot && find_pool(snapshot, name)))
+        if (settings && settings->scope == scope && strcmp(settings->name, name) != 0 && !(snapshot && snapshot_find_pool(snapshot, name)))
             k |= add_idle_key(m, pools, snapshot, settings, name);
     }
     return k;
@@ -246,7 +239,7 @@ json_t *json_pools(struct manager *m, const struct snapshot *host, const struct 
 
     for (size_t i = 0; i < s->n_pools; i++)
         if (is_wanted(wanted, s->pools[i].name, false))
-            k |= add_pool(m, pools, &s->pools[i], find_pool(s->pools[i].scope == POOL_SCOPE_HOST ? host : cluster, s->pools[i].name),
+            k |= add_pool(m, pools, &s->pools[i], snapshot_find_pool(s->pools[i].scope == POOL_SCOPE_HOST ? host : cluster, s->pools[i].name),
                           false);
     for (size_t i = 0; cluster && i < cluster->n_pools; i++) { /* pools of other hosts' configs */
         const struct snapshot_pool *p = &cluster->pools[i];

@@ -188,15 +188,8 @@ const struct snapshot_session *inspect_find_session(const struct snapshot *s, co
 
 /* --- pools --- */
 
-static struct snapshot_pool *find_pool(struct snapshot *s, const char *name) {
-    for (size_t i = 0; i < s->n_pools; i++)
-        if (strcmp(s->pools[i].name, name) == 0)
-            return &s->pools[i];
-    return NULL;
-}
-
 static void collect_pool(struct snapshot *s, const char *name, uint32_t limit) {
-    struct snapshot_pool *p = find_pool(s, name);
+    struct snapshot_pool *p = snapshot_find_pool(s, name);
 
     if (!p && s->n_pools < POOLS_MAX) {
         p = &s->pools[s->n_pools++];
@@ -219,7 +212,7 @@ static void keep_differing(struct inspection *i, struct snapshot_session *sessio
 
     for (size_t k = 0; k < session->n_limits; k++) {
         struct snapshot_limit *limit = &session->limits[k];
-        const struct snapshot_pool *p = find_pool(i->snapshot, limit->pool);
+        const struct snapshot_pool *p = snapshot_find_pool(i->snapshot, limit->pool);
 
         limit->differs = p && limit->limit != p->limit;
         limit->is_due_otherwise = is_due_otherwise(i->store, limit);
@@ -231,7 +224,7 @@ static void keep_differing(struct inspection *i, struct snapshot_session *sessio
 
 /* Adds a key that no config names in full. */
 static void collect_key(struct snapshot *s, const char *name) {
-    if (pool_name_parse(name) != POOL_NAME_KEY || find_pool(s, name) || s->n_pools == POOLS_MAX)
+    if (pool_name_parse(name) != POOL_NAME_KEY || snapshot_find_pool(s, name) || s->n_pools == POOLS_MAX)
         return;
     collect_pool(s, name, 0);
     s->pools[s->n_pools - 1].has_pattern = true;
