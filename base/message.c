@@ -13,6 +13,7 @@
 #include "base/number.h"
 
 #define MESSAGE_TEXT_VALUE_MAX 512 /* what message_put_text() keeps of a text */
+#define NTH_KEY_SIZE 32
 
 static bool is_key_char(char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
@@ -102,37 +103,38 @@ int message_get_u64(const struct message *m, const char *key, uint64_t *ret) {
     return number_parse(value, UINT64_MAX, ret) < 0 ? -EBADMSG : 0;
 }
 
-int message_get_id(const struct message *m, const char *key, char ret[static ID_TEXT_SIZE]) {
+static int get_valid(const struct message *m, const char *key, bool (*is_valid)(const char *text), char *ret) {
     const char *value = message_get(m, key);
 
     if (!value)
         return -ENODATA;
-    if (!id_is_valid(value))
+    if (!is_valid(value))
         return -EBADMSG;
-    memcpy(ret, value, ID_TEXT_SIZE);
+    memcpy(ret, value, strlen(value) + 1);
     return 0;
+}
+
+int message_get_id(const struct message *m, const char *key, char ret[static ID_TEXT_SIZE]) {
+    return get_valid(m, key, id_is_valid, ret);
 }
 
 int message_get_name(const struct message *m, const char *key, char ret[static NAME_MAX_LENGTH + 1]) {
-    const char *value = message_get(m, key);
-
-    if (!value)
-        return -ENODATA;
-    if (!name_is_valid(value))
-        return -EBADMSG;
-    memcpy(ret, value, strlen(value) + 1);
-    return 0;
+    return get_valid(m, key, name_is_valid, ret);
 }
 
 int message_get_job(const struct message *m, const char *key, char ret[static NAME_MAX_LENGTH + 1]) {
-    const char *value = message_get(m, key);
+    return get_valid(m, key, job_name_is_runnable, ret);
+}
 
-    if (!value)
-        return -ENODATA;
-    if (!job_name_is_runnable(value))
-        return -EBADMSG;
-    memcpy(ret, value, strlen(value) + 1);
-    return 0;
+static const char *nth_key(const char *key, unsigned i, char buffer[static NTH_KEY_SIZE]) {
+    (void) snprintf(buffer, NTH_KEY_SIZE, "%s-%u", key, i);
+    return buffer;
+}
+
+const char *message_get_nth(const struct message *m, const char *key, unsigned i) {
+    char buffer[NTH_KEY_SIZE];
+
+    return message_get(m, nth_key(key, i, buffer));
 }
 
 static void writer_add(struct message_writer *w, const char *text, size_t size) {
@@ -160,6 +162,12 @@ void message_put(struct message_writer *w, const char *key, const char *value) {
     writer_add(w, "=", 1);
     writer_add(w, value, strlen(value));
     writer_add(w, "\n", 1);
+}
+
+void message_put_nth(struct message_writer *w, const char *key, unsigned i, const char *value) {
+    char buffer[NTH_KEY_SIZE];
+
+    message_put(w, nth_key(key, i, buffer), value);
 }
 
 void message_put_text(struct message_writer *w, const char *key, const char *value) {

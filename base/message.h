@@ -51,9 +51,12 @@ int message_get_id(const struct message *m, const char *key, char ret[static ID_
 int message_get_name(const struct message *m, const char *key, char ret[static NAME_MAX_LENGTH + 1]);
 int message_get_job(const struct message *m, const char *key,
                     char ret[static NAME_MAX_LENGTH + 1]); /* or an instance */
+/* Returns a value of a list, which is in the fields KEY-0, KEY-1 and so on, or NULL. */
+const char *message_get_nth(const struct message *m, const char *key, unsigned i);
 
 void message_begin(struct message_writer *w, const char *verb);
 void message_put(struct message_writer *w, const char *key, const char *value);
+void message_put_nth(struct message_writer *w, const char *key, unsigned i, const char *value);
 /* Like message_put() for any text, such as an error: replaces invalid characters by '?' and cuts at 512
  * bytes. */
 void message_put_text(struct message_writer *w, const char *key, const char *value);

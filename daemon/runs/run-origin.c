@@ -113,14 +113,7 @@ static void put_of(const char *of, struct message_writer *w) {
     }
 }
 
-static const char *set_key(size_t i, char buffer[static KEY_SIZE]) {
-    (void) snprintf(buffer, KEY_SIZE, "set-%zu", i);
-    return buffer;
-}
-
 void run_origin_put(const struct run_origin *origin, struct message_writer *w) {
-    char key[KEY_SIZE];
-
     if (origin->trigger != RUN_TRIGGER_NONE)
         message_put(w, "trigger", names[origin->trigger]);
     if (origin->due[0])
@@ -129,8 +122,8 @@ void run_origin_put(const struct run_origin *origin, struct message_writer *w) {
     message_put(w, "first-run", origin->first_run);
     if (origin->depth > 0)
         message_put_u64(w, "depth", origin->depth);
-    for (size_t i = 0; origin->set && origin->set[i]; i++)
-        message_put(w, set_key(i, key), origin->set[i]);
+    for (unsigned i = 0; origin->set && origin->set[i]; i++)
+        message_put_nth(w, "set", i, origin->set[i]);
     if (origin->of)
         put_of(origin->of, w);
 }
@@ -158,10 +151,10 @@ static int read_of(struct run_origin *origin, const struct message *m) {
 }
 
 static int read_set(struct run_origin *origin, const struct message *m) {
-    char *list[PARAMETERS_MAX + 1] = {NULL}, key[KEY_SIZE];
+    char *list[PARAMETERS_MAX + 1] = {NULL};
 
-    for (size_t i = 0; i < PARAMETERS_MAX; i++)
-        if (!(list[i] = (char *) message_get(m, set_key(i, key))))
+    for (unsigned i = 0; i < PARAMETERS_MAX; i++)
+        if (!(list[i] = (char *) message_get_nth(m, "set", i)))
             break;
     run_set_free(origin->set);
     return run_set_copy(list, &origin->set);
