@@ -12,12 +12,12 @@
 
 struct job_config {
     struct journal *journal;
-    char *path;
-    struct settings *settings; /* the last good ones */
+    const char *path;
+    struct settings *settings; /* the last good ones; NULL: none yet */
 };
 
-/* Takes the settings, which were loaded from this path, also if it fails. 0 or -ENOMEM; done in any case. */
-int job_config_init(struct job_config *config, struct journal *journal, const char *path, struct settings *settings);
+/* Reads the config; journal and path are borrowed. Returns 0, SETTINGS_E_INVALID or a negative errno, logged. */
+int job_config_init(struct job_config *config, struct journal *journal, const char *path);
 void job_config_done(struct job_config *config);
 
 /* Returns the job of a record if it has the record's hash, else NULL; then *ret_is_defined tells whether

@@ -91,18 +91,6 @@ static int parse_arguments(int argc, char **argv) {
     return -1;
 }
 
-static int load(struct journal *journal, struct settings **ret) {
-    struct settings_errors errors = {0};
-    int r = settings_load(arg_config, ret, &errors);
-
-    for (size_t i = 0; i < errors.n; i++)
-        journal_log(journal, LOG_ERR, "%s", errors.lines[i]);
-    if (r < 0)
-        journal_log(journal, LOG_ERR, "%s: cannot read: %s", arg_config, strerror(-r));
-    settings_errors_done(&errors);
-    return r;
-}
-
 static void on_alarm(_unused_ int signal) {
 }
 
@@ -173,10 +161,7 @@ static int check_socket(struct journal *journal, int listen_fd, const struct set
     return EXIT_CONFIG;
 }
 
-/* Takes ownership of settings and descriptor, also on failure. */
-static int run(struct journal *journal, struct settings *settings, int listen_fd) {
-    const struct runner_options options = {
-        .config = arg_config, .settings = settings, .socket_fd = arg_socket_fd, .listen_fd = listen_fd};
+static int run(struct journal *journal, struct job_config *config, int *listen_fd) {
     _cleanup_(runner_freep) struct runner *runner = NULL;
     _cleanup_(sd_event_unrefp) sd_event *event = NULL;
     int r;
@@ -186,12 +171,8 @@ static int run(struct journal *journal, struct settings *settings, int listen_fd
         r = journal_attach_event(journal, event);
     if (r >= 0)
         r = add_signals(event);
-    if (r >= 0) {
-        r = runner_new(&runner, event, journal, &options);
-    } else {
-        settings_free(settings);
-        close_fd(listen_fd);
-    }
+    if (r >= 0)
+        r = runner_new(&runner, event, journal, &(struct runner_options) {config, arg_socket_fd, steal_fd(listen_fd)});
     if (r < 0) {
         journal_log(journal, LOG_ERR, "berth-runner cannot start: %s", strerror(-r));
         return status_of(r);
@@ -208,7 +189,7 @@ static int run(struct journal *journal, struct settings *settings, int listen_fd
 int main(int argc, char **argv) {
     _cleanup_(journal_freep) struct journal *journal = NULL;
     _cleanup_close_ int listen_fd = -1;
-    struct settings *settings = NULL;
+    _cleanup_(job_config_done) struct job_config config = {};
     int status = standard_fds_fill() < 0 ? EXIT_INTERNAL : parse_arguments(argc, argv), r;
 
     if (status >= 0)
@@ -220,11 +201,10 @@ int main(int argc, char **argv) {
     status = receive_socket(journal, &listen_fd);
     if (status != 0)
         return status;
-    r = load(journal, &settings);
-    status = r == 0 ? check_socket(journal, listen_fd, settings) : r < 0 && r != -ENOENT ? EXIT_INTERNAL : EXIT_CONFIG;
+    r = job_config_init(&config, journal, arg_config);
+    status = r == 0 ? check_socket(journal, listen_fd, config.settings) : r < 0 && r != -ENOENT ? EXIT_INTERNAL : EXIT_CONFIG;
     if (status == 0)
-        return run(journal, settings, steal_fd(&listen_fd));
+        return run(journal, &config, &listen_fd);
     activation_turn_away(listen_fd, NULL, 0);
-    settings_free(settings);
     return status;
 }

@@ -2,7 +2,10 @@
 #include "runner/resource-control.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <syslog.h>
 
+#include "base/journal/event.h"
 #include "base/process/cgroup.h"
 
 #define GUARDS_GROUP "guards"
@@ -44,6 +47,24 @@ unsigned resource_control_prepare(const char *cgroup, unsigned controllers) {
     if (cgroup_is_delegated(cgroup) && cgroup_move_down(cgroup, GUARDS_GROUP) < 0)
         return controllers & ~cgroup_enabled(cgroup);
     return cgroup_enable(cgroup, controllers);
+}
+
+void resource_control_warn(struct journal *journal, const struct guard_file *record, unsigned missing) {
+    char names[CGROUP_NAMES_SIZE], text[160];
+    const struct journal_field fields[] = {{"BERTH_EVENT", event_name(EVENT_UNBOUNDED)},
+                                           {"BERTH_JOB", record->job},
+                                           {"BERTH_RUN", record->run},
+                                           {"BERTH_HOST", record->host},
+                                           {"BERTH_NAMESPACE", record->namespace},
+                                           {"BERTH_REASON", names}};
+
+    if (missing == 0)
+        return;
+    snprintf(text, sizeof(text),
+             "%s runs without the bounds that its config asks for: no cgroup controller here for %s",
+             record->job, cgroup_format(missing, names));
+    journal_send(journal, LOG_WARNING, event_message_id(EVENT_UNBOUNDED), event_name(EVENT_UNBOUNDED), text,
+                 fields, ELEMENTSOF(fields));
 }
 
 int resource_control_apply(const char *cgroup, const struct job_settings *job) {

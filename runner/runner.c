@@ -8,14 +8,12 @@
 
 #include "base/process/cgroup-control.h"
 #include "base/process/cgroup.h"
-#include "base/journal/event.h"
 #include "base/protocol.h"
 #include "conf/parameter.h"
 #include "runner/answers.h"
 #include "runner/berthd-link.h"
 #include "runner/delayed.h"
 #include "runner/home.h"
-#include "runner/job-config.h"
 #include "runner/report.h"
 #include "runner/resource-control.h"
 #include "runner/runs.h"
@@ -28,7 +26,7 @@
 struct runner {
     sd_event *event;
     struct journal *journal;
-    struct job_config config;
+    struct job_config *config;
     struct access access;
     struct runs *runs;
     int lock_fd, listen_fd;
@@ -96,7 +94,7 @@ static int runner_on_hello(const struct message *m, void *userdata) {
 /* Returns the job that berthd means, or NULL after it has refused the run. */
 static const struct job_settings *runner_find_job(struct runner *runner, const struct guard_file *record) {
     bool is_defined;
-    const struct job_settings *job = job_config_find(&runner->config, record, &is_defined);
+    const struct job_settings *job = job_config_find(runner->config, record, &is_defined);
 
     if (job)
         return job;
@@ -107,26 +105,6 @@ static const struct job_settings *runner_find_job(struct runner *runner, const s
         answer_refused(runner->berthd, record->run, "unknown-job",
                        "the job is not defined in the runner's config");
     return NULL;
-}
-
-/* Logs which bounds of a job this host cannot enforce. The job runs without them. */
-static void runner_warn_of_missing(struct runner *runner, const struct guard_file *record,
-                                   unsigned missing) {
-    char names[CGROUP_NAMES_SIZE], text[160];
-    const struct journal_field fields[] = {{"BERTH_EVENT", event_name(EVENT_UNBOUNDED)},
-                                           {"BERTH_JOB", record->job},
-                                           {"BERTH_RUN", record->run},
-                                           {"BERTH_HOST", record->host},
-                                           {"BERTH_NAMESPACE", record->namespace},
-                                           {"BERTH_REASON", names}};
-
-    if (missing == 0)
-        return;
-    snprintf(text, sizeof(text),
-             "%s runs without the bounds that its config asks for: no cgroup controller here for %s",
-             record->job, cgroup_format(missing, names));
-    journal_send(runner->journal, LOG_WARNING, event_message_id(EVENT_UNBOUNDED),
-                 event_name(EVENT_UNBOUNDED), text, fields, ELEMENTSOF(fields));
 }
 
 #define STRING(x) #x
@@ -174,7 +152,7 @@ static void runner_start_job(struct runner *runner, struct guard_file *record,
                        "its deadline had passed before berth-runner read the request");
         return;
     }
-    runner_warn_of_missing(runner, record, runs_prepare(runner->runs, job));
+    resource_control_warn(runner->journal, record, runs_prepare(runner->runs, job));
     r = runs_start(runner->runs, record, job);
     if (r == RUNS_E_IN_THE_WAY) {
         if (delayed_add(&runner->delayed, record) < 0)
@@ -199,7 +177,7 @@ static void runner_start(struct runner *runner, struct guard_file *record) {
 
     if (job)
         runner_start_job(runner, record, job);
-    job_config_close(&runner->config, record);
+    job_config_close(runner->config, record);
 }
 
 static void runner_take_start(struct runner *runner, const char *run, const struct message *m) {
@@ -300,7 +278,7 @@ static void runner_bound_job(struct runner *runner, const struct guard_file *rec
                              const struct job_settings *job) {
     int r;
 
-    runner_warn_of_missing(runner, record, runs_prepare(runner->runs, job));
+    resource_control_warn(runner->journal, record, runs_prepare(runner->runs, job));
     r = resource_control_apply(record->cgroup, job);
     if (r > 0)
         journal_log(runner->journal, LOG_WARNING, "run %s of %s goes on without its bounds: %s: %s",
@@ -316,10 +294,10 @@ static void runner_bound_again(const char *run, void *userdata) {
 
     if (guard_file_load(&record, runs_directory(runner->runs), run) < 0 || !record.cgroup[0])
         return;
-    job = job_config_open(&runner->config, &record, &is_defined);
+    job = job_config_open(runner->config, &record, &is_defined);
     if (job && resource_control_needed(job) != 0)
         runner_bound_job(runner, &record, job);
-    job_config_close(&runner->config, &record);
+    job_config_close(runner->config, &record);
 }
 
 static int runner_recover(struct runner *runner) {
@@ -333,7 +311,7 @@ static int runner_recover(struct runner *runner) {
     if (r < 0)
         journal_log(runner->journal, LOG_INFO,
                     "cannot make cgroups here (%s): processes of a run are found by descent", strerror(-r));
-    snprintf(path, sizeof(path), "%s/%s", runner->config.settings->runtime_directory, PROTOCOL_RUNS);
+    snprintf(path, sizeof(path), "%s/%s", runner->config->settings->runtime_directory, PROTOCOL_RUNS);
     r = runs_new(&runner->runs, runner->event, path, cgroup, &runner->access, &handler);
     if (r == 0)
         r = runs_recover(runner->runs);
@@ -345,7 +323,7 @@ static int runner_recover(struct runner *runner) {
 static int runner_listen(struct runner *runner) {
     char path[GUARD_FILE_PATH_SIZE];
 
-    snprintf(path, sizeof(path), "%s/%s", runner->config.settings->runtime_directory, PROTOCOL_RUNNER_SOCKET);
+    snprintf(path, sizeof(path), "%s/%s", runner->config->settings->runtime_directory, PROTOCOL_RUNNER_SOCKET);
     if (runner->listen_fd < 0)
         runner->listen_fd = access_listen(&runner->access, path);
     if (runner->listen_fd < 0) {
@@ -366,23 +344,20 @@ int runner_new(struct runner **ret, sd_event *event, struct journal *journal,
     _cleanup_close_ int socket_fd = options->socket_fd, listen_fd = options->listen_fd;
     int r;
 
-    if (!runner) {
-        settings_free(options->settings);
+    if (!runner)
         return -ENOMEM;
-    }
     runner->event = sd_event_ref(event);
     runner->journal = journal;
     runner->lock_fd = -1;
     delayed_init(&runner->delayed);
     runner->listen_fd = steal_fd(&listen_fd);
     runner->ends_with_berthd = socket_fd >= 0;
+    runner->config = options->config;
     access_init(&runner->access);
-    r = job_config_init(&runner->config, journal, options->config, options->settings);
-    if (r == 0)
-        r = berthd_link_new(&runner->berthd, event, &runner->access, &handler);
+    r = berthd_link_new(&runner->berthd, event, &runner->access, &handler);
     if (r < 0)
         return r;
-    r = home_take(journal, runner->config.settings->runtime_directory,
+    r = home_take(journal, runner->config->settings->runtime_directory,
                   runner->ends_with_berthd ? LOCK_TIME_CHILD : LOCK_TIME, &runner->lock_fd);
     if (r >= 0)
         r = runner_recover(runner);
@@ -403,7 +378,6 @@ struct runner *runner_free(struct runner *runner) {
     close_fd(runner->listen_fd);
     runs_free(runner->runs);
     close_fd(runner->lock_fd);
-    job_config_done(&runner->config);
     sd_event_unref(runner->event);
     free(runner);
     return NULL;
