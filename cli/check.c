@@ -35,8 +35,8 @@ int verb_check_config(int argc, char **argv) {
     if (r < 0)
         fprintf(stderr, "berth: %s: %s\n", file, strerror(-r));
     else if (r == 0)
-        printf("%s: %zu pool%s, %zu job%s, ok\n", file, settings->n_pools, plural(settings->n_pools), settings->n_jobs,
-               plural(settings->n_jobs));
+        printf("%s: %zu pool%s, %zu job%s, ok\n", file, settings_count_pools(settings),
+               plural(settings_count_pools(settings)), settings->n_jobs, plural(settings->n_jobs));
     settings_errors_done(&errors);
     return r == 0 ? 0 : r == -ENOMEM ? EXIT_INTERNAL : EXIT_CONFIG;
 }

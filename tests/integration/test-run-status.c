@@ -176,7 +176,9 @@ static void signals_while_running(void) {
 }
 
 static void config_errors(void) {
+    host_set_config(ant, "pool \"db\" { limit = 1 }\njob \"j\" { command = {\"/bin/true\"} on = any }\n");
     TEST_INT(berth(ant, "check-config %s", ant->config), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, ": 1 pool, 1 job, ok\n")); /* the pool of the job is not counted */
     host_set_config(ant, "pool \"db\" { limit = many }\n");
     TEST_INT(berth(ant, "check-config %s", ant->config), 78);
     TEST_INT(berth(ant, "reload"), 78);
