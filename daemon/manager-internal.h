@@ -4,9 +4,11 @@
 /* The manager: wires the run table, state, stores, scheduler, executor and adhoc together. No other module
  * includes this header.
  *     manager.c           new and free; what clients see and do
+ *     manager-jobs.c      jobs as clients see, start and stop them
  *     reload.c            the settings in force
  *     manager-stores.c    the stores of this host
- *     manager-run.c       the life of a run: begin, grant, end, release
+ *     manager-run.c       the life of a run: begin, start, stop, end
+ *     manager-claims.c    what the stores report about claims: granted, refused, lost, released
  *     manager-turn.c      turns of jobs that hosts share: asked, committed, given back
  *     manager-move.c      moves of claims, of any host
  *     manager-handlers.c  what executor and adhoc report about runs
@@ -98,7 +100,6 @@ int manager_make_stores(struct manager *m);
 int manager_declare(struct manager *m, struct store *s);
 
 /* --- manager-run.c --- */
-extern const struct store_listener manager_listener; /* .userdata: NULL, to be set */
 void manager_run_begin(struct run *r);               /* pending → waiting: claims its permits */
 void manager_run_resume(struct run *r);              /* waits on after a restart, with its recorded claims */
 void manager_claim_cluster(struct run *r);           /* after the run got its host permits */
@@ -106,11 +107,18 @@ void manager_arm_queue_timeout(struct run *r);       /* pending or waiting; the 
 void manager_run_started(struct run *r, pid_t pid, usec_t started /* boottime */);
 /* Ends a run that has no process (any more): returns its permits and makes it DONE. */
 void manager_run_end(struct run *r, enum run_result result);
+/* Ends a run that is refused its permits. pool: NULL: none; with a pool, `why` must be static. */
+void manager_run_refuse(struct run *r, const char *why, const char *pool);
 void manager_run_withdraw(struct run *r, enum run_result result, const char *reason);
 /* Returns the cluster's deadline if the processes of the run must be gone by then; else USEC_INFINITY. */
 usec_t manager_run_deadline(const struct run *r);
 /* Starts a run that is granted and, if it needs one, has its turn. */
 void manager_run_taken(struct run *r);
+
+/* --- manager-claims.c --- */
+extern const struct store_listener manager_listener; /* .userdata: NULL, to be set */
+/* A store has released a claim of the run, or the run has none. */
+void manager_run_released(struct run *r);
 
 /* --- manager-turn.c --- */
 enum scheduler_turns manager_may_ask(void *manager);

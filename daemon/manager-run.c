@@ -51,8 +51,7 @@ static const char *find_demanded_pool(const struct run *r, const char *pool) {
     return NULL;
 }
 
-/* With a pool, `why` must be static. */
-static void refused(struct run *r, const char *why, const char *pool) {
+void manager_run_refuse(struct run *r, const char *why, const char *pool) {
     char pools[DEMANDS_TEXT_SIZE];
     struct event e;
 
@@ -89,13 +88,13 @@ void manager_claim_cluster(struct run *r) {
     if (r->cluster_claim.n_demands == 0)
         manager_run_taken(r);
     else if (!s)
-        refused(r, "the config no longer has this pool", r->cluster_claim.demands[0].pool);
+        manager_run_refuse(r, "the config no longer has this pool", r->cluster_claim.demands[0].pool);
     else if (r->terms.nowait && s->state != STORE_STATE_READY)
-        refused(r,
+        manager_run_refuse(r,
                 s->state == STORE_STATE_GRACE ? "grace" : manager_away_text(manager_of(r), why, sizeof(why)),
                 NULL);
     else if (r->cluster_claim.state == CLAIM_STATE_NONE && store_claim(s, &r->cluster_claim) < 0)
-        refused(r, "out of memory", NULL);
+        manager_run_refuse(r, "out of memory", NULL);
 }
 
 static void fill_claim(struct run *r, struct claim *c) {
@@ -133,7 +132,7 @@ void manager_run_begin(struct run *r) {
     if (r->host_claim.n_demands == 0)
         manager_claim_cluster(r);
     else if (store_claim(m->host_store, &r->host_claim) < 0)
-        refused(r, "out of memory", NULL);
+        manager_run_refuse(r, "out of memory", NULL);
 }
 
 void manager_run_resume(struct run *r) {
@@ -141,138 +140,6 @@ void manager_run_resume(struct run *r) {
     wait_for_permits(r);
     if (r->host_claim.n_demands == 0 || r->host_claim.state == CLAIM_STATE_HELD)
         manager_claim_cluster(r);
-}
-
-static void run_on_waiting(struct claim *c, _unused_ void *userdata) {
-    struct run *r = c->owner;
-    char pools[DEMANDS_TEXT_SIZE];
-    bool parked = c->state == CLAIM_STATE_PARKED;
-    struct event e;
-
-    if (r->state != RUN_STATE_WAITING)
-        return;
-    if (r->job.turn)
-        scheduler_turn_taken(manager_of(r)->scheduler, r, manager_now());
-    e = run_event(r, parked ? EVENT_PARKED : EVENT_QUEUED, pools);
-    e.position = c->position;
-    e.ticket = c->ticket;
-    if (r->job.due_realtime > 0 && !parked) {
-        e.origin.has_late = true;
-        e.origin.late_usec = usec_sub(r->queued.realtime, r->job.due_realtime);
-    }
-    state_save_run(&manager_of(r)->state, r); /* before the event: a run that is known survives a restart */
-    if (parked)
-        run_log(r, &e, "%s needs more than a limit in force; it is parked until that limit rises", r->name);
-    else if (!r->recorded.queued)
-        run_log(r, &e, "%s waits for its permits", r->name);
-    r->recorded.queued = true;
-    run_changed(r);
-    executor_prepare(manager_of(r)->executor);
-}
-
-/* on-lease-lost = "continue": after a lost lease the run holds its permits again with a new token, even
- * beyond the limit. */
-static void run_renewed(struct run *r) {
-    char pools[DEMANDS_TEXT_SIZE];
-    struct event e = run_event(r, EVENT_GRANTED, pools);
-
-    if (run_is_over(r))
-        return;
-    e.lead_usec = r->cluster_claim.lead_usec;
-    e.continues = true;
-    run_log(r, &e, "%s went on without its permits, and holds them again", r->name);
-}
-
-static void run_on_granted(struct claim *c, _unused_ void *userdata) {
-    struct run *r = c->owner;
-
-    if (r->state != RUN_STATE_WAITING)
-        return run_renewed(r);
-    if (c == &r->host_claim)
-        manager_claim_cluster(r);
-    else if (manager_turn_is_ours(r))
-        manager_run_taken(r);
-}
-
-static void run_on_refused(struct claim *c, enum store_refusal refusal, const char *pool,
-                           _unused_ void *userdata) {
-    struct run *r = c->owner;
-    char why[MANAGER_WHY_SIZE];
-
-    if (r->state != RUN_STATE_WAITING)
-        return;
-    if (refusal == STORE_REFUSAL_NO_MEMORY)
-        refused(r, manager_full_text(manager_of(r), why, sizeof(why)), NULL);
-    else
-        refused(r, store_refusal_name(refusal), pool);
-}
-
-static void run_on_lost(struct claim *c, enum store_loss loss, void *userdata) {
-    struct manager *m = userdata;
-    struct run *r = c->owner;
-    char pools[DEMANDS_TEXT_SIZE];
-    struct event e;
-
-    if (run_is_over(r))
-        return;
-    switch (loss) {
-    case STORE_LOSS_REVOKED:
-        e = run_event(r, EVENT_REVOKED, pools);
-        e.clock = c->state != CLAIM_STATE_HELD ? c->released : 0;
-        run_log(r, &e, "the claim of %s was revoked", r->name);
-        manager_stop_run(r, "revoked");
-        break;
-    case STORE_LOSS_SESSION:
-        e = run_event(r, EVENT_LEASE_LOST, pools);
-        run_log(r, &e, "the lease of %s is lost: its command must be gone by now", r->name);
-        if (r->kind == RUN_KIND_JOB && !r->job.start_sent && manager_run_requeue(r))
-            break;
-        manager_stop_run(r, "lease-lost");
-        /* The guard has killed the run by now, and its report is on the way. If the guard hangs, the runner
-         * kills the run after half of the margin (R8), before the lease ends. */
-        if (!run_is_over(r) && r->kind == RUN_KIND_JOB)
-            executor_kill_after(m->executor, r, settings_margin(m->settings->lease_usec) / 2);
-        break;
-    }
-}
-
-static void log_released(struct run *r) {
-    char pools[DEMANDS_TEXT_SIZE];
-    struct event e = run_event(r, EVENT_RELEASED, pools);
-    usec_t held = usec_sub(clock_boottime(), r->started.granted_boottime);
-
-    if (r->started.granted_boottime > 0) {
-        tally_hold(&manager_of(r)->tally, r, held);
-        manager_times_add(r, held); /* if it has a result: the host's store may call this before the run is done */
-    }
-    r->started.granted_boottime = 0;
-    r->granted = false;
-    e.reason = NULL;
-    e.result =
-        r->requeue != RUN_REQUEUE_NONE || r->job.is_given_back ? run_result_name(RUN_RESULT_NOT_STARTED) : NULL; /* it is not over */
-    e.clock = r->cluster_claim.released;
-    r->cluster_claim.released = 0;
-    run_log(r, &e,
-            r->requeue != RUN_REQUEUE_NONE ? "%s was not begun: its permits are free, and it waits again"
-                                           : "the permits of %s are free",
-            r->name);
-}
-
-static void run_on_released(struct claim *c, _unused_ void *userdata) {
-    struct run *r = c->owner;
-
-    if (r->requeue != RUN_REQUEUE_NONE && !run_is_over(r)) {
-        log_released(r);
-        manager_requeue_continue(r);
-        return;
-    }
-    if (r->host_claim.state != CLAIM_STATE_NONE || r->cluster_claim.state != CLAIM_STATE_NONE)
-        return;
-    state_remove_run(&manager_of(r)->state, r);
-    /* A grant may come after the run was withdrawn. */
-    if (r->granted || (r->cluster_claim.released > 0 && r->cluster_claim.token > 0))
-        log_released(r);
-    manager_idle_check(manager_of(r));
 }
 
 /* --- running and after --- */
@@ -348,7 +215,7 @@ void manager_run_end(struct run *r, enum run_result result) {
     run_enter(r, RUN_STATE_DONE);
     scheduler_run_over(m->scheduler, r, manager_now());
     if (r->host_claim.state == CLAIM_STATE_NONE && r->cluster_claim.state == CLAIM_STATE_NONE)
-        run_on_released(&r->host_claim, NULL);
+        manager_run_released(r);
 }
 
 void manager_run_withdraw(struct run *r, enum run_result result, const char *reason) {
@@ -406,16 +273,3 @@ void manager_stop_run(struct run *r, const char *reason) {
     else
         manager_run_end(r, RUN_RESULT_STOPPED);
 }
-
-const struct store_listener manager_listener = {
-    .on_waiting = run_on_waiting,
-    .on_granted = run_on_granted,
-    .on_refused = run_on_refused,
-    .on_lost = run_on_lost,
-    .on_released = run_on_released,
-    .on_turn_refused = manager_turn_refused,
-    .on_committed = manager_turn_committed,
-    .on_turn_open = manager_turn_open,
-    .on_turn_superseded = manager_turn_superseded,
-    .on_moved = manager_run_moved,
-};

@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/number.h"
-#include "base/process/process-tree.h"
+#include "base/process/process-list.h"
 
 #define ENVIRON_MAX (128 * 1024) /* bytes read of each; the environments of runs have a few hundred */
 

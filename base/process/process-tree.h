@@ -4,10 +4,8 @@
 /* Processes by descent, through /proc. A pid is used at once, through a pidfd, and never kept as an
  * identity. */
 
-#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
-
-#include "base/clock.h"
 
 /* Signals every descendant of `root`, adopted orphans included, but not root itself. Repeats the walk until
  * it finds no process that was not signalled (with SIGKILL no fork can escape). Returns how many living
@@ -29,9 +27,6 @@ int process_tree_contains(pid_t root, pid_t pid);
 /* Returns the start time in clock ticks since boot (field 22 of /proc/PID/stat), which makes a pid an
  * identity. -ESRCH: there is no such process. */
 int process_start_time(pid_t pid, uint64_t *ret_ticks);
-/* Returns whether an error means that this process lacks descriptors or memory. It proves nothing about
- * other processes. */
-bool process_error_is_ours(int error);
 /* Returns whether a process has called exec since it was forked: 1, 0, or a negative errno; also for a
  * zombie. */
 int process_has_execed(pid_t pid);

@@ -6,6 +6,8 @@
 #include "base/message.h"
 #include "daemon/state/state.h"
 
+#define STATE_JOBS "jobs" /* the folder of the records of jobs */
+
 const char *state_record_path(const struct state *state, const char *folder, const char *name,
                               char path[static STATE_PATH_SIZE]);
 void state_record_write(const struct state *state, const char *folder, const char *name, const struct message_writer *w);
