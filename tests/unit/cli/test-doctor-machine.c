@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "cli/doctor/doctor.h"
+#include "tests/harness/doctor-check.h"
 #include "tests/harness/journal-file.h"
 #include "tests/harness/place.h"
 #include "tests/harness/test.h"
@@ -20,8 +20,6 @@
 #define HOUR (3600 * USEC_PER_SEC)
 
 static char root[32], old_path[4096];
-static struct facts facts;
-static struct report report;
 
 static const char *at(const char *path) {
     static char whole[128];
@@ -50,58 +48,34 @@ static void begin(void) {
 static void end(void) {
     (void) setenv("PATH", old_path, 1);
     facts.settings = NULL; /* of a test's own */
-    report_done(&report);
-    facts_done(&facts);
+    check_done();
     place_remove(root);
-}
-
-static void run(void (*check)(const struct facts *f, struct report *r)) {
-    report_done(&report);
-    report.check = "it";
-    check(&facts, &report);
-    report_sort(&report);
-}
-
-static void finds(void (*check)(const struct facts *f, struct report *r), enum severity severity,
-                  const char *text) {
-    run(check);
-    CU_ASSERT_FATAL(report.n == 1);
-    TEST_INT(report.items[0].severity, severity);
-    if (strncmp(report.items[0].text, text, strlen(text)) != 0)
-        TEST_STRING(report.items[0].text, text);
-}
-
-static void finds_nothing(void (*check)(const struct facts *f, struct report *r)) {
-    run(check);
-    if (report.n > 0)
-        TEST_STRING(report.items[0].text, "");
 }
 
 /* --- journal --- */
 
 static void test_journal(void) {
-    finds(doctor_journal, SEVERITY_NOTE, "this machine has no journal");
+    check_finds(doctor_journal, SEVERITY_NOTE, "this machine has no journal");
     make("/run/log/journal");
-    finds(doctor_journal, SEVERITY_WARN, "the journal does not survive a reboot");
+    check_finds(doctor_journal, SEVERITY_WARN, "the journal does not survive a reboot");
     make("/var/log/journal"); /* as it says */
-    finds_nothing(doctor_journal);
-    facts.metrics = json_loads(
-        "{\"metrics\": {\"berth_journal_errors_total\": [{\"labels\": {}, \"value\": 3}]}}", 0, NULL);
-    finds(doctor_journal, SEVERITY_WARN, "the journal did not take 3 events of this berthd");
+    check_finds_nothing(doctor_journal);
+    check_set(&facts.metrics, "{'metrics': {'berth_journal_errors_total': [{'labels': {}, 'value': 3}]}}");
+    check_finds(doctor_journal, SEVERITY_WARN, "the journal did not take 3 events of this berthd");
 }
 
 static void test_journal_age(void) {
     struct journal_file file;
 
-    finds_nothing(doctor_journal_age);
+    check_finds_nothing(doctor_journal_age);
     if (!journal_file_possible())
         return;
     journal_file_begin(&file, "ant", 1);
     journal_file_event(&file, 0, "ready", "");
     CU_ASSERT_FATAL(journal_file_write(&file, at("/var/log/journal")));
-    finds(doctor_journal_age, SEVERITY_NOTE, "the journal of berthd begins 1h0m ago");
+    check_finds(doctor_journal_age, SEVERITY_NOTE, "the journal of berthd begins 1h0m ago");
     facts.now = JOURNAL_FILE_EPOCH + 7 * 24 * HOUR + USEC_PER_SEC;
-    finds_nothing(doctor_journal_age);
+    check_finds_nothing(doctor_journal_age);
 }
 
 static void dropped(struct journal_file *file, long at_msec, const char *transport, const char *message) {
@@ -114,7 +88,7 @@ static void dropped(struct journal_file *file, long at_msec, const char *transpo
 static void test_journal_rate(void) {
     struct journal_file file;
 
-    finds_nothing(doctor_journal_rate); /* there is none */
+    check_finds_nothing(doctor_journal_rate); /* there is none */
     if (!journal_file_possible())
         return;
     journal_file_begin(&file, "ant", 1);
@@ -129,7 +103,7 @@ static void test_journal_rate(void) {
     dropped(&file, 2 * HOUR / USEC_PER_MSEC, "driver", "Suppressed 9 messages from cron.service");
     dropped(&file, 2 * HOUR / USEC_PER_MSEC, "journal", "Suppressed 9 messages from berthd.service"); /* anybody can send that */
     CU_ASSERT_FATAL(journal_file_write(&file, at("/var/log/journal")));
-    finds_nothing(doctor_journal_rate);
+    check_finds_nothing(doctor_journal_rate);
 }
 
 static void test_journal_drops(void) {
@@ -141,7 +115,8 @@ static void test_journal_drops(void) {
     dropped(&file, 5000, "driver", "Suppressed 9 messages from berth-runner.service");
     dropped(&file, 5000, "driver", "Suppressed 3 messages from berth-runner.service");
     CU_ASSERT_FATAL(journal_file_write(&file, at("/var/log/journal")));
-    finds(doctor_journal_rate, SEVERITY_WARN, "journald dropped 12 messages of berth-runner.service within a day");
+    check_finds(doctor_journal_rate, SEVERITY_WARN,
+                "journald dropped 12 messages of berth-runner.service within a day");
 }
 
 static void test_journal_gaps(void) {
@@ -157,7 +132,8 @@ static void test_journal_gaps(void) {
     file.seq += 1;
     journal_file_event(&file, 2000, "granted", "");
     CU_ASSERT_FATAL(journal_file_write(&file, at("/var/log/journal")));
-    finds(doctor_journal_rate, SEVERITY_CRIT, "the journal lacks 3 events of berthd, the first 59m59s ago");
+    check_finds(doctor_journal_rate, SEVERITY_CRIT,
+                "the journal lacks 3 events of berthd, the first 59m59s ago");
 }
 
 /* --- guard --- */
@@ -177,25 +153,27 @@ static void test_guard(void) {
     _cleanup_close_ int fd = -1;
 
     facts.settings = &settings;
-    finds_nothing(doctor_guard); /* berth-runner was never there */
+    check_finds_nothing(doctor_guard); /* berth-runner was never there */
     make("/run/berth");
     make("/run/berth/runner");
     make("/run/berth/runner/runs");
     put("/run/berth/runner/runs/" RUN_A ".guard", 61);
     fd = open(at("/run/berth/runner/runs/" RUN_A ".guard"), O_RDONLY | O_CLOEXEC);
     TEST_INT(flock(fd, LOCK_EX), 0); /* as a guard has it */
-    finds_nothing(doctor_guard);
+    check_finds_nothing(doctor_guard);
     TEST_INT(flock(fd, LOCK_UN), 0);
-    finds(doctor_guard, SEVERITY_WARN, "run 01234567: its guard is gone, and berth-runner did not notice");
-    TEST_STRING(report.items[0].run, RUN_A);
+    check_finds(doctor_guard, SEVERITY_WARN,
+                "run 01234567: its guard is gone, and berth-runner did not notice");
+    TEST_STRING(findings.items[0].run, RUN_A);
     TEST_INT(flock(fd, LOCK_EX | LOCK_NB), 0); /* the check keeps no lock */
     TEST_INT(flock(fd, LOCK_UN), 0);
     put("/run/berth/runner/runs/" RUN_A ".guard", 59);
     put("/run/berth/runner/runs/" RUN_A ".report", 59);
     put("/run/berth/runner/runs/odd.report", 99);
-    finds_nothing(doctor_guard);
+    check_finds_nothing(doctor_guard);
     put("/run/berth/runner/runs/" RUN_A ".report", 61);
-    finds(doctor_guard, SEVERITY_WARN, "run 01234567: it ended 1m1s ago, and berthd did not take its report");
+    check_finds(doctor_guard, SEVERITY_WARN,
+                "run 01234567: it ended 1m1s ago, and berthd did not take its report");
 }
 
 /* --- unit --- */
@@ -221,23 +199,23 @@ static void set_systemctl(const char *text) {
 
 static void test_unit(void) {
     set_systemctl("");
-    finds_nothing(doctor_unit); /* no systemd */
+    check_finds_nothing(doctor_unit); /* no systemd */
     make("/run/systemd");
     make("/run/systemd/system");
-    finds(doctor_unit, SEVERITY_UNKNOWN, "systemctl does not answer");
+    check_finds(doctor_unit, SEVERITY_UNKNOWN, "systemctl does not answer");
     set_systemctl(BERTHD("control-group") "\n" RUNNER("berth.slice"));
-    finds_nothing(doctor_unit);
+    check_finds_nothing(doctor_unit);
     set_systemctl(BERTHD("mixed") "\n" RUNNER("berth.slice"));
-    finds(doctor_unit, SEVERITY_WARN,
-          "berthd.service has KillMode=mixed instead of KillMode=control-group: ");
-    TEST_STRING(json_string_value(json_array_get(report.items[0].remedies, 0)), "correct /etc/x.conf");
+    check_finds(doctor_unit, SEVERITY_WARN,
+                "berthd.service has KillMode=mixed instead of KillMode=control-group: ");
+    TEST_STRING(json_string_value(json_array_get(findings.items[0].remedies, 0)), "correct /etc/x.conf");
     set_systemctl(BERTHD("control-group") "\n" RUNNER("system.slice"));
-    finds(doctor_unit, SEVERITY_WARN,
-          "berth-runner.service has Slice=system.slice instead of Slice=berth.slice: ");
-    TEST_STRING(json_string_value(json_array_get(report.items[0].remedies, 0)), "correct the unit");
+    check_finds(doctor_unit, SEVERITY_WARN,
+                "berth-runner.service has Slice=system.slice instead of Slice=berth.slice: ");
+    TEST_STRING(json_string_value(json_array_get(findings.items[0].remedies, 0)), "correct the unit");
     set_systemctl(
         "Id=berthd.service\nLoadState=not-found\n\nId=berth-runner.service\nLoadState=not-found\n");
-    finds_nothing(doctor_unit); /* not installed as a service */
+    check_finds_nothing(doctor_unit); /* not installed as a service */
 }
 
 /* --- files --- */
@@ -247,10 +225,10 @@ static void test_state_error(void) {
                                 .state_directory = (char *) "/var/lib/berth"};
 
     facts.settings = &settings;
-    finds_nothing(doctor_files);
-    facts.jobs = json_loads("{\"state_error\": \"Read-only file system\"}", 0, NULL);
-    finds(doctor_files, SEVERITY_WARN,
-          "berthd cannot use its state directory /var/lib/berth: Read-only file system");
+    check_finds_nothing(doctor_files);
+    check_set(&facts.jobs, "{'state_error': 'Read-only file system'}");
+    check_finds(doctor_files, SEVERITY_WARN,
+                "berthd cannot use its state directory /var/lib/berth: Read-only file system");
 }
 
 /* What another user owns, in a folder of root's. */
@@ -263,9 +241,9 @@ static void test_owner(void) {
     make("/run/other/runner");
     TEST_INT(chmod(at("/run/other/runner"), 0711), 0);
     facts.settings = &settings;
-    finds_nothing(doctor_files);
+    check_finds_nothing(doctor_files);
     TEST_INT(chown(at("/run/other/runner"), 65534, 65534), 0);
-    finds(doctor_files, SEVERITY_CRIT, at("/run/other/runner belongs to user 65534 instead of 0"));
+    check_finds(doctor_files, SEVERITY_CRIT, at("/run/other/runner belongs to user 65534 instead of 0"));
 }
 
 int main(int argc, char **argv) {
