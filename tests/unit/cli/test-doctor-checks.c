@@ -3,12 +3,11 @@
 /* Each check of `berth doctor` that reads berthd's answers about hosts, pools and runs: what brings its
  * finding about, and what just does not. */
 
-#include <string.h>
-
 #include "tests/harness/doctor-check.h"
 #include "tests/harness/test.h"
 
 #define LEASE "'lease_ms': 30000, 'heartbeat_ms': 5000, 'outage_ms': 19500"
+
 static void test_hosts(void) {
     check_set(&facts.version, "{'version': '" VERSION "', 'host': 'ant', 'drained': false}");
     check_set(&facts.redis, "{" LEASE "}");

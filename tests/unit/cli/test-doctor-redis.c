@@ -3,12 +3,11 @@
 /* Each check of `berth doctor` of Redis and of clocks: what brings its finding about, and what just does
  * not. */
 
-#include <string.h>
-
 #include "tests/harness/doctor-check.h"
 #include "tests/harness/test.h"
 
 #define LEASE "'lease_ms': 30000, 'heartbeat_ms': 5000, 'outage_ms': 19500"
+
 static void test_away(void) {
     check_set(&facts.redis, "{'state': 'connected', " LEASE "}");
     check_finds_nothing(doctor_redis_away);
