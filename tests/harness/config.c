@@ -6,7 +6,7 @@
 
 #include "tests/harness/test.h"
 
-static void expect_errors(const struct settings_errors *errors, const char *expected) {
+void config_expect_errors(const struct settings_errors *errors, const char *expected) {
     char text[8192] = "";
     size_t n = 0;
 
@@ -20,7 +20,7 @@ struct settings *config_parse_files(const struct settings_source *sources, size_
     struct settings *s = NULL;
 
     TEST_INT(settings_parse(sources, n, "ant", &s, &errors), 0);
-    expect_errors(&errors, "");
+    config_expect_errors(&errors, "");
     settings_errors_done(&errors);
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
     return s;
@@ -37,7 +37,7 @@ void config_refuse_files(const struct settings_source *sources, size_t n, const 
     TEST_INT(settings_parse(sources, n, hostname, &s, &errors), SETTINGS_E_INVALID);
     CU_ASSERT_PTR_NULL(s);
     CU_ASSERT(!errors.out_of_memory);
-    expect_errors(&errors, expected);
+    config_expect_errors(&errors, expected);
     settings_errors_done(&errors);
 }
 

@@ -22,6 +22,9 @@
 struct settings *config_parse(const char *text);
 struct settings *config_parse_files(const struct settings_source *sources, size_t n);
 
+/* errors: one a line. */
+void config_expect_errors(const struct settings_errors *errors, const char *expected);
+
 struct config_error {
     const char *text;
     const char *errors; /* one a line */

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/schedule/schedule.h"
 #include "tests/harness/clock-file.h"
+#include "tests/harness/test.h"
 #include "tests/harness/tzif.h"
 
 #define CLOCKS_MAX 8
@@ -104,4 +105,8 @@ void host_clock_remove_zone(struct host *h, const char *name) {
 
     format_zone(h, name, path);
     (void) unlink(path);
+}
+
+void host_await_marker(struct host *h) {
+    TEST_INT(berth(h, "start marker --wait"), 0);
 }

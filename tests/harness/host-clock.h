@@ -6,6 +6,12 @@
 
 #include "tests/harness/host.h"
 
+#define QUICK "command = {\"/bin/true\"} output = \"null\" "
+#define MARKER_WITH(options) "pool \"local\" { limit = 1 scope = \"host\" }\njob \"marker\" { " QUICK options "}\n"
+#define MARKER MARKER_WITH("")
+/* Runs the marker: berthd has begun what was due before. */
+void host_await_marker(struct host *h);
+
 /* To be called before the host is started; lasts until cluster_down(). */
 void host_clock_give(struct host *h);
 /* Sets CLOCK_REALTIME to an RFC 3339 time and so many ms more; whatever this program's own is. */

@@ -15,8 +15,6 @@
 
 #define SECOND ((int64_t) USEC_PER_SEC)
 #define HOUR (3600 * SECOND)
-#define QUICK "command = {\"/bin/true\"} output = \"null\" "
-#define MARKER "pool \"local\" { limit = 1 scope = \"host\" }\njob \"marker\" { " QUICK "}\n"
 
 static struct host *ant;
 static int64_t offset; /* of the wall clock */
@@ -28,11 +26,6 @@ static int64_t offset; /* of the wall clock */
         host_clock_step(ant, offset = 0);                                        \
         host_start(ant);                                                         \
     } while (0)
-
-/* What is due by now is begun. */
-static void await_marker(void) {
-    TEST_INT(berth(ant, "start marker --wait"), 0);
-}
 
 static void set_forward(int64_t usec) {
     host_clock_step(ant, offset += usec);
@@ -46,7 +39,7 @@ static void restarts_in_an_hour(void) {
     host_await(ant, "exited", "job=job");
     for (int second = 0; second < 3600; second += 15) {
         host_clock_jump(ant, 15 * USEC_PER_SEC);
-        await_marker();
+        host_await_marker(ant);
     }
     CU_ASSERT(host_count(ant, "started", "job=job") <= 12);
     CU_ASSERT(host_count(ant, "started", "job=job") >= 7);
@@ -61,7 +54,7 @@ static void restarts_after_a_good_stretch(void) {
     test_gate_open(&cluster.gate);
     host_await(ant, "exited", "job=job");
     host_clock_jump(ant, 14 * USEC_PER_SEC); /* half of it is always waited for */
-    await_marker();
+    host_await_marker(ant);
     TEST_INT(host_count(ant, "started", "job=job"), 1);
     host_clock_jump(ant, 16 * USEC_PER_SEC);
     host_await_count(ant, 2, "started", "job=job");
@@ -133,7 +126,7 @@ static void silence(void) {
     host_set_config(ant, HOST_LASTING MARKER SILENT, cluster.folder, "");
     TEST_INT(berth(ant, "reload"), 0);
     set_forward(26 * HOUR - 3 * SECOND);
-    await_marker();
+    host_await_marker(ant);
     if (clock_monotonic() - begin < 2 * USEC_PER_SEC)
         TEST_INT(host_count(ant, "overdue", "job=silent"), 0);
     expect_overdue(begin, 1, 2 * USEC_PER_SEC, 4 * USEC_PER_SEC);
@@ -146,7 +139,7 @@ static void silence(void) {
     set_forward(27 * HOUR); /* a clock that is set forward is noticed at once */
     host_await_count(ant, 3, "overdue", "job=silent");
     set_forward(-1000 * HOUR); /* set back, it makes nothing happen and nothing wait longer */
-    await_marker();
+    host_await_marker(ant);
     TEST_INT(host_count(ant, "overdue", "job=silent"), 3);
     set_forward(26 * HOUR + SECOND);
     host_await_count(ant, 4, "overdue", "job=silent");
@@ -166,11 +159,11 @@ static void silence_over_a_reboot(void) {
     host_stop(ant); /* its records are on the disk then */
     host_start(ant);
     set_forward(10 * HOUR);
-    await_marker();
+    host_await_marker(ant);
     TEST_INT(host_count(ant, "overdue", "job=silent"), 0);
     reboot_in_order();
     host_start(ant);
-    await_marker();
+    host_await_marker(ant);
     TEST_INT(host_count(ant, "overdue", "job=silent"), 0);
     set_forward(6 * HOUR);
     host_await(ant, "overdue", "job=silent");
@@ -178,7 +171,7 @@ static void silence_over_a_reboot(void) {
     reboot_in_order();
     set_forward(25 * HOUR);
     host_start(ant);
-    await_marker();
+    host_await_marker(ant);
     TEST_INT(host_count(ant, "overdue", "job=silent"), 0);
     set_forward(HOUR);
     host_await(ant, "overdue", "job=silent");

@@ -6,20 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/record-text.h"
-#include "base/schedule/schedule.h"
 #include "tests/harness/host-clock.h"
 #include "tests/harness/host-reboot.h"
 #include "tests/harness/test.h"
 #include "tests/harness/witness.h"
 
-#define QUICK "command = {\"/bin/true\"} output = \"null\" "
-#define MARKER "pool \"local\" { limit = 1 scope = \"host\" }\njob \"marker\" { " QUICK "max-silence = \"3000d\" }\n"
+#define REMEMBERED MARKER_WITH("max-silence = \"3000d\" ")
 #define SH(text) "command = {\"/bin/sh\", \"-c\", '" text "'} output = \"null\" "
 #define LONG SH("exec sleep 1000")
 
@@ -27,7 +23,7 @@ static struct host *ant;
 
 #define HOST(...)                                                                \
     do {                                                                         \
-        ant = host_add_alone("ant", HOST_LASTING MARKER __VA_ARGS__);            \
+        ant = host_add_alone("ant", HOST_LASTING REMEMBERED __VA_ARGS__);            \
         host_clock_give(ant);                                                    \
         host_start(ant);                                                         \
     } while (0)
@@ -267,27 +263,18 @@ static void health(void) {
 
 /* --- due times --- */
 
-static void clock_at(const char *time, int64_t msec) {
-    struct timespec now;
-    int64_t wanted = 0;
-
-    (void) syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
-    TEST_INT(schedule_parse_time(time, &wanted), 0);
-    host_clock_step(ant, (wanted - now.tv_sec) * (int64_t) USEC_PER_SEC + msec * 1000 - now.tv_nsec / 1000);
-}
-
 /* The run of 12:00 waits at the gate, and that of 13:00 for its turn, of which no event tells. */
 static void one_waits(void) {
     usec_t until = clock_monotonic() + 2 * HOST_PATIENCE;
 
-    ant = host_add_alone("ant", HOST_LASTING MARKER "job \"h\" { %s schedule = {\"0 * * * *\"} zone = \"UTC\" "
+    ant = host_add_alone("ant", HOST_LASTING REMEMBERED "job \"h\" { %s schedule = {\"0 * * * *\"} zone = \"UTC\" "
                          "overlap = \"queue\" catch-up = \"1d\" on-broken = {\"marker\"} }\n",
                          cluster.folder, witness_at_gate("w", 0));
     host_clock_give(ant);
-    clock_at("2027-05-01T11:59:59Z", 0);
+    host_clock_set(ant, "2027-05-01T11:59:59Z", 0);
     host_start(ant);
     host_await(ant, "started", "job=h due=2027-05-01T12:00:00+00:00");
-    clock_at("2027-05-01T12:59:59Z", 900);
+    host_clock_set(ant, "2027-05-01T12:59:59Z", 900);
     while (berth_count_runs(ant) != 2 && clock_monotonic() < until)
         child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
     TEST_INT(berth_count_runs(ant), 2);
@@ -322,13 +309,13 @@ static void not_defined_meanwhile(void) {
     snprintf(path, sizeof(path), "%s/jobs/due", ant->runtime);
     TEST_INT(access(path, F_OK), 0);
     host_kill(ant);
-    host_set_config(ant, HOST_LASTING MARKER, cluster.folder);
+    host_set_config(ant, HOST_LASTING REMEMBERED, cluster.folder);
     host_start(ant);
     settle();
     TEST_INT(access(path, F_OK), -1);
     host_stop(ant);
     host_clock_step(ant, (int64_t) (3600 * USEC_PER_SEC));
-    host_set_config(ant, HOST_LASTING MARKER "job \"job\" { " QUICK "retry = 2 }\n"
+    host_set_config(ant, HOST_LASTING REMEMBERED "job \"job\" { " QUICK "retry = 2 }\n"
                          "job \"due\" { " QUICK "schedule = {\"* * * * *\"} catch-up = \"1d\" backlog = 100 }\n",
                     cluster.folder);
     host_start(ant);

@@ -12,9 +12,6 @@
 #include "tests/harness/witness.h"
 
 #define HOURLY "schedule = {\"0 * * * *\"} zone = \"UTC\" "
-#define MARKER                                                                                              \
-    "pool \"local\" { limit = 1 scope = \"host\" }\n"                                                      \
-    "job \"marker\" { command = {\"/bin/true\"} output = \"null\" }\n"
 
 static struct host *ant;
 
@@ -31,11 +28,6 @@ static const char *hourly(const char *command, const char *more) {
 
     snprintf(text, sizeof(text), "job \"h\" { %s " HOURLY "%s}\n", command, more);
     return text;
-}
-
-/* Nothing more has come until a run that was asked for is over. */
-static void await_marker(void) {
-    TEST_INT(berth(ant, "start marker --wait"), 0);
 }
 
 static size_t count_starts(const char *id) {
@@ -68,7 +60,7 @@ static void killed_at_any_instant(void) {
         host_kill(ant);
         host_start(ant);
         await_starts((size_t) hour);
-        await_marker();
+        host_await_marker(ant);
         TEST_INT(count_starts("h"), hour);
         TEST_INT(host_count(ant, "missed", " "), 0);
     }
@@ -80,15 +72,15 @@ static void killed_before_the_note_is_written(void) {
     host_await(ant, "started", "job=h due=2027-05-01T12:00:00+00:00");
     host_clock_stall_disk(ant, true);
     host_clock_set(ant, "2027-05-01T13:00:00Z", 0);
-    await_marker(); /* berthd has seen the new time */
+    host_await_marker(ant); /* berthd has seen the new time */
     test_gate_open(&cluster.gate);
     host_await(ant, "released", "job=h due=2027-05-01T12:00:00+00:00");
-    await_marker(); /* that is recorded */
+    host_await_marker(ant); /* that is recorded */
     host_kill(ant);
     host_clock_stall_disk(ant, false);
     host_start(ant);
     await_starts(2);
-    await_marker();
+    host_await_marker(ant);
     TEST_INT(count_starts("h"), 2);
     TEST_INT(host_count(ant, "missed", " "), 0);
 }

@@ -14,31 +14,21 @@
 #include "tests/harness/test.h"
 #include "tests/harness/witness.h"
 
-#define QUICK "command = {\"/bin/true\"} output = \"null\" "
 #define NIGHTLY "job \"nightly\" { " QUICK "schedule = {\"0 2 * * *\"} zone = \"Europe/Berlin\" }\n"
 #define HOURLY "schedule = {\"0 * * * *\"} zone = \"UTC\" "
 
 static struct host *ant;
-
-static void clock_at(const char *time, int64_t msec) {
-    host_clock_set(ant, time, msec);
-}
 
 #define START_MSEC 30000 /* before: nothing is due for the past of a berthd that was slow to start */
 #define HOST_AT(time, ...)                            \
     do {                                              \
         ant = host_add_alone("ant", __VA_ARGS__);     \
         host_clock_give(ant);                         \
-        clock_at(time, -START_MSEC);                  \
+        host_clock_set(ant, time, -START_MSEC);       \
         host_start(ant);                              \
-        clock_at(time, 0);                            \
+        host_clock_set(ant, time, 0);                 \
     } while (0)
 
-/* Nothing more has come until a run that was asked for is over. */
-static void await_marker(void) {
-    TEST_INT(berth(ant, "start marker --wait"), 0);
-}
-#define MARKER "pool \"local\" { limit = 1 scope = \"host\" }\njob \"marker\" { " QUICK "}\n"
 
 #define NIGHTS                                                                                              \
     "job \"j\" { " QUICK "schedule = {\"30 2 * * *\"} zone = \"Europe/Berlin\" }\n"                         \
@@ -48,11 +38,11 @@ static void await_marker(void) {
 static void gap(void) {
     HOST_AT("2027-03-27T02:29:58+01:00", NIGHTS);
     host_await(ant, "started", "job=j due=2027-03-27T02:30:00+01:00 trigger=schedule");
-    clock_at("2027-03-28T00:59:59Z", 0);
+    host_clock_set(ant, "2027-03-28T00:59:59Z", 0);
     host_await(ant, "started", "job=j due=2027-03-28T03:00:00+02:00");
-    clock_at("2027-03-29T00:29:59Z", 0);
+    host_clock_set(ant, "2027-03-29T00:29:59Z", 0);
     host_await(ant, "exited", "job=j due=2027-03-29T02:30:00+02:00");
-    await_marker();
+    host_await_marker(ant);
     TEST_INT(host_count(ant, "started", "job=j"), 3);
 }
 
@@ -66,10 +56,10 @@ static void fold(void) {
     TEST_INT(zone_load(ZONE_DIRECTORY, "Europe/Berlin", &berlin), 0);
     TEST_INT(schedule_parse_time("2027-10-30T02:00:00+02:00", &begin), 0);
     HOST_AT("2027-10-30T02:01:00+02:00", NIGHTS);
-    await_marker();
+    host_await_marker(ant);
     for (int64_t at = begin + 1800; at <= begin + 99 * 1800; at += 1800) { /* to 1 November, 02:30 */
         schedule_format(berlin, at, text);
-        clock_at(text, -20);
+        host_clock_set(ant, text, -20);
         if (strstr(text, "T02:30") && strcmp(text, "2027-10-31T02:30:00+01:00") != 0)
             host_await(ant, "exited", "job=j due=%s", text);
         if (!strstr(text, ":00:00"))
@@ -78,7 +68,7 @@ static void fold(void) {
         n_of_day += strncmp(text, "2027-10-31", 10) == 0;
         TEST_INT(host_count(ant, "started", "job=h"), ++n_hours);
     }
-    await_marker();
+    host_await_marker(ant);
     TEST_INT(n_of_day, 25);
     TEST_INT(host_count(ant, "started", "job=j"), 3);
     TEST_INT(host_count(ant, "missed", " "), 0);
@@ -98,20 +88,20 @@ static void on_time(void) {
 /* S6 */
 static void berthd_was_away(void) {
     HOST_AT("2027-05-01T01:59:50+02:00", NIGHTLY MARKER);
-    await_marker();
+    host_await_marker(ant);
     host_kill(ant);
-    clock_at("2027-05-01T02:00:03+02:00", 0);
+    host_clock_set(ant, "2027-05-01T02:00:03+02:00", 0);
     host_start(ant);
     host_await(ant, "exited", "job=nightly due=2027-05-01T02:00:00+02:00");
     host_kill(ant);
-    clock_at("2027-05-02T02:09:50+02:00", 0);
+    host_clock_set(ant, "2027-05-02T02:09:50+02:00", 0);
     host_start(ant);
     host_await(ant, "exited", "job=nightly due=2027-05-02T02:00:00+02:00");
     host_kill(ant);
-    clock_at("2027-05-03T02:10:03+02:00", 0);
+    host_clock_set(ant, "2027-05-03T02:10:03+02:00", 0);
     host_start(ant);
     host_await(ant, "missed", "job=nightly due=2027-05-03T02:00:00+02:00 reason=late count=1");
-    await_marker();
+    host_await_marker(ant);
     TEST_INT(host_count(ant, "started", "job=nightly"), 0);
 }
 
@@ -120,17 +110,17 @@ static void reboot(void) {
     char path[128];
 
     HOST_AT("2027-05-01T01:59:50+02:00", "state-directory = \"%s/state\"\n" NIGHTLY MARKER, cluster.folder);
-    await_marker();
+    host_await_marker(ant);
     host_stop(ant);
     snprintf(path, sizeof(path), "%s/jobs/nightly", ant->runtime);
     TEST_INT(unlink(path), 0);
-    clock_at("2027-05-01T02:05:00+02:00", 0);
+    host_clock_set(ant, "2027-05-01T02:05:00+02:00", 0);
     host_start(ant);
     host_await(ant, "exited", "job=nightly due=2027-05-01T02:00:00+02:00");
     host_stop(ant);
     (void) unlink(path);
     host_start(ant);
-    await_marker();
+    host_await_marker(ant);
     TEST_INT(host_count(ant, "started", "job=nightly"), 0);
 }
 
@@ -140,9 +130,9 @@ static void backlog(void) {
 
     HOST_AT("2027-05-01T00:30:00Z", "job \"h\" { %s " HOURLY "catch-up = \"1d\" backlog = 24 }\n" MARKER,
             witness_command("--id h --for 20"));
-    await_marker();
+    host_await_marker(ant);
     host_kill(ant);
-    clock_at("2027-05-01T10:30:00Z", 0);
+    host_clock_set(ant, "2027-05-01T10:30:00Z", 0);
     host_start(ant);
     for (int hour = 1; hour <= 10; hour++) {
         char due[64];
@@ -162,10 +152,10 @@ static void backlog_behind_a_run(void) {
             witness_at_gate("h", 0));
     host_await(ant, "started", "job=h due=2027-05-01T01:00:00+00:00");
     host_kill(ant);
-    clock_at("2027-05-01T04:30:00Z", 0);
+    host_clock_set(ant, "2027-05-01T04:30:00Z", 0);
     host_start(ant);
     host_await(ant, "missed", "job=h due=2027-05-01T02:00:00+00:00 reason=backlog count=1");
-    await_marker();
+    host_await_marker(ant);
     test_gate_open(&cluster.gate);
     host_await(ant, "started", "job=h due=2027-05-01T03:00:00+00:00 trigger=backlog");
     host_await(ant, "exited", "job=h due=2027-05-01T04:00:00+00:00");
@@ -176,13 +166,13 @@ static void backlog_behind_a_run(void) {
 /* S8 */
 static void newest_alone(void) {
     HOST_AT("2027-05-01T00:30:00Z", "job \"h\" { " QUICK HOURLY "catch-up = \"1d\" }\n" MARKER);
-    await_marker();
+    host_await_marker(ant);
     host_kill(ant);
-    clock_at("2027-05-01T10:30:00Z", 0);
+    host_clock_set(ant, "2027-05-01T10:30:00Z", 0);
     host_start(ant);
     host_await(ant, "missed", "job=h due=2027-05-01T01:00:00+00:00 until=2027-05-01T09:00:00+00:00 reason=backlog count=9");
     host_await(ant, "exited", "job=h due=2027-05-01T10:00:00+00:00");
-    await_marker();
+    host_await_marker(ant);
     TEST_INT(host_count(ant, "started", "job=h"), 1);
 }
 
@@ -190,19 +180,19 @@ static void newest_alone(void) {
 static void clock_is_set(void) {
     HOST_AT("2027-05-01T11:59:59Z", "job \"h\" { " QUICK HOURLY "}\n" MARKER);
     host_await(ant, "exited", "job=h due=2027-05-01T12:00:00+00:00");
-    clock_at("2027-05-01T11:01:00Z", 0);
-    clock_at("2027-05-01T11:59:59Z", 900);
+    host_clock_set(ant, "2027-05-01T11:01:00Z", 0);
+    host_clock_set(ant, "2027-05-01T11:59:59Z", 900);
     (void) usleep(300000); /* nothing comes: there is no event to await */
-    await_marker();
+    host_await_marker(ant);
     TEST_INT(host_count(ant, "started", "job=h"), 1);
-    clock_at("2027-05-01T07:59:58Z", 0);
+    host_clock_set(ant, "2027-05-01T07:59:58Z", 0);
     host_await(ant, "clock-set", " ");
     host_await(ant, "exited", "job=h due=2027-05-01T08:00:00+00:00");
-    clock_at("2027-05-01T09:05:00Z", 0);
+    host_clock_set(ant, "2027-05-01T09:05:00Z", 0);
     host_await(ant, "exited", "job=h due=2027-05-01T09:00:00+00:00");
-    clock_at("2037-05-01T09:30:00Z", 0);
+    host_clock_set(ant, "2037-05-01T09:30:00Z", 0);
     host_await(ant, "missed", "job=h reason=clock-set count=10000");
-    await_marker();
+    host_await_marker(ant);
     TEST_INT(host_count(ant, "missed", "job=h"), 1);
     TEST_INT(host_count(ant, "started", "job=h"), 3);
 }
@@ -212,15 +202,15 @@ static void edited(void) {
     HOST_AT("2027-05-01T12:10:00Z", "job \"h\" { " QUICK HOURLY "}\n" MARKER);
     host_set_config(ant, "job \"h\" { " QUICK "schedule = {\"5 * * * *\"} zone = \"UTC\" }\njob \"new\" { " QUICK "schedule = {\"5 * * * *\"} }\n" MARKER);
     TEST_INT(berth(ant, "reload"), 0);
-    await_marker();
+    host_await_marker(ant);
     host_kill(ant);
     host_start(ant);
-    await_marker();
+    host_await_marker(ant);
     host_set_config(ant, MARKER);
     TEST_INT(berth(ant, "reload"), 0);
     host_set_config(ant, "job \"h\" { " QUICK HOURLY "catch-up = \"1d\" }\n" MARKER);
     TEST_INT(berth(ant, "reload"), 0);
-    await_marker();
+    host_await_marker(ant);
     TEST_INT(host_count(ant, "started", "job=h"), 0);
     TEST_INT(host_count(ant, "started", "job=new"), 0);
     TEST_INT(host_count(ant, "missed", " "), 0);
@@ -230,10 +220,10 @@ static void edited(void) {
 static void edited_while_down(void) {
     HOST_AT("2027-05-01T12:01:00Z", "job \"h\" { " QUICK HOURLY "}\n" MARKER);
     host_kill(ant);
-    clock_at("2027-05-01T12:10:00Z", 0);
+    host_clock_set(ant, "2027-05-01T12:10:00Z", 0);
     host_set_config(ant, "job \"h\" { " QUICK "schedule = {\"5 * * * *\"} zone = \"UTC\" }\n" MARKER);
     host_start(ant);
-    await_marker();
+    host_await_marker(ant);
     TEST_INT(host_count(ant, "started", "job=h"), 0);
     TEST_INT(host_count(ant, "missed", "job=h"), 0);
 }
@@ -241,14 +231,14 @@ static void edited_while_down(void) {
 static void drained(void) {
     HOST_AT("2027-05-01T11:59:50Z", "job \"h\" { " QUICK HOURLY "}\n" MARKER);
     TEST_INT(berth(ant, "drain"), 0);
-    clock_at("2027-05-01T12:05:00Z", 0);
+    host_clock_set(ant, "2027-05-01T12:05:00Z", 0);
     TEST_INT(berth(ant, "undrain"), 0);
     host_await(ant, "exited", "job=h due=2027-05-01T12:00:00+00:00");
     TEST_INT(berth(ant, "drain"), 0);
-    clock_at("2027-05-01T13:30:00Z", 0);
+    host_clock_set(ant, "2027-05-01T13:30:00Z", 0);
     TEST_INT(berth(ant, "undrain"), 0);
     host_await(ant, "missed", "job=h due=2027-05-01T13:00:00+00:00 reason=drained count=1");
-    await_marker();
+    host_await_marker(ant);
     TEST_INT(host_count(ant, "started", "job=h"), 1);
 }
 
@@ -258,7 +248,7 @@ static void overlap(void) {
             witness_at_gate("skip", 0));
     host_await(ant, "started", "job=skip due=2027-05-01T12:00:00+00:00");
     host_await(ant, "started", "job=replace due=2027-05-01T12:00:00+00:00");
-    clock_at("2027-05-01T12:59:59Z", 0);
+    host_clock_set(ant, "2027-05-01T12:59:59Z", 0);
     host_await(ant, "skipped", "job=skip due=2027-05-01T13:00:00+00:00 trigger=schedule reason=overlap");
     host_await(ant, "exited", "job=replace due=2027-05-01T12:00:00+00:00 result=stopped reason=replaced");
     host_await(ant, "started", "job=replace due=2027-05-01T13:00:00+00:00");
@@ -280,7 +270,7 @@ static void no_state_directory(void) {
     json_decref(jobs);
     host_kill(ant);
     host_start(ant);
-    await_marker();
+    host_await_marker(ant);
     TEST_INT(host_count(ant, "started", "job=h"), 0);
 }
 
@@ -312,7 +302,7 @@ static void shown(void) {
     char *reply;
 
     HOST_AT("2027-03-27T12:00:00Z", "job \"j\" { " QUICK "schedule = {\"30 2 * * *\"} zone = \"Europe/Berlin\" }\n" MARKER);
-    await_marker();
+    host_await_marker(ant);
     jobs = berth_json(ant, "jobs");
     AT_STRING(jobs, "jobs.name=j.next_due", "2027-03-28T03:00:00+02:00");
     AT_STRING(jobs, "jobs.name=j.zone", "Europe/Berlin");

@@ -6,11 +6,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/schedule/schedule.h"
 #include "tests/harness/host-clock.h"
 #include "tests/harness/test.h"
 #include "tests/harness/witness.h"
@@ -110,21 +107,12 @@ static void refused(void) {
     TEST_INT(host_count(ant, "queued", "job=copy@db1"), 0);
 }
 
-static void clock_at(const char *time) {
-    struct timespec now;
-    int64_t wanted = 0;
-
-    (void) syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
-    TEST_INT(schedule_parse_time(time, &wanted), 0);
-    host_clock_step(ant, (wanted - now.tv_sec) * (int64_t) USEC_PER_SEC - now.tv_nsec / 1000);
-}
-
 /* The entry that is due sets its parameters, also after berthd was killed in between. */
 static void by_schedule(void) {
-    clock_at("2027-05-01T01:59:58Z");
+    host_clock_set(ant, "2027-05-01T01:59:58Z", 0);
     host_await(ant, "exited", "job=daily due=2027-05-01T02:00:00+00:00 result=success");
     host_kill(ant);
-    clock_at("2027-05-01T03:00:01Z");
+    host_clock_set(ant, "2027-05-01T03:00:01Z", 0);
     host_start(ant);
     host_await(ant, "exited", "job=daily due=2027-05-01T03:00:00+00:00 result=success");
     TEST_STRING(read_output(), "<users><none><orders><$(id)>");

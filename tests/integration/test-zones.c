@@ -10,9 +10,7 @@
 #include "tests/harness/test.h"
 
 #define HOUR 3600
-#define QUICK "command = {\"/bin/true\"} output = \"null\" "
 #define IN_ISLE "zone = \"Test-Isle\" "
-#define MARKER "pool \"local\" { limit = 1 scope = \"host\" }\njob \"marker\" { " QUICK "}\n"
 
 static struct host *ant;
 
@@ -22,18 +20,13 @@ static void make_host(const char *time, const char *config) {
     host_clock_set(ant, time, 0);
 }
 
-/* Nothing more has come until a run that was asked for is over. */
-static void await_marker(void) {
-    TEST_INT(berth(ant, "start marker --wait"), 0);
-}
-
 #define DAILY "job \"daily\" { " QUICK "schedule = {\"30 2 * * *\"} " IN_ISLE "}\n"
 #define HOURLY "job \"hourly\" { " QUICK "schedule = {\"30 * * * *\"} " IN_ISLE "}\n"
 
 static void run_at_half_past_two(void) {
     host_clock_write_zone(ant, "Test-Isle", HOUR);
     host_start(ant);
-    await_marker();
+    host_await_marker(ant);
     host_clock_set(ant, "2027-05-01T01:29:59Z", 950);
     host_await(ant, "exited", "job=daily due=2027-05-01T02:30:00+01:00");
     host_await(ant, "exited", "job=hourly due=2027-05-01T02:30:00+01:00"); /* else the next one is skipped */
@@ -44,7 +37,7 @@ static void run_at_half_past_two(void) {
 static void expect_once_a_date(void) {
     host_clock_set(ant, "2027-05-01T02:29:59Z", 950);
     host_await(ant, "exited", "job=hourly due=2027-05-01T02:30:00+00:00");
-    await_marker();
+    host_await_marker(ant);
     TEST_INT(host_count(ant, "started", "job=daily due=2027-05-01T02:30:00+00:00"), 0);
     host_clock_set(ant, "2027-05-02T02:29:59Z", 950);
     host_await(ant, "exited", "job=daily due=2027-05-02T02:30:00+00:00");
@@ -88,7 +81,7 @@ static void set_back_away(void) {
     host_start(ant);
     host_clock_set(ant, "2027-05-03T03:29:59Z", 950);
     host_await(ant, "exited", "job=hourly due=2027-05-03T02:30:00-01:00");
-    await_marker();
+    host_await_marker(ant);
     TEST_INT(host_count(ant, "started", "job=daily"), 0);
 }
 
@@ -97,7 +90,7 @@ static void set_forward(void) {
     make_host("2027-05-01T02:00:00Z", DAILY HOURLY);
     host_clock_write_zone(ant, "Test-Isle", 0);
     host_start(ant);
-    await_marker();
+    host_await_marker(ant);
     host_clock_write_zone(ant, "Test-Isle", HOUR); /* 03:00: half past two is left out */
     TEST_INT(berth(ant, "reload"), 0);
     host_clock_set(ant, "2027-05-01T02:29:59Z", 950);
@@ -148,7 +141,7 @@ static void begin_as_shown(const char *time) {
     make_host(time, "job \"j\" { " QUICK "splay = \"9m\" zone = \"Europe/Berlin\""
                     " schedule = {\"*/10 * * * *\", \"35 2 * * *\"} }\n");
     host_start(ant);
-    await_marker();
+    host_await_marker(ant);
     shown = berth_json(ant, "next --count 20");
     json_array_foreach (json_object_get(shown, "next"), i, item) {
         host_clock_set(ant, json_string_value(json_object_get(item, "begin")), 0); /* ms are left out */

@@ -4,52 +4,14 @@
 
 #include <string.h>
 
-#include "conf/settings.h"
+#include "tests/harness/config.h"
 #include "tests/harness/test.h"
-
-#define JOB(options) "job j { command = {\"/j\"} " options " }"
-
-/* The settings of a text that is right. */
-static struct settings *parse(const char *text) {
-    struct settings_source source = {"c", text, strlen(text)};
-    struct settings_errors errors = {};
-    struct settings *s = NULL;
-
-    TEST_INT(settings_parse(&source, 1, "ant", &s, &errors), 0);
-    for (size_t i = 0; i < errors.n; i++)
-        TEST_STRING(errors.lines[i], "no error");
-    settings_errors_done(&errors);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
-    return s;
-}
-
-static void expect_errors(const struct settings_errors *errors, const char *expected) {
-    char text[8192] = "";
-    size_t n = 0;
-
-    for (size_t i = 0; i < errors->n && n < sizeof(text); i++)
-        n += (size_t) snprintf(text + n, sizeof(text) - n, "%s%s", i > 0 ? "\n" : "", errors->lines[i]);
-    TEST_STRING(text, expected);
-}
-
-static void refuse(const char *text, const char *expected) {
-    struct settings_source source = {"c", text, strlen(text)};
-    struct settings_errors errors = {};
-    struct settings *s = NULL;
-
-    TEST_INT(settings_parse(&source, 1, "ant", &s, &errors), SETTINGS_E_INVALID);
-    expect_errors(&errors, expected);
-    settings_free(s);
-    settings_errors_done(&errors);
-}
 
 #define ANY "redis { }\nzone = UTC\n"
 
 /* `on = "any"` with what it excludes. */
 static void test_shared(void) {
-    static const struct {
-        const char *text, *error;
-    } rows[] = {
+    static const struct config_error rows[] = {
         {"zone = UTC\n\n" JOB("on = any"), "c:3: job \"j\": on = \"any\" needs a redis section; add one, or remove on"},
         {ANY JOB("on = some"), "c:3: job \"j\": on \"some\" must be \"each\" or \"any\""},
         {ANY JOB("on = any on-lease-lost = continue"),
@@ -93,14 +55,13 @@ static void test_shared(void) {
          "at most 1s500ms, or the lease at least 11s500ms"},
     };
 
-    for (size_t i = 0; i < ELEMENTSOF(rows); i++)
-        refuse(rows[i].text, rows[i].error);
+    config_refuse_all(rows, ELEMENTSOF(rows));
 }
 
 /* A job that hosts share has a pool of its own, and its runs ask for it. */
 static void test_job_pools(void) {
     _cleanup_(settings_freep) struct settings *s =
-        parse(ANY "pool db { limit = 2 }\npool \"0\" { limit = 1 }\n" JOB("on = any pools = {db} prefer = {b, a}")
+        config_parse(ANY "pool db { limit = 2 }\npool \"0\" { limit = 1 }\n" JOB("on = any pools = {db} prefer = {b, a}")
                   "\njob \"k@\" { command = {\"/k\"} instances = {x} on = any overlap = allow }");
     char text[DEMANDS_TEXT_SIZE];
 
@@ -117,8 +78,8 @@ static void test_job_pools(void) {
 
 /* `every` gives due times that hosts share; another period makes other ones. */
 static void test_period(void) {
-    _cleanup_(settings_freep) struct settings *each = parse(ANY JOB("every = 5m")), *any = parse(ANY JOB("on = any every = 5m")),
-                                              *other = parse(ANY JOB("on = any every = 6m"));
+    _cleanup_(settings_freep) struct settings *each = config_parse(ANY JOB("every = 5m")), *any = config_parse(ANY JOB("on = any every = 5m")),
+                                              *other = config_parse(ANY JOB("on = any every = 6m"));
 
     TEST_INT(each->jobs[0].triggers.schedule.period, 0);
     TEST_INT(any->jobs[0].triggers.schedule.period, 300);

@@ -6,45 +6,10 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "conf/settings.h"
+#include "tests/harness/config.h"
 #include "tests/harness/test.h"
 
-#define JOB(options) "job j { command = {\"/j\"} " options " }"
 #define NOW (1800000000 * USEC_PER_SEC) /* 2027-01-15T08:00:00Z */
-
-/* The settings of a text that is right. */
-static struct settings *parse(const char *text) {
-    struct settings_source source = {"c", text, strlen(text)};
-    struct settings_errors errors = {};
-    struct settings *s = NULL;
-
-    TEST_INT(settings_parse(&source, 1, "ant", &s, &errors), 0);
-    for (size_t i = 0; i < errors.n; i++)
-        TEST_STRING(errors.lines[i], "no error");
-    settings_errors_done(&errors);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
-    return s;
-}
-
-static void expect_errors(const struct settings_errors *errors, const char *expected) {
-    char text[8192] = "";
-    size_t n = 0;
-
-    for (size_t i = 0; i < errors->n && n < sizeof(text); i++)
-        n += (size_t) snprintf(text + n, sizeof(text) - n, "%s%s", i > 0 ? "\n" : "", errors->lines[i]);
-    TEST_STRING(text, expected);
-}
-
-static void refuse(const char *text, const char *expected) {
-    struct settings_source source = {"c", text, strlen(text)};
-    struct settings_errors errors = {};
-    struct settings *s = NULL;
-
-    TEST_INT(settings_parse(&source, 1, "ant", &s, &errors), SETTINGS_E_INVALID);
-    expect_errors(&errors, expected);
-    settings_free(s);
-    settings_errors_done(&errors);
-}
 
 /* ---- errors ---- */
 
@@ -124,7 +89,7 @@ static void test_schedules(void) {
         snprintf(text, sizeof(text), JOB("schedule = {\"%s\"}"), rows[i].entry);
         snprintf(expected, sizeof(expected), "c:1: job \"j\": schedule \"%s\": %s", rows[i].entry,
                  rows[i].error);
-        refuse(text, expected);
+        config_refuse(text, expected);
     }
 }
 
@@ -149,7 +114,7 @@ static void test_excepts(void) {
         snprintf(text, sizeof(text), JOB("schedule = {\"@daily\"} except = {\"%s\"}"), rows[i].entry);
         snprintf(expected, sizeof(expected), "c:1: job \"j\": except \"%s\": %s", rows[i].entry,
                  rows[i].error);
-        refuse(text, expected);
+        config_refuse(text, expected);
     }
 }
 
@@ -186,17 +151,17 @@ static void test_together(void) {
     };
 
     for (size_t i = 0; i < ELEMENTSOF(rows); i++)
-        refuse(rows[i][0], rows[i][1]);
+        config_refuse(rows[i][0], rows[i][1]);
 }
 
 /* ---- zones of this machine ---- */
 
 static void check(const char *text, const char *expected) {
-    _cleanup_(settings_freep) struct settings *s = parse(text);
+    _cleanup_(settings_freep) struct settings *s = config_parse(text);
     struct settings_errors errors = {};
 
     TEST_INT(settings_check_zones(s, ZONE_DIRECTORY, NOW, &errors), *expected ? SETTINGS_E_INVALID : 0);
-    expect_errors(&errors, expected);
+    config_expect_errors(&errors, expected);
     settings_errors_done(&errors);
 }
 
@@ -232,7 +197,7 @@ static void test_load(void) {
     TEST_INT(settings_load(path, &s, &errors), 0);
     TEST_INT(settings_check_machine(s, &errors), SETTINGS_E_INVALID);
     settings_free(s);
-    expect_errors(&errors, expected);
+    config_expect_errors(&errors, expected);
     settings_errors_done(&errors);
     unlink(path);
     rmdir(folder);
@@ -250,7 +215,7 @@ static void test_nothing_left(void) {
 /* ---- values ---- */
 
 static void test_defaults(void) {
-    _cleanup_(settings_freep) struct settings *s = parse(JOB(""));
+    _cleanup_(settings_freep) struct settings *s = config_parse(JOB(""));
     const struct job_triggers *triggers = &s->jobs[0].triggers;
 
     TEST_STRING(s->state_directory, "/var/lib/berth");
@@ -266,7 +231,7 @@ static void test_defaults(void) {
 
 static void test_values(void) {
     _cleanup_(settings_freep) struct settings *s =
-        parse("runtime-directory = \"/x\"\nzone = \"Europe/Berlin\"\n" JOB(
+        config_parse("runtime-directory = \"/x\"\nzone = \"Europe/Berlin\"\n" JOB(
             "schedule = {\"30 2 * * *\", \" 0  12 * * SAT \", \"@Hourly\"} except = {\"2026-12-24\", \"* * "
             "* * 0\"}"
             " splay = 10m catch-up = 0s backlog = 1000 overlap = queue") " job k { command = {\"/k\"} zone "
@@ -289,7 +254,7 @@ static void test_values(void) {
 }
 
 static uint64_t hash_of(const char *text) {
-    _cleanup_(settings_freep) struct settings *s = parse(text);
+    _cleanup_(settings_freep) struct settings *s = config_parse(text);
 
     return s->jobs[0].triggers.schedule_hash;
 }
@@ -325,8 +290,8 @@ static void test_hash(void) {
 
 /* The runner need not know when a job is due. */
 static void test_hash_of_job(void) {
-    _cleanup_(settings_freep) struct settings *a = parse(JOB("")),
-                                              *b = parse("zone = UTC " JOB(
+    _cleanup_(settings_freep) struct settings *a = config_parse(JOB("")),
+                                              *b = config_parse("zone = UTC " JOB(
                                                   "schedule = {\"@daily\"} except = {\"2026-12-24\"} zone = "
                                                   "UTC splay = 1m catch-up = 1h backlog = 3"));
 
