@@ -137,12 +137,16 @@ void test_runner_hello(_unused_ struct test_runner *t, int fd) {
     TEST_FIELD(&m, "version", "1");
 }
 
-void test_runner_join(struct test_runner *t) {
-    struct message m;
-
+void test_runner_connect_again(struct test_runner *t) {
     close_fd(t->fd);
     t->fd = test_runner_connect(t);
     test_runner_hello(t, t->fd);
+}
+
+void test_runner_join(struct test_runner *t) {
+    struct message m;
+
+    test_runner_connect_again(t);
     test_await(t->fd, &m, PROTOCOL_RECOVERED);
 }
 
@@ -203,6 +207,13 @@ int test_runner_guard(struct test_runner *t, char run) {
 
     snprintf(name, sizeof(name), "run/%s/%s%s", PROTOCOL_RUNS, test_runner_id(run), PROTOCOL_SOCKET_SUFFIX);
     return connect_to(t, name);
+}
+
+pid_t test_runner_guard_pid(struct test_runner *t, struct message *m, char run) {
+    _cleanup_close_ int guard = test_runner_guard(t, run);
+
+    test_await(guard, m, PROTOCOL_STATE);
+    return (pid_t) test_number(m, "guard");
 }
 
 void test_runner_start_until(struct test_runner *t, struct message *m, char run, const char *job, usec_t deadline) {

@@ -38,11 +38,13 @@ void test_runner_cannot_connect(struct test_runner *t, const char *name);
 void test_runner_open_up(struct test_runner *t, const char *name);
 void test_runner_hello(struct test_runner *t, int fd);       /* up to the answer to it */
 void test_runner_join(struct test_runner *t);                /* connects, sends hello, reads on to `recovered` */
+void test_runner_connect_again(struct test_runner *t);       /* connects as another berthd, and sends hello */
 /* Sends `start` for a job with the hash of the config as it is now. run: a hex digit that stands for an id. */
 void test_runner_send_start(struct test_runner *t, char run, const char *job);
 void test_runner_begin_start(struct message_writer *w, char run, const char *job, const char *hash);
 const char *test_runner_hash(struct test_runner *t, const char *job);
 int test_runner_guard(struct test_runner *t, char run);      /* a connection to a guard */
+pid_t test_runner_guard_pid(struct test_runner *t, struct message *m, char run);
 const char *test_runner_id(char run);
 
 /* A job of the config that is a script of the shell, with more options; one whose output is NAME.out in the directory; one without more. */
