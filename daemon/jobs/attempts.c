@@ -211,12 +211,7 @@ static bool is_last(struct scheduler *scheduler, struct job *job, struct run *ru
     return true;
 }
 
-void scheduler_run_ends(struct scheduler *scheduler, struct run *run, struct run_time now) {
-    struct job *job = run->kind == RUN_KIND_JOB ? scheduler_find(scheduler, run->name) : NULL;
-
-    if (!job || !attempts_are_used(job->settings) || run->job.queued_by_overlap ||
-        strcmp(job->last_run, run->id) == 0)
-        return;
+static void end_attempt(struct scheduler *scheduler, struct job *job, struct run *run, struct run_time now) {
     if (run->state == RUN_STATE_RETRYING) {
         give_up_next(job, run);
         note_restart(scheduler, job, run, now);
@@ -231,6 +226,20 @@ void scheduler_run_ends(struct scheduler *scheduler, struct run *run, struct run
     attempts_note_over(scheduler, job, run);
     FAILPOINT("end-noted");
     hooks_begin(scheduler);
+}
+
+/* Before the record of the run goes: a berthd that finds neither would begin its due time again. */
+void scheduler_run_ends(struct scheduler *scheduler, struct run *run, struct run_time now) {
+    struct job *job = run->kind == RUN_KIND_JOB ? scheduler_find(scheduler, run->name) : NULL;
+
+    if (!job)
+        return;
+    if (attempts_are_used(job->settings) && !run->job.queued_by_overlap && strcmp(job->last_run, run->id) != 0) {
+        end_attempt(scheduler, job, run, now);
+    } else if (run->job.begin_due == 0) { /* else it was retrying and never began */
+        ends_note(job, run);
+        scheduler_save(scheduler, job);
+    }
 }
 
 enum run_result scheduler_judge(const struct scheduler *scheduler, const struct run *run,

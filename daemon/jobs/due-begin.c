@@ -17,6 +17,39 @@ void due_begin_take_entry(struct scheduler *scheduler, struct job *job, struct d
     free(entry);
 }
 
+static struct run *find_run(const struct job *job, const char *id) {
+    list_foreach (run, &job->runs, struct run, job.of_job)
+        if (strcmp(run->id, id) == 0)
+            return run;
+    return NULL;
+}
+
+/* --- runs of an earlier berthd --- */
+
+bool due_begin_is_proven_by(const struct job *job, const struct run *run) {
+    enum run_trigger trigger = run->job.origin.trigger;
+
+    return (trigger == RUN_TRIGGER_SCHEDULE || trigger == RUN_TRIGGER_BACKLOG) && run->job.origin.due[0] &&
+           !turns_is_shared(job);
+}
+
+void due_begin_adopt(struct scheduler *scheduler, struct job *job, const struct run *run) {
+    int64_t due;
+
+    if (!job->schedule.is_known || !due_begin_is_proven_by(job, run) ||
+        schedule_parse_time(run->job.origin.due, &due) < 0)
+        return;
+    list_foreach_safe (entry, &job->schedule.entries, struct due_entry, link)
+        if (strcmp(entry->run, run->id) == 0)
+            due_begin_take_entry(scheduler, job, entry, run->job.queued_by_overlap);
+    if (due > job->schedule.mark) /* the disk was broken when it began */
+        due_zones_set_mark(scheduler, job, due);
+    if (due > job->schedule.begun)
+        job->schedule.begun = due;
+}
+
+/* --- begun --- */
+
 /* Makes room for the due time that was queued last. */
 static void drop_oldest(struct scheduler *scheduler, const struct job *job) {
     struct run *oldest;
@@ -111,7 +144,7 @@ bool due_begin_entries(struct scheduler *scheduler, struct job *job, struct run_
         if (entry->missed.count > 0 || entry->is_open) { /* the job was shared before a reload */
             due_runs_log_missed(scheduler, job, &entry->missed, "late");
             due_begin_take_entry(scheduler, job, entry, false);
-        } else if (run_table_find(scheduler->runs, entry->run)) { /* begun under an earlier berthd */
+        } else if (find_run(job, entry->run)) { /* it asked for its turn before a reload */
             due_begin_take_entry(scheduler, job, entry, false);
         } else if (!begin_entry(scheduler, job, entry, now)) {
             return false;

@@ -30,17 +30,6 @@ static void move(struct list *list, struct list *link) {
 
 /* --- planning --- */
 
-/* Whether a run of an earlier berthd has this due time. */
-static bool has_run_of(const struct job *job, int64_t due) {
-    int64_t of_run;
-
-    list_foreach (run, &job->runs, struct run, job.of_job)
-        if (run->job.origin.due[0] && schedule_parse_time(run->job.origin.due, &of_run) == 0 &&
-            of_run == due)
-            return true;
-    return false;
-}
-
 static bool has_entry_of(const struct job *job, int64_t due) {
     list_foreach (entry, &job->schedule.entries, struct due_entry, link)
         if (entry->due == due)
@@ -56,8 +45,7 @@ static int note_begun(struct scheduler *scheduler, struct job *job, struct due_p
         struct due_entry entry = {.due = plan->begun[i].at, .joins_backlog = joins};
         int r = id_make(entry.run);
 
-        if (scheduler->due_runs.is_first_plan &&
-            (has_run_of(job, entry.due) || has_entry_of(job, entry.due)))
+        if (scheduler->due_runs.is_first_plan && has_entry_of(job, entry.due)) /* of an earlier berthd */
             continue;
         if (turns_is_shared(job) && turns_is_asked(job, entry.due)) /* asked before the clock was set back */
             continue;

@@ -26,11 +26,9 @@ void scheduler_run_over(struct scheduler *scheduler, struct run *run, struct run
         due_runs_log_dropped(scheduler, job, run);
         run->job.queued_by_overlap = false;
     }
-    if (run->job.begin_due == 0) /* else it was retrying and never began */
-        ends_note(job, run);
     turn_attempts_ask_later(scheduler, job, run, now);
-    if (run->job.next_run[0] || !triggers_begin_next(scheduler, job, now))
-        scheduler_save(scheduler, job);
+    if (!run->job.next_run[0])
+        (void) triggers_begin_next(scheduler, job, now);
 }
 
 bool scheduler_is_end_logged(struct scheduler *scheduler, const struct run *run) {

@@ -15,7 +15,7 @@
  *     due-missed.c  logs and counts due times that are not begun
  *     due-marks.c   the records of due times, in both directories
  *     open.c        instances that an open template does not list
- *     ends.c        the end of a run: its record, and the queued run that begins next
+ *     ends.c        the end of a run, and the queued run that begins next
  *     attempts.c    retries and restarts
  *     attempts-lasting.c  their runs, and the health of jobs, over a reboot
  *     hooks.c       jobs that the end of another job starts; max-silence */
@@ -50,7 +50,7 @@ struct due_runs {
     const char *reason;      /* of due times that the present wake-up misses */
     usec_t ahead_logged;     /* boottime of the latest event clock-ahead; 0: none yet */
     bool is_clock_logged;    /* the present wake-up logged the event clock-set */
-    bool is_first_plan;      /* a due time may have a run of an earlier berthd */
+    bool is_first_plan;      /* an earlier berthd may have noted a due time */
 };
 
 struct scheduler {
@@ -167,6 +167,11 @@ void due_runs_set_drained(struct scheduler *scheduler); /* noted due times are m
 /* Begins, queues or skips each noted due time of a job that is not shared. Returns false without memory;
  * then the remaining entries stay. */
 bool due_begin_entries(struct scheduler *scheduler, struct job *job, struct run_time now);
+/* Whether the run has a due time of a job that is not shared. Its own record proves until its end that this
+ * due time, and each before it, is decided; the job's record need not. */
+bool due_begin_is_proven_by(const struct job *job, const struct run *run);
+/* Recovery found such a run, perhaps: notes what it proves. */
+void due_begin_adopt(struct scheduler *scheduler, struct job *job, const struct run *run);
 /* Removes and frees an entry that is decided. The record of a queued one stays. */
 void due_begin_take_entry(struct scheduler *scheduler, struct job *job, struct due_entry *entry, bool is_queued);
 /* SCHEDULE, or EVERY of a job that hosts share. */

@@ -176,6 +176,8 @@ int scheduler_adopt(struct scheduler *scheduler, struct run *run) {
 
     if (job && !list_is_linked(&run->job.of_job))
         list_append(&job->runs, &run->job.of_job);
+    if (job && !scheduler->is_started)
+        due_begin_adopt(scheduler, job, run);
     return job ? turns_attach(job, run, scheduler->handler.now()) : 0;
 }
 

@@ -82,15 +82,16 @@ int scheduler_trigger(struct scheduler *scheduler, const char *job, char *const 
 int scheduler_adopt(struct scheduler *scheduler, struct run *run);
 /* Begins a run that was triggered before recovery was done. Overlap is decided now. */
 void scheduler_begin_deferred(struct scheduler *scheduler, struct run *run);
-/* Writes the job's record, before a run begins and after the run's own record was written. */
+/* Notes that a run begins: its own record was written. That of the job is written if it has more to say. */
 void scheduler_note_begun(struct scheduler *scheduler, const struct run *run);
-/* Decides what follows the run's end.result, and begins hooks. Called while the run's record exists. */
+/* Writes the end to the job's record, decides what follows the run's end.result, and begins hooks. Called
+ * while the run's record exists. */
 void scheduler_run_ends(struct scheduler *scheduler, struct run *run, struct run_time now);
 /* Returns the result that the job's success-on makes of this one. */
 enum run_result scheduler_judge(const struct scheduler *scheduler, const struct run *run, enum run_result result);
 /* Begins a run in the state retrying. */
 void scheduler_begin_attempt(struct scheduler *scheduler, struct run *run, struct run_time now);
-/* Remembers the result, and begins the run that is queued behind this one. */
+/* Begins the run that is queued behind this one. */
 void scheduler_run_over(struct scheduler *scheduler, struct run *run, struct run_time now);
 /* Whether the journal has the event `exited` of a recovered run. The job's record is written after the
  * event, so the event is there twice only if berthd was killed between the two. */

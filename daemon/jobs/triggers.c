@@ -118,7 +118,8 @@ void scheduler_note_begun(struct scheduler *scheduler, const struct run *run) {
 
     if (!job)
         return;
-    scheduler_save(scheduler, job);
+    if (!due_begin_is_proven_by(job, run))
+        scheduler_save(scheduler, job);
     if (!run->job.turn) /* else after this host got the turn */
         attempts_note_run(scheduler, job, run);
 }

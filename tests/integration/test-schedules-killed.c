@@ -85,9 +85,34 @@ static void killed_before_the_note_is_written(void) {
     TEST_INT(host_count(ant, "missed", " "), 0);
 }
 
+/* Without a state directory, the record of its run alone says that a due time was begun. */
+static void killed_without_a_state_directory(void) {
+    char jobs[1024];
+
+    snprintf(jobs, sizeof(jobs), "state-directory = \"/proc/none/at/all\"\n%s",
+             hourly(witness_at_gate("h", 0), "overlap = \"allow\" "));
+    start_host("2027-05-01T12:00:00Z", jobs);
+    host_await(ant, "started", "job=h due=2027-05-01T12:00:00+00:00");
+    host_kill(ant);
+    host_start(ant); /* it finds the running command */
+    await_marker();
+    host_kill(ant);
+    test_gate_open(&cluster.gate);
+    await_starts(1);
+    host_start(ant); /* it finds the report of its guard */
+    await_marker();
+    TEST_INT(host_count(ant, "exited", "job=h"), 1);
+    host_kill(ant);
+    host_start(ant); /* the record of the job has the end */
+    await_marker();
+    TEST_INT(count_starts("h"), 1);
+    TEST_INT(host_count(ant, "missed", " "), 0);
+}
+
 static CU_TestInfo tests[] = {
     {"killed-at-any-instant", killed_at_any_instant},
     {"killed-before-the-note-is-written", killed_before_the_note_is_written},
+    {"killed-without-a-state-directory", killed_without_a_state_directory},
     CU_TEST_INFO_NULL,
 };
 

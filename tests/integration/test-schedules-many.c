@@ -22,7 +22,7 @@
 #define RSS_MAX INT32_MAX
 #else
 #define N_JOBS 10000
-#define BEGIN_MAX (4 * USEC_PER_SEC) /* of berthd's processor time: 1 s */
+#define BEGIN_MAX (2 * USEC_PER_SEC) /* of berthd's processor time: 0.6 s */
 #define RSS_MAX (20 * 1024)          /* KiB more than before, besides the runs themselves */
 #endif
 #define RUN_KIB 2L /* a waiting run with its claim */
