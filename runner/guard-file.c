@@ -18,103 +18,110 @@
 
 /* --- text to value and back --- */
 
-static int parse_hash(struct guard_file *r, const struct message *m) {
+static int parse_hash(struct guard_file *record, const struct message *m) {
     const char *hash = message_get(m, "hash");
 
-    if (!hash || strlen(hash) != sizeof(r->hash) - 1 || strspn(hash, "0123456789abcdef") != sizeof(r->hash) - 1)
+    if (!hash || strlen(hash) != sizeof(record->hash) - 1 ||
+        strspn(hash, "0123456789abcdef") != sizeof(record->hash) - 1)
         return -EBADMSG;
-    memcpy(r->hash, hash, sizeof(r->hash));
+    memcpy(record->hash, hash, sizeof(record->hash));
     return 0;
 }
 
-static int parse_pools(struct guard_file *r, const struct message *m) {
+static int parse_pools(struct guard_file *record, const struct message *m) {
     const char *pools = message_get(m, "pools");
     struct demands demands;
 
     if (!pools || demands_parse(pools, &demands) != 0)
         return -EBADMSG;
-    (void) demands_format(&demands, r->pools);
+    (void) demands_format(&demands, record->pools);
     return 0;
 }
 
-static int parse_cgroup(struct guard_file *r, const struct message *m) {
+static int parse_cgroup(struct guard_file *record, const struct message *m) {
     const char *cgroup = message_get(m, "cgroup");
 
     if (!cgroup)
         return 0;
-    if (cgroup[0] != '/' || strlen(cgroup) >= sizeof(r->cgroup))
+    if (cgroup[0] != '/' || strlen(cgroup) >= sizeof(record->cgroup))
         return -EBADMSG;
-    memcpy(r->cgroup, cgroup, strlen(cgroup) + 1);
+    memcpy(record->cgroup, cgroup, strlen(cgroup) + 1);
     return 0;
 }
 
-static int parse_guard(struct guard_file *r, const struct message *m) {
+static int parse_guard(struct guard_file *record, const struct message *m) {
     uint64_t pid;
-    int k = message_get_u64(m, "guard", &pid);
+    int r = message_get_u64(m, "guard", &pid);
 
-    if (k == -ENODATA)
+    if (r == -ENODATA)
         return 0;
-    if (k < 0 || pid == 0 || pid > INT32_MAX)
+    if (r < 0 || pid == 0 || pid > INT32_MAX)
         return -EBADMSG;
-    r->guard = (pid_t) pid;
+    record->guard = (pid_t) pid;
     return 0;
 }
 
 /* Reads the fields of a grant. A prepared run does not have them yet. */
-static int parse_grant(struct guard_file *r, const struct message *m) {
-    int k = message_get_u64(m, "deadline", &r->deadline);
+static int parse_grant(struct guard_file *record, const struct message *m) {
+    int r = message_get_u64(m, "deadline", &record->deadline);
 
-    r->is_prepared = message_is(m, PROTOCOL_PREPARE) || (message_get(m, "prepared") && !message_get(m, "token"));
-    if (r->is_prepared)
-        return k == -ENODATA && !message_get(m, "token") && !message_get(m, "ticket") ? 0 : -EBADMSG;
-    if (k < 0 && k != -ENODATA)
+    record->is_prepared =
+        message_is(m, PROTOCOL_PREPARE) || (message_get(m, "prepared") && !message_get(m, "token"));
+    if (record->is_prepared)
+        return r == -ENODATA && !message_get(m, "token") && !message_get(m, "ticket") ? 0 : -EBADMSG;
+    if (r < 0 && r != -ENODATA)
         return -EBADMSG;
-    return message_get_u64(m, "token", &r->token) < 0 || message_get_u64(m, "ticket", &r->ticket) < 0 ? -EBADMSG : 0;
+    return message_get_u64(m, "token", &record->token) < 0 ||
+                   message_get_u64(m, "ticket", &record->ticket) < 0
+               ? -EBADMSG
+               : 0;
 }
 
 int guard_file_parse(struct guard_file *ret, const struct message *m) {
-    struct guard_file r = {.deadline = USEC_INFINITY};
+    struct guard_file record = {.deadline = USEC_INFINITY};
 
-    if (parse_grant(&r, m) < 0)
+    if (parse_grant(&record, m) < 0)
         return -EBADMSG;
-    if (message_get_id(m, "run", r.run) < 0 || message_get_job(m, "job", r.job) < 0 ||
-        message_get_name(m, "namespace", r.namespace) < 0 || message_get_name(m, "host", r.host) < 0)
+    if (message_get_id(m, "run", record.run) < 0 || message_get_job(m, "job", record.job) < 0 ||
+        message_get_name(m, "namespace", record.namespace) < 0 ||
+        message_get_name(m, "host", record.host) < 0)
         return -EBADMSG;
-    if (message_get_u64(m, "queued", &r.queued) < 0 || message_get_u64(m, "queued-boot", &r.queued_boottime) < 0)
+    if (message_get_u64(m, "queued", &record.queued) < 0 ||
+        message_get_u64(m, "queued-boot", &record.queued_boottime) < 0)
         return -EBADMSG;
-    if (parse_hash(&r, m) < 0 || parse_pools(&r, m) < 0 || parse_cgroup(&r, m) < 0 ||
-        parse_guard(&r, m) < 0 || facts_parse(&r.facts, m) < 0 || sets_parse(&r.sets, m) < 0)
+    if (parse_hash(&record, m) < 0 || parse_pools(&record, m) < 0 || parse_cgroup(&record, m) < 0 ||
+        parse_guard(&record, m) < 0 || facts_parse(&record.facts, m) < 0 || sets_parse(&record.sets, m) < 0)
         return -EBADMSG;
-    *ret = r;
+    *ret = record;
     return 0;
 }
 
-void guard_file_put(const struct guard_file *r, struct message_writer *w) {
-    message_put(w, "run", r->run);
-    message_put(w, "job", r->job);
-    if (!r->is_prepared) {
-        message_put_u64(w, "token", r->token);
-        message_put_u64(w, "ticket", r->ticket);
+void guard_file_put(const struct guard_file *record, struct message_writer *w) {
+    message_put(w, "run", record->run);
+    message_put(w, "job", record->job);
+    if (!record->is_prepared) {
+        message_put_u64(w, "token", record->token);
+        message_put_u64(w, "ticket", record->ticket);
     }
-    message_put(w, "pools", r->pools);
-    message_put_u64(w, "queued", r->queued);
-    message_put_u64(w, "queued-boot", r->queued_boottime);
-    facts_put(&r->facts, w);
-    sets_put(&r->sets, w);
+    message_put(w, "pools", record->pools);
+    message_put_u64(w, "queued", record->queued);
+    message_put_u64(w, "queued-boot", record->queued_boottime);
+    facts_put(&record->facts, w);
+    sets_put(&record->sets, w);
 }
 
-static void record_format(const struct guard_file *r, struct message_writer *w) {
+static void record_format(const struct guard_file *record, struct message_writer *w) {
     message_begin(w, GUARD_FILE_VERB);
-    guard_file_put(r, w);
-    message_put(w, "hash", r->hash);
-    message_put(w, "namespace", r->namespace);
-    message_put(w, "host", r->host);
-    if (r->is_prepared)
+    guard_file_put(record, w);
+    message_put(w, "hash", record->hash);
+    message_put(w, "namespace", record->namespace);
+    message_put(w, "host", record->host);
+    if (record->is_prepared)
         message_put(w, "prepared", "1");
-    if (r->deadline != USEC_INFINITY)
-        message_put_u64(w, "deadline", r->deadline);
-    if (r->cgroup[0])
-        message_put(w, "cgroup", r->cgroup);
+    if (record->deadline != USEC_INFINITY)
+        message_put_u64(w, "deadline", record->deadline);
+    if (record->cgroup[0])
+        message_put(w, "cgroup", record->cgroup);
 }
 
 /* --- files --- */
@@ -126,26 +133,26 @@ const char *guard_file_path(char *buffer, const char *directory, const char *run
 }
 
 /* The file is locked before it gets its name, so nobody finds it unlocked before its guard runs. */
-int guard_file_create(const struct guard_file *r, const char *directory) {
+int guard_file_create(const struct guard_file *record, const char *directory) {
     _cleanup_close_ int fd = -1;
     char path[GUARD_FILE_PATH_SIZE], temporary[GUARD_FILE_PATH_SIZE];
     struct message_writer w;
-    int k;
+    int r;
 
-    record_format(r, &w);
+    record_format(record, &w);
     if (w.error < 0)
         return w.error;
-    guard_file_path(path, directory, r->run, GUARD_FILE_SUFFIX);
-    guard_file_path(temporary, directory, r->run, GUARD_FILE_SUFFIX TEMPORARY_SUFFIX);
+    guard_file_path(path, directory, record->run, GUARD_FILE_SUFFIX);
+    guard_file_path(temporary, directory, record->run, GUARD_FILE_SUFFIX TEMPORARY_SUFFIX);
     fd = open(temporary, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    k = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : file_write(fd, w.text, w.size);
-    if (k == 0 && rename(temporary, path) < 0)
-        k = -errno;
-    if (k < 0) {
+    r = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : file_write(fd, w.text, w.size);
+    if (r == 0 && rename(temporary, path) < 0)
+        r = -errno;
+    if (r < 0) {
         (void) unlink(temporary);
-        return k;
+        return r;
     }
     return steal_fd(&fd);
 }
@@ -157,12 +164,13 @@ int guard_file_add_guard(int fd, pid_t pid) {
     return file_write(fd, text, (size_t) n);
 }
 
-int guard_file_add_grant(int fd, const struct guard_file *r) {
+int guard_file_add_grant(int fd, const struct guard_file *record) {
     char text[96];
-    int n = snprintf(text, sizeof(text), "token=%" PRIu64 "\nticket=%" PRIu64 "\n", r->token, r->ticket);
+    int n = snprintf(text, sizeof(text), "token=%" PRIu64 "\nticket=%" PRIu64 "\n", record->token,
+                     record->ticket);
 
-    if (r->deadline != USEC_INFINITY)
-        n += snprintf(text + n, sizeof(text) - (size_t) n, "deadline=%" PRIu64 "\n", r->deadline);
+    if (record->deadline != USEC_INFINITY)
+        n += snprintf(text + n, sizeof(text) - (size_t) n, "deadline=%" PRIu64 "\n", record->deadline);
     return file_write(fd, text, (size_t) n);
 }
 
@@ -173,23 +181,24 @@ int guard_file_add_over(int fd) {
 int guard_file_load_message(struct message *m, const char *path, const char *verb) {
     _cleanup_free_ char *text = NULL;
     size_t size;
-    int k = file_read(path, MESSAGE_SIZE_MAX, &text, &size);
+    int r = file_read(path, MESSAGE_SIZE_MAX, &text, &size);
 
-    if (k == 0)
-        k = message_parse(m, text, size);
-    return k == 0 && !message_is(m, verb) ? -EBADMSG : k;
+    if (r == 0)
+        r = message_parse(m, text, size);
+    return r == 0 && !message_is(m, verb) ? -EBADMSG : r;
 }
 
 int guard_file_load(struct guard_file *ret, const char *directory, const char *run) {
     char path[GUARD_FILE_PATH_SIZE];
     struct message m;
-    int k = guard_file_load_message(&m, guard_file_path(path, directory, run, GUARD_FILE_SUFFIX), GUARD_FILE_VERB);
+    int r = guard_file_load_message(&m, guard_file_path(path, directory, run, GUARD_FILE_SUFFIX),
+                                    GUARD_FILE_VERB);
 
-    if (k == 0)
-        k = guard_file_parse(ret, &m);
-    if (k == 0)
+    if (r == 0)
+        r = guard_file_parse(ret, &m);
+    if (r == 0)
         ret->is_over = message_get(&m, "over") != NULL;
-    return k == 0 && strcmp(ret->run, run) != 0 ? -EBADMSG : k;
+    return r == 0 && strcmp(ret->run, run) != 0 ? -EBADMSG : r;
 }
 
 int guard_file_is_locked(const char *directory, const char *run) {

@@ -44,17 +44,17 @@ struct guard_file {
 int guard_file_parse(struct guard_file *ret, const struct message *m);
 /* Adds the fields that state, report and guard file have in common: run job token ticket pools
  * queued queued-boot, the facts and the sets. */
-void guard_file_put(const struct guard_file *r, struct message_writer *w);
+void guard_file_put(const struct guard_file *record, struct message_writer *w);
 
 /* Writes DIRECTORY/RUN + suffix to a buffer of GUARD_FILE_PATH_SIZE. */
 const char *guard_file_path(char *buffer, const char *directory, const char *run, const char *suffix);
 
 /* Creates the file, locked. Returns a negative errno, or a descriptor, which only the guard may keep. */
-int guard_file_create(const struct guard_file *r, const char *directory);
+int guard_file_create(const struct guard_file *record, const char *directory);
 /* Adds the guard's pid. 0 or a negative errno. */
 int guard_file_add_guard(int fd, pid_t pid);
 /* Adds token, ticket and deadline to the file of a prepared run. 0 or a negative errno. */
-int guard_file_add_grant(int fd, const struct guard_file *r);
+int guard_file_add_grant(int fd, const struct guard_file *record);
 /* Adds that no process of the run is left. 0 or a negative errno. */
 int guard_file_add_over(int fd);
 /* 0; -ENOENT: there is no file; -EBADMSG: it is not a guard file; another negative errno. */

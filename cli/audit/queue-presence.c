@@ -168,16 +168,16 @@ static int read_hosts(struct audit *a, const struct returns *r) {
 }
 
 int queue_presence_make(struct audit *a) {
-    struct returns r = {.all.n = 0};
-    int k = event_index_make(&r.connections, a, false, is_connection, event_key_clock);
+    struct returns returns = {.all.n = 0};
+    int r = event_index_make(&returns.connections, a, false, is_connection, event_key_clock);
 
-    k = k < 0 ? k : event_index_make(&r.all, a, false, is_return, event_key_latest);
-    k = k < 0 ? k : read_hosts(a, &r);
-    for (size_t i = 0; i < a->n_hosts && k == 0; i++)
-        k = sort_absences(&a->hosts[i]);
+    r = r < 0 ? r : event_index_make(&returns.all, a, false, is_return, event_key_latest);
+    r = r < 0 ? r : read_hosts(a, &returns);
+    for (size_t i = 0; i < a->n_hosts && r == 0; i++)
+        r = sort_absences(&a->hosts[i]);
     for (size_t i = 0; i < a->n_runs; i++)
         set_until(a, &a->runs[i]);
-    event_index_done(&r.connections);
-    event_index_done(&r.all);
-    return k;
+    event_index_done(&returns.connections);
+    event_index_done(&returns.all);
+    return r;
 }

@@ -115,16 +115,16 @@ static void on_nested(struct adhoc *a) {
 }
 
 static void on_stop(struct adhoc *a, const char *reason) {
-    enum supervise_reason r = SUPERVISE_REASON_STOPPED;
+    enum supervise_reason parsed = SUPERVISE_REASON_STOPPED;
 
     if (reason)
-        (void) supervise_reason_parse(reason, &r); /* an unknown reason counts as a stop */
-    if (a->phase == ADHOC_PHASE_CLAIMING && r == SUPERVISE_REASON_LEASE_LOST)
+        (void) supervise_reason_parse(reason, &parsed); /* an unknown reason counts as a stop */
+    if (a->phase == ADHOC_PHASE_CLAIMING && parsed == SUPERVISE_REASON_LEASE_LOST)
         run_connection_give_back(a); /* berthd has not received the report yet */
     else if (a->phase == ADHOC_PHASE_CLAIMING)
         connection_refused(a, reason ? reason : "stopped");
     else
-        run_command_stop(a, r);
+        run_command_stop(a, parsed);
 }
 
 /* The call has ended without an error. */
