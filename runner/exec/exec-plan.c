@@ -131,8 +131,6 @@ int exec_look_up(struct exec_context *context) {
     struct passwd *user = NULL;
     int r;
 
-    if (plan->is_looked_up)
-        return 0;
     r = plan_ids(plan, &user, context->stage);
     if (r > 0)
         return -r;

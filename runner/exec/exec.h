@@ -19,7 +19,6 @@ struct exec_plan {
     const struct job_settings *job;
     const struct guard_file *record;
     const char *runs;    /* directory of the runs */
-    bool is_looked_up;   /* the fields up to `environment` are set; by tests alone */
     bool changes_user;   /* drop to uid, gid, groups */
     uid_t uid;
     gid_t gid;
