@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "base/json/format.h"
+#include "base/silence.h"
 
 #define LIST_BYTES ((size_t) 24 * 1024) /* of the pools in one overview, and of the hosts */
 #define EVENT_BYTES 1024
 #define NEW_EVENTS_MAX 40 /* in one frame; further events count as missed */
 #define LATE_MSEC 3000    /* a host is not late before this, */
-#define LATE_LEASE 3 / 4  /* nor before this part of the lease, as in `berth doctor` */
 
 struct board {
     struct board_texts texts;
@@ -125,7 +125,8 @@ static bool is_busy(const json_t *item) {
 
 /* Returns the time in ms after which a silent host is late. */
 static json_int_t late_after(const json_t *picture) {
-    json_int_t msec = format_get_number(json_object_get(picture, "redis"), "lease_ms") * LATE_LEASE;
+    json_int_t lease = format_get_number(json_object_get(picture, "redis"), "lease_ms"),
+               msec = (json_int_t) silence_bound((uint64_t) lease, 0); /* the picture has no heartbeat */
 
     return msec > LATE_MSEC ? msec : LATE_MSEC;
 }

@@ -3,11 +3,10 @@
 #include <string.h>
 
 #include "base/json/format.h"
+#include "base/silence.h"
 #include "cli/doctor/doctor.h"
 
 #define INT "%" JSON_INTEGER_FORMAT
-#define HEARTBEATS_SILENT 3 /* that host's, this host's to see it, and one to spare */
-#define LEASE_SILENT 3 / 4  /* two heartbeats of an idle host, 11/30 of a lease each */
 #define LIST_SIZE 256
 
 /* Appends ", TEXT" as far as there is room. */
@@ -138,13 +137,12 @@ void doctor_version_skew(const struct facts *f, struct report *r) {
 /* --- hosts --- */
 
 void doctor_hosts_silent(const struct facts *f, struct report *r) {
-    json_int_t bound = HEARTBEATS_SILENT * format_get_number(f->redis, "heartbeat_ms"),
-               idle_bound = format_get_number(f->redis, "lease_ms") * LEASE_SILENT;
+    json_int_t bound = (json_int_t) silence_bound((uint64_t) format_get_number(f->redis, "lease_ms"),
+                                                  (uint64_t) format_get_number(f->redis, "heartbeat_ms"));
     const json_t *hosts = json_object_get(f->hosts, "hosts");
     json_t *host;
     size_t i;
 
-    bound = idle_bound > bound ? idle_bound : bound;
     json_array_foreach (hosts, i, host) {
         json_int_t seen = format_get_number(host, "seen_ms");
         const char *name = format_get_text(host, "host");

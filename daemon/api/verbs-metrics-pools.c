@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/silence.h"
 #include "daemon/api/verbs-internal.h"
 
 #define POOLS_MAX TALLY_POOLS_MAX
@@ -161,7 +162,8 @@ static size_t merge_sessions(const struct snapshot *cluster, struct host_claims 
 
 int metrics_put_hosts(json_t *metrics, struct manager *m, const struct snapshot *cluster) {
     _cleanup_free_ struct host_claims *hosts = calloc(cluster->n_sessions + 1, sizeof(*hosts));
-    usec_t silent_usec = manager_settings(m)->lease_usec / 2;
+    const struct settings *settings = manager_settings(m);
+    usec_t silent_usec = silence_bound(settings->lease_usec, settings->heartbeat_usec);
     size_t n_silent = 0, n;
     int k = 0;
 

@@ -31,14 +31,14 @@ names_known() {
 check "base/metrics.def has few rows" [ "$(wc -l <"$folder/known")" -gt 30 ]
 for file in $rules $tests $dashboard; do check "$file names a metric that there is not" names_known "$file"; done
 
-# Each alert is tested twice: when it fires and when it is silent.
+# Each alert is tested when it fires, for each cause, and when it is silent.
 each_alert_tested() {
     local alert n=0
     while read -r alert; do
         n=$((n + 1))
-        [ "$(grep -c "alertname=\"$alert\"" "$tests")" -eq 2 ] || { echo "$alert is not tested" && return 1; }
+        [ "$(grep -c "alertname=\"$alert\"" "$tests")" -ge 2 ] || { echo "$alert is not tested" && return 1; }
     done < <(sed -n 's/^ *- alert: //p' $rules)
-    [ $n -eq "$(grep -c 'exp_samples: \[{' "$tests")" ]
+    [ $n -le "$(grep -c 'exp_samples: \[{' "$tests")" ]
 }
 check "an alert is not tested" each_alert_tested
 
