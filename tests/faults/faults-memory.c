@@ -135,13 +135,14 @@ static bool is_ok(const redisReply *r) {
     return r && r->type == REDIS_REPLY_ARRAY && r->elements > 0 && r->element[0]->str && strcmp(r->element[0]->str, "ok") == 0;
 }
 
+/* One call after the other, so that Redis answers others in between. */
 static void ask_for(struct bed *b, const char *epoch) {
     char ids[CROWD_CALL][16];
     const char *argv[10 + 2 * CROWD_CALL] = {"EVALSHA", redis_script_sha(REDIS_SCRIPT_CLAIMS), "2",  META,    NONE, CROWD, "1",
                                              epoch,     "db",                                  "1000000"};
-    unsigned calls = 0;
 
-    for (unsigned n = 0; n < CROWD_SIZE; calls++) {
+    for (unsigned n = 0; n < CROWD_SIZE;) {
+        _cleanup_reply_ redisReply *reply = NULL;
         int argc = 10;
 
         for (size_t k = 0; k < CROWD_CALL && n < CROWD_SIZE; k++, n++) {
@@ -149,12 +150,8 @@ static void ask_for(struct bed *b, const char *epoch) {
             argv[argc++] = ids[k];
             argv[argc++] = "0 7 run name";
         }
-        (void) redisAppendCommandArgv(b->master->client, argc, argv, NULL);
-    }
-    for (; calls > 0; calls--) {
-        _cleanup_reply_ redisReply *reply = NULL;
-
-        if (redisGetReply(b->master->client, (void **) &reply) != REDIS_OK)
+        reply = redisCommandArgv(b->master->client, argc, argv, NULL);
+        if (!reply)
             return;
     }
 }

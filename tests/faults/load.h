@@ -36,7 +36,7 @@ struct load_host {
     bool down, frozen;                 /* by a fault: asks nothing of it */
     struct {
         usec_t from, until;
-    } touched[64];                     /* by faults */
+    } touched[64];                     /* by faults, or without a session */
     size_t n_touched;
     unsigned reload;
     bool has_schedules;
@@ -71,7 +71,8 @@ void load_turn(struct load *l, usec_t until);
 size_t load_drain(struct load *l, usec_t within);
 /* Starts two runs of this host, first in the queue, that last this long: a fault of that length must stop them. */
 void load_begin_long(struct load *l, size_t host, unsigned msec);
-void load_touch(struct load *l, size_t host, usec_t until);
+/* The waits of this host in that time prove nothing. */
+void load_touch(struct load *l, size_t host, usec_t from, usec_t until);
 /* Whether a host did it. A pattern: of all keys. */
 bool load_set_limit(struct load *l, const char *pool, unsigned limit);
 /* A limit may be exceeded by who starts from then on with a token up to this one. */

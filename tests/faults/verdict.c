@@ -157,6 +157,26 @@ static void fill_ticket(const struct entries *logged, const struct load_item *it
     }
 }
 
+/* Returns when the host was connected again after one of its events; USEC_INFINITY: not at all. */
+static usec_t connected_after(const struct entries *logged, size_t lost, usec_t ahead) {
+    for (size_t i = lost + 1; i < logged->n && strcmp(logged->items[i].host, logged->items[lost].host) == 0; i++)
+        if (strcmp(logged->items[i].event, "redis-connected") == 0)
+            return usec_sub(logged->items[i].time, ahead);
+    return USEC_INFINITY;
+}
+
+/* A session that ends loses the places of its claims (R4). Without a fault, it ends where Redis has too little of the
+ * machine's time to answer heartbeats. */
+static void excuse_lost_sessions(struct load *l, const struct entries *logged) {
+    usec_t ahead = clock_realtime() - clock_boottime();
+
+    for (size_t i = 0; i < logged->n; i++)
+        for (size_t h = 0; h < LOAD_HOSTS; h++)
+            if (strcmp(logged->items[i].event, "session-lost") == 0 &&
+                strcmp(logged->items[i].host, l->hosts[h].host->name) == 0)
+                load_touch(l, h, usec_sub(logged->items[i].time, ahead), connected_after(logged, i, ahead));
+}
+
 /* Its wait ends with its start. */
 static void fill_wait(const struct load *l, const struct load_item *item, const struct witness *w, struct judge_wait *wait) {
     const struct witness_run *run = witness_find(w, item->job ? item->run : item->id);
@@ -185,6 +205,7 @@ void load_judge(struct load *l, struct verdict *ret) {
         read_log(logs[i], ret);
     }
     record_read(&logged);
+    excuse_lost_sessions(l, &logged);
     for (size_t i = 0; i < l->n; i++) {
         judge_item(&l->items[i], &w, ret);
         fill_wait(l, &l->items[i], &w, &waits[i]);
