@@ -166,6 +166,10 @@ void manager_turn_superseded(struct claim *c, const struct store_ended_turn *tur
 
 void manager_turn_give_back(struct run *r) {
     r->job.is_given_back = true;
+    if (r->state == RUN_STATE_WAITING) { /* the commit of its turn was not answered */
+        manager_run_withdraw(r, RUN_RESULT_STOPPED, "its turn was lost");
+        return;
+    }
     run_set_reason(r, "its turn was given back");
     manager_run_end(r, RUN_RESULT_STOPPED);
 }

@@ -114,14 +114,15 @@ static size_t last_minute(const char *line) {
     return is_event(line, " missed ") ? minute_of(line, "until") : minute_of(line, "due");
 }
 
-/* Marks the due times of the shared job that a host has decided, or knows to be. */
+/* Marks the due times of the shared job that a host has decided, or knows to be. A committed turn whose lease is lost
+ * before the start is over (R18). */
 static void read_decided(const char *log, bool decided[static MINUTES]) {
     char line[1024];
 
     for (const char *at = log; at && *at; at = *strchrnul(at, '\n') ? strchrnul(at, '\n') + 1 : NULL) {
         snprintf(line, sizeof(line), "%.*s", (int) strcspn(at, "\n"), at);
         if (!strstr(line, " job=" SHARED " ") ||
-            !is_event(line, " started exited withdrawn refused skipped missed turn-taken "))
+            !is_event(line, " started exited withdrawn refused skipped missed turn-taken lease-lost "))
             continue;
         for (size_t m = minute_of(line, "due"); m < MINUTES && m <= last_minute(line); m++)
             decided[m] = true;

@@ -2,6 +2,7 @@
 
 /* `on = "any"` while Redis loses data or is away, and clocks that are ahead of its own. */
 
+#include <signal.h>
 #include <stdio.h>
 
 #include "tests/harness/host-clock.h"
@@ -85,11 +86,42 @@ static void clock_ahead(void) {
     TEST_INT(host_count(ant, "started", "job=j"), 0);
 }
 
+static void await_granted_turn(void) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+
+    while (redis_number(&cluster.redis, "SCARD berth:{test}:pool:@j:held") != 1 && clock_boottime() < until)
+        child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
+}
+
+/* A host has the grant of its turn, and Redis does not answer the commit before the lease is over: that host starts
+ * nothing, and withdraws the run. The push of the grant waits for berthd before Redis stops. */
+static void commit_is_not_answered(void) {
+    struct child *holder;
+    char fields[96];
+
+    hosts_up_simple("pools = {\"db\"} prefer = {\"ant\"} } pool \"db\" { limit = 1 ");
+    holder = berth_at_gate(sharing_hosts[1], "-p db", "holder", "started");
+    sharing_clocks_at(SHARING_FIRST, 0);
+    host_await(sharing_hosts[0], "queued", "job=j");
+    host_signal(sharing_hosts[0], SIGSTOP);
+    test_gate_open(&cluster.gate);
+    TEST_INT(berth_end(holder), 0);
+    await_granted_turn();
+    TEST_INT(kill(cluster.redis.pid, SIGSTOP), 0);
+    host_signal(sharing_hosts[0], SIGCONT);
+    host_await(sharing_hosts[0], "lease-lost", "job=j");
+    snprintf(fields, sizeof(fields), "job=j due=%s result=stopped", sharing_text(SHARING_FIRST));
+    host_await(sharing_hosts[0], "withdrawn", "%s", fields);
+    TEST_INT(kill(cluster.redis.pid, SIGCONT), 0);
+    TEST_INT(host_count(sharing_hosts[0], "started", "job=j"), 0);
+}
+
 static CU_TestInfo tests[] = {
     {"redis-loses-data", redis_loses_data},
     {"redis-away", redis_was_away},
     {"all-away", all_were_away},
     {"clock-ahead", clock_ahead},
+    {"commit-unanswered", commit_is_not_answered},
     CU_TEST_INFO_NULL,
 };
 
