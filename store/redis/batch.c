@@ -98,7 +98,7 @@ static void batch_on_reply(const struct redisReply *reply, void *userdata) {
         handle_full(batch);
         return;
     }
-    if (!call_handle_common_reply(store, reply, PHASE_LIVE))
+    if (!call_accept_reply(store, reply, PHASE_LIVE))
         return;
     if (!batch->is_release)
         full_end(store);
@@ -178,7 +178,6 @@ static int batch_send(struct batch *batch) {
     call_begin(batch->store, &command,
                !batch->is_release && batch->entries[0]->claim->turn ? REDIS_SCRIPT_TURN
                                                                     : scripts[batch->is_release][batch->n > 1]);
-    command_add(&command, batch->store->epoch.id);
     if (batch->is_release)
         add_releases(&command, batch);
     else

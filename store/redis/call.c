@@ -1,21 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <syslog.h>
 
 #include "store/redis/store-redis.h"
 
 void call_begin_plain(struct store_redis *store, struct redis_command *command, enum redis_script script) {
+    batch_flush(store); /* its command comes first */
     handshake_add_script(store, command, script);
     command_add(command, "2");
     command_add(command, store->env.key);
     command_add(command, store->env.none);
 }
 
-void call_begin(struct store_redis *store, struct redis_command *command, enum redis_script script) {
+void call_begin_session(struct store_redis *store, struct redis_command *command, enum redis_script script) {
     call_begin_plain(store, command, script);
     command_add(command, store->session.id);
     command_add_u64(command, store->session.connection);
+}
+
+void call_begin(struct store_redis *store, struct redis_command *command, enum redis_script script) {
+    call_begin_session(store, command, script);
+    command_add(command, store->epoch.id);
+    command_add_u64(command, store->link.commands ? redis_connection_next_serial(store->link.commands) : 0);
 }
 
 void call_note_no_memory(struct store_redis *store) {
@@ -28,7 +37,6 @@ int call_send(struct store_redis *store, const struct redis_command *command, re
               void *userdata) {
     int r = command_check(command);
 
-    batch_flush(store);
     if (r >= 0)
         r = store->link.commands ? redis_connection_call(store->link.commands, command->n,
                                                          (const char *const *) command->items, fn, userdata)
@@ -98,4 +106,24 @@ bool call_handle_common_reply(struct store_redis *store, const struct redisReply
         return false;
     }
     return true;
+}
+
+/* Returns whether a reply names this call, as its second word or element. */
+static bool names_call(const struct redisReply *reply, uint64_t serial) {
+    const char *line = reply_text(reply_text(reply) ? reply : reply_at(reply, 0)), *space = strchr(line, ' ');
+    const char *name = space ? space + 1 : reply_text(reply_at(reply, 1));
+    char text[REPLY_NUMBER_TEXT_SIZE];
+    int n = snprintf(text, sizeof(text), "%" PRIu64, serial);
+
+    return name && strncmp(name, text, (size_t) n) == 0 && (name[n] == ' ' || name[n] == '\0');
+}
+
+bool call_accept_reply(struct store_redis *store, const struct redisReply *reply, enum link_phase during) {
+    if (!call_handle_common_reply(store, reply, during))
+        return false;
+    if (names_call(reply, redis_connection_answered_serial(store->link.commands)))
+        return true;
+    if (!store->stop.is_under_way) /* in any phase: each later reply is another call's, too */
+        link_fail(store, REDIS_ERROR_RETRY, "a reply was lost, and the next one came in its place");
+    return false;
 }

@@ -108,7 +108,7 @@ static void heartbeat_on_reply(const struct redisReply *reply, void *userdata) {
     bool resync, ends_grace;
 
     store->heartbeat.is_under_way = false;
-    if (store->link.phase != PHASE_LIVE || !call_handle_common_reply(store, reply, PHASE_LIVE))
+    if (store->link.phase != PHASE_LIVE || !call_accept_reply(store, reply, PHASE_LIVE))
         return;
     if (heartbeat_reply_parse(reply, &beat) < 0) {
         call_bad_reply(store, "heartbeat");
@@ -192,7 +192,6 @@ void heartbeat_send(struct store_redis *store) {
         return;
     }
     call_begin(store, &command, REDIS_SCRIPT_HEARTBEAT);
-    command_add(&command, store->epoch.id);
     command_add_u64(&command, samples_dead_count(store, now));
     command_add_u64(&command, store->samples.own.count);
     command_add_u64(&command, store->limits.overrides_version);

@@ -25,7 +25,7 @@ static int hello_compose(struct store_redis *store, struct redis_command *comman
                     is_known ? store->session.namespace : id);
     (void) snprintf(version, sizeof(version), "%s%s", env->version,
                     store->limits.is_drained ? STORE_REDIS_DRAINED : "");
-    call_begin(store, command, REDIS_SCRIPT_HELLO);
+    call_begin_session(store, command, REDIS_SCRIPT_HELLO);
     command_add(command, store->session.replaced);
     command_add(command, env->host);
     command_add(command, env->machine);

@@ -18,7 +18,7 @@ static void stop_on_bye(const struct redisReply *reply, void *userdata);
 static int send_bye(struct store_redis *store) {
     _cleanup_command_ struct redis_command command = {0};
 
-    call_begin(store, &command, REDIS_SCRIPT_BYE);
+    call_begin_session(store, &command, REDIS_SCRIPT_BYE);
     return call_send(store, &command, stop_on_bye, store);
 }
 

@@ -131,7 +131,7 @@ static void sync_on_reply(const struct redisReply *reply, void *userdata) {
     struct sync_reply part;
     struct synced_claim_reply claim;
 
-    if (store->link.phase != PHASE_SYNC || !call_handle_common_reply(store, reply, PHASE_SYNC))
+    if (store->link.phase != PHASE_SYNC || !call_accept_reply(store, reply, PHASE_SYNC))
         return;
     if (sync_reply_parse(reply, &part) < 0) {
         call_bad_reply(store, "sync");
@@ -161,7 +161,6 @@ static void sync_send(struct store_redis *store) {
     bool is_last = sync->n - sync->at <= SYNC_PART;
 
     call_begin(store, &command, REDIS_SCRIPT_SYNC);
-    command_add(&command, store->epoch.id);
     command_add_u64(&command, clock_latest(store, clock_boottime()));
     command_add(&command, !sync->is_begun ? "1" : "0");
     command_add(&command, is_last ? "1" : "0");

@@ -35,7 +35,7 @@ static void verify_on_reply(const struct redisReply *reply, void *userdata) {
     if (verify_reply_is_broken(reply))
         journal_log(store_redis_journal(store), LOG_WARNING,
                     "keys of this namespace were deleted: nothing is granted for a lease, while hosts report their claims");
-    if (!call_handle_common_reply(store, reply, PHASE_LIVE))
+    if (!call_accept_reply(store, reply, PHASE_LIVE))
         return;
     if (verify_reply_parse(reply, &verify) < 0) {
         call_bad_reply(store, "verify");
@@ -80,7 +80,6 @@ void verify_some(struct store_redis *store) {
         return;
     verify->sent = now;
     call_begin(store, &command, REDIS_SCRIPT_VERIFY);
-    command_add(&command, store->epoch.id);
     if (add_claims(store, &command) > 0 && call_send(store, &command, verify_on_reply, store) == 0)
         verify->is_under_way = true;
 }

@@ -27,7 +27,7 @@ static unsigned claim(redisContext *c, unsigned number) {
     snprintf(id, sizeof(id), "%032u", number);
     snprintf(connection, sizeof(connection), "%" PRIu64, store->session.connection);
     snprintf(who, sizeof(who), "0 4711 %s pg-dump", store->session.id);
-    redisAppendCommand(c, "%s %s 2 %s %s %s %s %s %s %s 0 0 busy 1 10000000", how.functions ? "FCALL" : "EVALSHA",
+    redisAppendCommand(c, "%s %s 2 %s %s %s %s %s 1 %s %s 0 0 busy 1 10000000", how.functions ? "FCALL" : "EVALSHA",
                        how.functions ? "berth_claim" : redis_script_sha(REDIS_SCRIPT_CLAIM), store->env.key, store->env.none, store->session.id, connection, store->epoch.id, id,
                        who);
     return 1;
@@ -39,7 +39,7 @@ static unsigned release(redisContext *c, unsigned number) {
 
     snprintf(id, sizeof(id), "%032u", number);
     snprintf(connection, sizeof(connection), "%" PRIu64, store->session.connection);
-    redisAppendCommand(c, "%s %s 2 %s %s %s %s %s %s", how.functions ? "FCALL" : "EVALSHA",
+    redisAppendCommand(c, "%s %s 2 %s %s %s %s %s 1 %s", how.functions ? "FCALL" : "EVALSHA",
                        how.functions ? "berth_release" : redis_script_sha(REDIS_SCRIPT_RELEASE), store->env.key, store->env.none, store->session.id, connection, store->epoch.id, id);
     return 1;
 }

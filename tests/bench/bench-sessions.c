@@ -21,6 +21,7 @@
 #define NONE "berth:{sessions}:none"
 #define FRESH "00112233445566778899aabbccddeeff,+0123456789abcdef0123456789abcdef"
 #define EPOCH "00112233445566778899aabbccddeeff"
+#define SERIAL "1" /* of each call */
 #define A_LEASE "30000000"
 #define ARGUMENTS_MAX 32
 
@@ -68,12 +69,13 @@ static void compose_hello(struct call *c, size_t i) {
 
 static void compose_heartbeat(struct call *c, size_t i) {
     begin(c, REDIS_SCRIPT_HEARTBEAT, i % n_sessions);
-    add_list(c, (const char *const[]){EPOCH, "0", "0", "0", "0", NULL});
+    add_list(c, (const char *const[]){EPOCH, SERIAL, "0", "0", "0", "0", NULL});
 }
 
 static void add_claim(struct call *c, size_t i) {
     snprintf(c->claim, sizeof(c->claim), "%024zx%08x", i, 0xabcdef);
     add(c, EPOCH);
+    add(c, SERIAL);
     add(c, c->claim);
 }
 

@@ -36,7 +36,7 @@ static redisReply *ask(redisContext *c, const char *script, const char *words) {
     int argc = 0;
     char *rest = line, *word;
 
-    snprintf(line, sizeof(line), "EVALSHA %s 2 %s %s s2 1 %s %s", script, META, NONE, script_epoch, words);
+    snprintf(line, sizeof(line), "EVALSHA %s 2 %s %s s2 1 %s 1 %s", script, META, NONE, script_epoch, words);
     while ((word = strsep(&rest, " ")) && argc < (int) ELEMENTSOF(argv)) {
         for (char *at = word; (at = strchr(at, '_'));)
             *at = ' ';

@@ -92,14 +92,14 @@ static const char *hello(unsigned node, bool asking, unsigned n_keys, const char
 static const char *end_grace(unsigned node, bool asking, unsigned n_keys, const char *session, const char *epoch) {
     char words[200];
 
-    (void) snprintf(words, sizeof(words), "%s 1 %s 0 0 0 0 " A_LEASE " 0", session, epoch);
+    (void) snprintf(words, sizeof(words), "%s 1 %s 1 0 0 0 0 " A_LEASE " 0", session, epoch);
     return say(node, asking, REDIS_SCRIPT_HEARTBEAT, n_keys, words);
 }
 
 static const char *claim(unsigned node, bool asking, unsigned n_keys, const char *epoch, const char *id) {
     char words[300];
 
-    (void) snprintf(words, sizeof(words), SESSION " 1 %s %s 0_1_%s_backup 0 0 one 1 100", epoch, id, id);
+    (void) snprintf(words, sizeof(words), SESSION " 1 %s 1 %s 0_1_%s_backup 0 0 one 1 100", epoch, id, id);
     return say(node, asking, REDIS_SCRIPT_CLAIM, n_keys, words);
 }
 
@@ -136,7 +136,7 @@ static void begin(bool is_held) {
     EXPECT_BEGIN(hello(from, false, 2, SESSION, EPOCH), "ok");
     EXPECT_BEGIN(end_grace(from, false, 2, SESSION, EPOCH), "ok");
     if (is_held)
-        EXPECT_BEGIN(claim(from, false, 2, EPOCH, "aa"), "ok " EPOCH " 0 H");
+        EXPECT_BEGIN(claim(from, false, 2, EPOCH, "aa"), "ok 1 0 H");
 }
 
 static const char *migrate(const char *key) {
@@ -182,7 +182,7 @@ static void test_asking_grants_twice(void) {
     EXPECT_BEGIN(migrate(META), "OK");
     EXPECT_BEGIN(hello(to, true, 1, SESSION, NEW_EPOCH), "ok");
     EXPECT_BEGIN(end_grace(to, true, 1, SESSION, NEW_EPOCH), "ok");
-    EXPECT_BEGIN(claim(to, true, 1, NEW_EPOCH, "bb"), "ok " NEW_EPOCH " 0 H");
+    EXPECT_BEGIN(claim(to, true, 1, NEW_EPOCH, "bb"), "ok 1 0 H");
     EXPECT_BEGIN(migrate(HELD), "ERR Target instance replied with error: BUSYKEY");
     finish();
 }

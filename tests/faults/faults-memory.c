@@ -138,12 +138,12 @@ static bool is_ok(const redisReply *r) {
 /* One call after the other, so that Redis answers others in between. */
 static void ask_for(struct bed *b, const char *epoch) {
     char ids[CROWD_CALL][16];
-    const char *argv[10 + 2 * CROWD_CALL] = {"EVALSHA", redis_script_sha(REDIS_SCRIPT_CLAIMS), "2",  META,    NONE, CROWD, "1",
-                                             epoch,     "db",                                  "1000000"};
+    const char *argv[11 + 2 * CROWD_CALL] = {"EVALSHA", redis_script_sha(REDIS_SCRIPT_CLAIMS), "2",  META,    NONE, CROWD, "1",
+                                             epoch,     "1", "db",                                  "1000000"};
 
     for (unsigned n = 0; n < CROWD_SIZE;) {
         _cleanup_reply_ redisReply *reply = NULL;
-        int argc = 10;
+        int argc = 11;
 
         for (size_t k = 0; k < CROWD_CALL && n < CROWD_SIZE; k++, n++) {
             snprintf(ids[k], sizeof(ids[k]), "c%u", n);
@@ -163,7 +163,7 @@ static void crowd_and_pause(struct bed *b, struct injection *i) {
 
     snprintf(words, sizeof(words), "1 ~ " CROWD " crowd-machine 1 %" PRIu64 " 0 0 0 0 0 0 unused 0", LOAD_LEASE);
     hello = say(b, REDIS_SCRIPT_HELLO, words);
-    snprintf(words, sizeof(words), "1 %s 0 1 1", epoch && epoch->str ? epoch->str : "");
+    snprintf(words, sizeof(words), "1 %s 1 0 1 1", epoch && epoch->str ? epoch->str : "");
     sync = say(b, REDIS_SCRIPT_SYNC, words);
     if (!is_ok(hello) || !is_ok(sync)) {
         CU_FAIL("nobody may say hello");

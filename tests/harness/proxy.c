@@ -124,7 +124,7 @@ static bool treat(struct pair *p, size_t side, const char *data, size_t size) {
     enum proxy_mode mode = mode_of(p);
     bool answer = side == 1;
 
-    if (mode != PROXY_PASS)
+    if (mode != PROXY_PASS && (answer || mode != PROXY_DROP_NEXT))
         control->harmed++;
     switch (mode) {
     case PROXY_CUT: return false;
@@ -144,6 +144,11 @@ static bool treat(struct pair *p, size_t side, const char *data, size_t size) {
         return pass(p, side, data, size);
     case PROXY_ECHO: return pass(p, side, data, size) && (!answer || pass(p, side, data, size));
     case PROXY_DROP_SOME: return answer && ++p->n_answers % 4 == 0 ? true : pass(p, side, data, size);
+    case PROXY_DROP_NEXT:
+        if (!answer)
+            return pass(p, side, data, size);
+        control->mode = PROXY_PASS;
+        return true;
     case PROXY_GARBAGE: return pass(p, side, data, size) && (!answer || pass(p, side, "?what\r\n", 7));
     case PROXY_PASS: break;
     }

@@ -23,6 +23,7 @@ enum proxy_mode {
     PROXY_DOUBLE,       /* each request reaches Redis twice, the second time on another connection; one reply passes */
     PROXY_ECHO,         /* each reply is sent twice */
     PROXY_DROP_SOME,    /* every fourth reply is dropped, the connection stays */
+    PROXY_DROP_NEXT,    /* the next reply is dropped, the connection stays; then PROXY_PASS */
     PROXY_GARBAGE,      /* replies are followed by nonsense */
 };
 

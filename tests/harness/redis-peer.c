@@ -21,6 +21,7 @@ static struct {
     struct peer_claim claims[CLAIMS_MAX];
     size_t n;
     unsigned epoch;
+    const char *serial; /* of the call that is answered */
     unsigned long long clock, count, last;
     char channel[128];
     char version[32]; /* "": of one that is new enough */
@@ -99,12 +100,12 @@ static void answer_claim(struct peer_answer *a, const char *id) {
     struct peer_claim *c = add(id);
 
     if (!c) {
-        peer_answer_put(a, "refused %u 0 queue-full db", p.epoch);
+        peer_answer_put(a, "refused %s 0 queue-full db", p.serial);
         return;
     }
     if (!known && p.n % 2 == 1) /* every other one waits */
         grant(c);
-    peer_answer_put(a, "ok %u 0 %c %llu %llu %llu %u 5", p.epoch, c->state, c->ticket, c->token, before, c->state == 'W' ? 1u : 0u);
+    peer_answer_put(a, "ok %s 0 %c %llu %llu %llu %u 5", p.serial, c->state, c->ticket, c->token, before, c->state == 'W' ? 1u : 0u);
 }
 
 static void answer_release(struct peer_answer *a, const char *id) {
@@ -112,9 +113,9 @@ static void answer_release(struct peer_answer *a, const char *id) {
 
     if (c) {
         *c = p.claims[--p.n];
-        peer_answer_put(a, "ok %u 0 %llu %llu", p.epoch, p.clock, p.last);
+        peer_answer_put(a, "ok %s 0 %llu %llu", p.serial, p.clock, p.last);
     } else {
-        peer_answer_put(a, "ok %u 0", p.epoch);
+        peer_answer_put(a, "ok %s 0", p.serial);
     }
 }
 
@@ -133,10 +134,10 @@ static void answer_several(struct peer_answer *a, const redisReply *command, siz
 }
 
 static void answer_sync(struct peer_answer *a, const redisReply *command) {
-    if (strcmp(argument(command, 9), "1") == 0)
+    if (strcmp(argument(command, 10), "1") == 0)
         p.n = 0;
-    peer_answer_put(a, "[ ok %u 0 0 %llu %llu [", p.epoch, p.last, p.clock);
-    for (size_t i = 11; i + 9 < command->elements; i += 10) {
+    peer_answer_put(a, "[ ok %s 0 0 %llu %llu [", p.serial, p.last, p.clock);
+    for (size_t i = 12; i + 9 < command->elements; i += 10) {
         struct peer_claim *c = add(argument(command, i));
 
         if (!c)
@@ -199,19 +200,19 @@ static void answer_script(struct peer_answer *a, int script, const redisReply *c
     case REDIS_SCRIPT_BYE: peer_answer_put(a, "[ ok %u 0 [ ] ]", p.epoch); break;
     case REDIS_SCRIPT_HEARTBEAT:
         a->line = ++p.count % 2 == 1;
-        peer_answer_put(a, a->line ? "ok %u 0 0 %llu %llu %zu %llu" : "[ ok_%u_0_0_%llu_%llu_%zu_%llu", p.epoch, p.count, p.last, p.n, p.clock);
+        peer_answer_put(a, a->line ? "ok %s 0 0 %llu %llu %zu %llu" : "[ ok_%s_0_0_%llu_%llu_%zu_%llu", p.serial, p.count, p.last, p.n, p.clock);
         if (!a->line)
             peer_answer_put(a, "_%llu " NEWS " ]", p.clock, p.clock);
         break;
-    case REDIS_SCRIPT_CLAIM: answer_claim(a, argument(command, 8)); break;
-    case REDIS_SCRIPT_CLAIMS: answer_several(a, command, 10, 2, answer_claim); break;
-    case REDIS_SCRIPT_RELEASE: answer_release(a, argument(command, 8)); break;
-    case REDIS_SCRIPT_RELEASES: answer_several(a, command, 8, 1, answer_release); break;
+    case REDIS_SCRIPT_CLAIM: answer_claim(a, argument(command, 9)); break;
+    case REDIS_SCRIPT_CLAIMS: answer_several(a, command, 11, 2, answer_claim); break;
+    case REDIS_SCRIPT_RELEASE: answer_release(a, argument(command, 9)); break;
+    case REDIS_SCRIPT_RELEASES: answer_several(a, command, 9, 1, answer_release); break;
     case REDIS_SCRIPT_SYNC: answer_sync(a, command); break;
-    case REDIS_SCRIPT_OVERRIDE: peer_answer_put(a, "[ ok %u 0 %llu ]", p.epoch, ++p.clock); break;
+    case REDIS_SCRIPT_OVERRIDE: peer_answer_put(a, "[ ok %s 0 %llu ]", p.serial, ++p.clock); break;
     case REDIS_SCRIPT_INSPECT: answer_inspect(a, command); break;
     case REDIS_SCRIPT_PROBE: peer_answer_put(a, "[ ok [ ] ]"); break;
-    default: peer_answer_put(a, "[ ok %u 0 1 ]", p.epoch); break;
+    default: peer_answer_put(a, "[ ok %s 0 1 ]", p.serial); break;
     }
 }
 
@@ -267,6 +268,7 @@ size_t redis_peer_answer(const redisReply *command, char *buffer, size_t size) {
     if (old > 0)
         return old;
 
+    p.serial = argument(command, 8);
     switch (kind) {
     case PEER_INFO: peer_answer_put(&a, "%s", p.info ? p.info : REDIS_PEER_INFO); break;
     case PEER_LOAD: answer_scripts(&a, command); break;

@@ -5,12 +5,12 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "store/redis/client/script.h"
-
 #define WORDS_MAX 2100
+#define SERIAL 8 /* its place: behind the command's name, digest, keys, session, connection and epoch */
 
 struct redis_server script_server;
 char script_epoch[32];
+const char *script_serial = script_epoch;
 char script_shown[1 << 16];
 
 /* --- saying and seeing --- */
@@ -97,17 +97,21 @@ static const char *say(const char *line, unsigned at) {
     char fresh[16];
     const char *argv[WORDS_MAX] = {"EVALSHA", NULL, "2", META, NONE};
     char *rest = copy, *word;
+    enum redis_script script = REDIS_SCRIPTS;
     int argc = 1;
 
     (void) snprintf(fresh, sizeof(fresh), "e%u", ++epochs);
     while ((word = strsep(&rest, " ")) && argc < WORDS_MAX)
         if (argc == 1) {
-            argv[1] = at > 0 ? failing_sha(find_script(word), at) : redis_script_sha(find_script(word));
+            script = find_script(word);
+            argv[1] = at > 0 ? failing_sha(script, at) : redis_script_sha(script);
             argc = 5;
         } else {
             argv[argc++] = strcmp(word, "~") == 0 ? "" : strcmp(word, "$") == 0 ? script_epoch : strcmp(word, "!") == 0 ? fresh : word;
             for (char *c = word; (c = strchr(c, '_'));)
                 *c = ' ';
+            if (argc == SERIAL && script_has_serial(script))
+                argv[argc++] = script_serial;
         }
     script_tell("PING"); /* connects again if needed */
     reply = script_server.client ? redisCommandArgv(script_server.client, argc, argv, NULL) : NULL;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The scripts of daemon/lua by themselves, on a private redis-server. A call is a line of words ("~": an empty one, "$": the epoch, "!": an id for a new one, "_": a
- * space in one); a reply is shown as one line, lists in brackets, and compared with a pattern of fnmatch(3) in which "$" is the epoch, too. */
+/* The scripts of store/redis/lua by themselves, on a private redis-server. A call is a line of words ("~": an empty one,
+ * "$": the epoch, "!": an id for a new one, "_": a space in one) without its serial number, which is script_serial. A
+ * reply is shown as one line, lists in brackets. It is compared with a pattern of fnmatch(3) in which "$" is the epoch. */
 
 #include <inttypes.h>
+#include <stdbool.h>
 
+#include "store/redis/client/script.h"
 #include "tests/harness/redis.h"
 #include "tests/harness/test.h"
 
@@ -15,7 +18,14 @@
 
 extern struct redis_server script_server;
 extern char script_epoch[32];
+extern const char *script_serial; /* of each call; by default the epoch, so that "$" is both in a pattern */
 extern char script_shown[1 << 16]; /* the last reply */
+
+/* Returns whether calls of the script have a serial number, behind their epoch. */
+static inline bool script_has_serial(enum redis_script script) {
+    return script != REDIS_SCRIPT_HELLO && script != REDIS_SCRIPT_BYE && script != REDIS_SCRIPT_PROBE &&
+           script != REDIS_SCRIPT_INSPECT;
+}
 
 /* One plain command that must work. */
 void script_tell(const char *command);

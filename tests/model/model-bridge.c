@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "tests/harness/script.h"
 #include "tests/model/model-internal.h"
 
 static const char prelude[] =
@@ -249,9 +250,10 @@ void bridge_close(struct bridge *b) {
 
 redisReply *bridge_call(struct bridge *b, enum redis_script script, bool tight, usec_t redis_time, unsigned replid,
                         const struct redis_command *arguments) {
-    const char **words = calloc(arguments->n + 5, sizeof(*words));
-    char injected[120];
+    const char **words = calloc(arguments->n + 6, sizeof(*words));
+    char injected[120], serial[24];
     redisReply *reply;
+    int argc = 5;
 
     if (!words)
         abort();
@@ -262,11 +264,40 @@ redisReply *bridge_call(struct bridge *b, enum redis_script script, bool tight, 
     words[2] = "2";
     words[3] = MODEL_KEY;
     words[4] = injected;
-    for (size_t i = 0; i < arguments->n; i++)
-        words[5 + i] = arguments->items[i];
-    reply = redisCommandArgv(b->client, (int) (arguments->n + 5), words, NULL);
+    (void) snprintf(serial, sizeof(serial), "%" PRIu64, ++b->serial);
+    for (size_t i = 0; i < arguments->n; i++) {
+        if (i == 3 && script_has_serial(script)) /* behind session, connection and epoch */
+            words[argc++] = serial;
+        words[argc++] = arguments->items[i];
+    }
+    if (arguments->n == 3 && script_has_serial(script))
+        words[argc++] = serial;
+    reply = redisCommandArgv(b->client, argc, words, NULL);
     free(words);
     return reply;
+}
+
+static bool line_names(const redisReply *line, const char *serial) {
+    const char *word = reply_word(reply_at(line, 0));
+
+    return strcmp(word, "epoch") == 0 || strcmp(word, "gone") == 0 || strcmp(word, "stale") == 0 ||
+           strcmp(reply_word(reply_at(line, 1)), serial) == 0;
+}
+
+bool bridge_reply_names_call(const struct bridge *b, enum redis_script script, const redisReply *reply) {
+    const redisReply *answer = reply_at(reply, 0), *line = reply_at(answer, 0);
+    char serial[24];
+    bool all = true;
+    size_t n;
+
+    (void) snprintf(serial, sizeof(serial), "%" PRIu64, b->serial);
+    if (!script_has_serial(script) || reply_error(reply))
+        return true;
+    if (reply_count(line, &n) < 0)
+        return line_names(answer, serial);
+    for (size_t i = 0; (line = reply_at(answer, i)); i++)
+        all = all && line_names(line, serial);
+    return all;
 }
 
 redisReply *bridge_inspect(struct bridge *b) {

@@ -20,6 +20,7 @@ struct bridge {
     redisContext *client; /* has the rights that berth has */
     char sha[2][REDIS_SCRIPTS][REDIS_SHA_SIZE]; /* [1]: with bounds so low that they are reached */
     bool full, replica;
+    uint64_t serial; /* of the last call */
     char look[REDIS_SHA_SIZE], save[REDIS_SHA_SIZE], restore[REDIS_SHA_SIZE];
 };
 
@@ -30,6 +31,8 @@ void bridge_close(struct bridge *b);
  * Redis is gone. */
 redisReply *bridge_call(struct bridge *b, enum redis_script script, bool tight, usec_t redis_time, unsigned replid,
                         const struct redis_command *arguments);
+/* Returns whether a reply of bridge_call() names the last call. */
+bool bridge_reply_names_call(const struct bridge *b, enum redis_script script, const redisReply *reply);
 /* Returns {complaints, keys besides those at rest, claim, state, token, session, ticket, head start, ...}, to be freed: whether the
  * data is consistent, and what is in it. */
 redisReply *bridge_inspect(struct bridge *b);

@@ -202,6 +202,8 @@ redisReply *world_call(struct world *w, enum redis_script script, const struct r
     reply = bridge_call(w->bridge, script, w->setup.tight, world_redis_time(w), w->redis.replid, words);
     pushes = reply_at(reply, 1);
     trace_call(w, script, words, reply);
+    if (!bridge_reply_names_call(w->bridge, script, reply))
+        model_fail(w, "R6: a reply of %s does not name its call", redis_script_name(script));
     rules_apply(w, script, words, reply);
     for (size_t i = 0; reply_at(pushes, i + 1); i += 2) {
         const char *channel = strstr(reply_word(reply_at(pushes, i)), "to:");

@@ -36,6 +36,7 @@ struct redis_connection {
     bool is_up, down_reported, freed;
     unsigned busy;         /* callbacks on the stack; while there are any, freeing is postponed */
     struct list pendings;  /* struct pending */
+    uint64_t n_commands, n_replies; /* so far; a subscription's messages are none */
     struct redis_subscription subscription; /* once acknowledged */
     enum redis_error error;
     char text[SOCKET_REASON_SIZE]; /* of the error; "": none */
@@ -146,6 +147,7 @@ static void dispatch(struct redis_connection *c, const redisReply *reply) {
         c->subscription = (struct redis_subscription) {.fn = p->fn, .userdata = p->userdata};
     list_unlink(&p->link);
     free(p);
+    c->n_replies++;
     if (list_is_empty(&c->pendings))
         arm(c);
     answered.fn(reply, answered.userdata);
@@ -299,6 +301,7 @@ static int call(struct redis_connection *c, size_t argc, const char *const *argv
     }
     redis_connection_flush(c); /* sent at the end of this turn */
     list_append(&c->pendings, &p->link);
+    c->n_commands++;
     if (list_first(&c->pendings, struct pending, link) == p)
         arm(c);
     return 0;
@@ -306,6 +309,14 @@ static int call(struct redis_connection *c, size_t argc, const char *const *argv
 
 int redis_connection_call(struct redis_connection *c, size_t argc, const char *const *argv, redis_reply_fn fn, void *userdata) {
     return call(c, argc, argv, fn, userdata, 0, false);
+}
+
+uint64_t redis_connection_next_serial(const struct redis_connection *c) {
+    return c->n_commands + 1;
+}
+
+uint64_t redis_connection_answered_serial(const struct redis_connection *c) {
+    return c->n_replies;
 }
 
 int redis_connection_subscribe(struct redis_connection *c, const char *channel, redis_reply_fn fn, void *userdata) {

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <systemd/sd-event.h>
 
 #include "base/cleanup.h"
@@ -44,6 +45,10 @@ struct redis_connection *redis_connection_free(struct redis_connection *c);
 /* Sends a command; arguments are copied. fn receives the reply, also an error; it is not called if the connection
  * fails. Returns 0, -ENOMEM, or -ENOTCONN if the connection has failed. */
 int redis_connection_call(struct redis_connection *c, size_t argc, const char *const *argv, redis_reply_fn fn, void *userdata);
+/* Return the serial number that the next command will have, and that of the command whose reply is handled now. The
+ * first command of a connection, AUTH included, has 1. */
+uint64_t redis_connection_next_serial(const struct redis_connection *c);
+uint64_t redis_connection_answered_serial(const struct redis_connection *c);
 /* Requests on_writing in this turn of the event loop, or as soon as the socket is writable. */
 void redis_connection_flush(struct redis_connection *c);
 /* Sends now what this turn of the event loop would send at its end, after on_writing. Calls no reply's fn. */

@@ -81,7 +81,7 @@ static void handshake_on_probed(const struct redisReply *reply, void *userdata) 
 static void send_probe(struct store_redis *store) {
     _cleanup_command_ struct redis_command command = {0};
 
-    call_begin(store, &command, REDIS_SCRIPT_PROBE);
+    call_begin_plain(store, &command, REDIS_SCRIPT_PROBE);
     if (call_send(store, &command, handshake_on_probed, store) == -ENOMEM)
         link_fail(store, REDIS_ERROR_RETRY, strerror(ENOMEM));
 }

@@ -3,18 +3,18 @@
 -- claim: requests permits, all or none (R2, R3). Without allow-oom: a full Redis takes no new claims (R13).
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
--- ARGV  session connection epoch claim
+-- ARGV  session connection epoch serial(the number of this call, which its reply names) claim
 --       details "head-start pid run name", as in its record
 --       ticket  0, or the one that it had before: it gets its old place even if the queue is full
 --       nowait(0|1), then for each pool: pool permits queue-limit
--- Reply, one line: ok epoch more state ticket token last-token-before position time-µs      state: H(eld) W(aiting) P(arked)
---                  refused epoch more busy|queue-full pool
+-- Reply, one line: ok serial more state ticket token last-token-before position time-µs      state: H(eld) W(aiting) P(arked)
+--                  refused serial more busy|queue-full pool
 --       {'epoch', epoch}: another epoch, without any effect;  {'gone'}: no such session;  {'stale'}: there is a newer connection
 -- Cost  granted: 8 calls for one pool, 9 or 10 for a key; waiting: about 15; O(log n)
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
-local FIRST_POOL = 8
-local s, own_connection, own_epoch, c, details, ticket, nowait, pool, n, _, second_pool = unpack(ARGV)
+local FIRST_POOL = 9
+local s, own_connection, own_epoch, serial, c, details, ticket, nowait, pool, n, _, second_pool = unpack(ARGV)
 local pattern = string.find(pool, '/', 1, true) and string.match(pool, '^[^/]+/') .. '*' -- of a key
 local m = pattern and call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'replid', 'clock', 'l:' .. pool, 'l:' .. pattern)
     or call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'replid', 'clock', 'l:' .. pool)
@@ -54,7 +54,7 @@ if limit and not m[3] and not second_pool and ticket == '0' then
             end
             call('SADD', at .. 'session:' .. s .. ':claims', c)
             call('HSET', meta, 'clock', text, 'c:' .. s, connection .. ' ' .. text)
-            return 'ok ' .. m[1] .. ' 0 H ' .. text .. ' ' .. text .. ' ' .. last .. ' 0 ' .. since
+            return 'ok ' .. serial .. ' 0 H ' .. text .. ' ' .. text .. ' ' .. last .. ' 0 ' .. since
         end
     end
 end

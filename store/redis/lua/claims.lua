@@ -3,13 +3,13 @@
 -- claims: requests one permit of one pool for each of several claims, in their order.
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
--- ARGV  session connection epoch pool queue-limit, then for each claim: claim details(as in claim)
+-- ARGV  session connection epoch serial pool queue-limit, then for each claim: claim details(as in claim)
 -- Reply {line, ...}: the reply of claim for each;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  all granted: 9 calls; else that of as many calls of claim
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
-local FIRST_CLAIM = 6
-local s, own_connection, own_epoch, pool, queue_limit = unpack(ARGV, 1, 5)
+local FIRST_CLAIM = 7
+local s, own_connection, own_epoch, serial, pool, queue_limit = unpack(ARGV, 1, 6)
 local pattern = string.find(pool, '/', 1, true) and string.match(pool, '^[^/]+/') .. '*' -- of a key
 local m = pattern and call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'replid', 'clock', 'l:' .. pool, 'l:' .. pattern)
     or call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'replid', 'clock', 'l:' .. pool)
@@ -48,7 +48,7 @@ if room and call('SCARD', base .. ':held') + n <= room and string.find(call('INF
             records[2 * k - 1] = ids[k]
             records[2 * k] = 'H ' .. text .. ' ' .. s .. ' ' .. pool .. ':1 ' .. text .. ' ' .. since .. ' ' .. details[k] .. ' '
             held[k] = ids[k] .. '#1'
-            lines[k] = 'ok ' .. m[1] .. ' 0 H ' .. text .. ' ' .. text .. ' ' .. last .. ' 0 ' .. since
+            lines[k] = 'ok ' .. serial .. ' 0 H ' .. text .. ' ' .. text .. ' ' .. last .. ' 0 ' .. since
             last = text
         end
         call('HSET', at .. 'claims', unpack(records))

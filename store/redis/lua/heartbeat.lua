@@ -4,7 +4,7 @@
 -- dead sessions (R4), settles pools and ends overrides. `berth grace --end` sends a known-µs of a lease or more.
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
--- ARGV  session connection epoch
+-- ARGV  session connection epoch serial
 --       dead       the highest count that this host received at least a lease ago in this epoch, 0 if none
 --       own        the highest count that a reply gave this session in this epoch
 --       overrides  the newest version of an override that its host knows
@@ -13,7 +13,7 @@
 --       known-µs   how long its host has known this epoch
 --       latest     as in hello
 --       times      if they changed: how long this host's last runs held their permits, for people (daemon/times.h)
--- Reply, one line: ok epoch more grace(0|1) count last-token claims clock [latest]
+-- Reply, one line: ok serial more grace(0|1) count last-token claims clock [latest]
 --         clock: the last number drawn;  latest: no number drawn so far is higher
 --       or with news: {that line, overrides, ended, reclaimed, undeclared}
 --         overrides: {pool, version, limit('-': none), until-µs, by, restore, reason} of each one changed since (128 at most)
@@ -23,7 +23,7 @@
 -- Cost  5 calls
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
-local s, own_connection, own_epoch, expired_count, own_count, override_version, highest_token, known_usec, remembered_clock,
+local s, own_connection, own_epoch, serial, expired_count, own_count, override_version, highest_token, known_usec, remembered_clock,
     times = unpack(ARGV)
 local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'unsettled', 'override_version', 'override_expiry', 'clock')
 if m[1] ~= own_epoch then return {'epoch', m[1] or ''} end
@@ -44,7 +44,7 @@ local override_over = m[6] and call('TIME')[1] * 1000000 >= tonumber(m[6]) - 100
 if not m[3] and not m[4] and not override_over and (m[5] or '0') == override_version and not known_usec
     and call('ZCOUNT', heartbeats, '0', expired_count) == 0 then
     call('ZADD', heartbeats, count, s)
-    return 'ok ' .. m[1] .. ' 0 0 ' .. count .. ' ' .. last .. ' ' .. claims .. ' ' .. m[7]
+    return 'ok ' .. serial .. ' 0 0 ' .. count .. ' ' .. last .. ' ' .. claims .. ' ' .. m[7]
 end
 --#include core
 --#include queue
@@ -75,5 +75,5 @@ save_clock()
 if not epoch then return {'epoch', ''} end
 if times and type(redis.pcall('HSET', at .. 'times', s, times)) == 'table' then call('UNLINK', at .. 'times') end -- of a wrong type
 connection, last = string.match(call('HGET', meta, 'c:' .. s), '^(%d+) (%d+)$')
-return {table.concat({'ok', epoch, more, grace and 1 or 0, count, last, claims, fmt(clock), latest()}, ' '),
+return {table.concat({'ok', serial, more, grace and 1 or 0, count, last, claims, fmt(clock), latest()}, ' '),
     newer_overrides(tonumber(override_version)), ended, reclaimed, undeclared}

@@ -5,21 +5,21 @@
 -- does. A sync reports the last move of each claim, in both directions.
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
--- ARGV  session connection epoch claim kind value
+-- ARGV  session connection epoch serial claim kind value
 --       first -       before all others of its queues
 --       before CLAIM  right before this one, in the queues that both are in
 --       by µs         this much more; a negative number undoes moves, down to the claim's own head start
--- Reply {'ok', epoch, more, number(0: it was at that place), state-now(H W P), ticket, head-start-µs, host, name,
+-- Reply {'ok', serial, more, number(0: it was at that place), state-now(H W P), ticket, head-start-µs, host, name,
 --         pools("db:2,net:1"), places, passed}
 --         places: {pool, place, claims passed} each, before any grant; none if it is parked
 --         passed: {host, name} of some of the claims passed in the queue with the most
---       {'unknown', epoch, claim}: it neither waits nor holds;  {'held', epoch, claim}: it holds its permits
---       {'apart', epoch}: the two claims share no queue;  {'grace', epoch}: not all hosts have reported
+--       {'unknown', serial, claim}: it neither waits nor holds;  {'held', serial, claim}: it holds its permits
+--       {'apart', serial}: the two claims share no queue;  {'grace', serial}: not all hosts have reported
 --       {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  about 20 calls, and 8 a pool
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
-local s, own_connection, own_epoch, c, kind, value = unpack(ARGV)
+local s, own_connection, own_epoch, serial, c, kind, value = unpack(ARGV)
 local MSEC, GIVEN_MAX, NAMES = 1000, 315360000000000, 4
 local SPARE = 1000000 -- µs left before a claim, so that later moves before it find room
 --#include core
@@ -28,13 +28,13 @@ if epoch ~= own_epoch then return {'epoch', epoch or ''} end
 local current = string.match(call('HGET', meta, 'c:' .. s) or '', '^%d+')
 if not current then return {'gone'} end
 if current ~= own_connection then return {'stale'} end
-if grace then return {'grace', epoch} end
+if grace then return {'grace', serial} end
 
 -- Returns the record of a claim that waits or is parked, else nil and the reply.
 local function read_waiting(id)
     local r = read_claim(id)
-    if not r or r.reason ~= '' or not call('HGET', meta, 'c:' .. r.session) then return nil, {'unknown', epoch, id} end
-    if r.state == 'H' then return nil, {'held', epoch, id} end
+    if not r or r.reason ~= '' or not call('HGET', meta, 'c:' .. r.session) then return nil, {'unknown', serial, id} end
+    if r.state == 'H' then return nil, {'held', serial, id} end
     return r
 end
 
@@ -65,7 +65,7 @@ elseif kind == 'before' then
             end
         end
     end
-    if not wanted or c == value then return {'apart', epoch} end
+    if not wanted or c == value then return {'apart', serial} end
     bound = score_of(other)
 end
 
@@ -95,7 +95,7 @@ end
 local number, places, passed = '0', {}, {}
 local session_record = call('HGET', at .. 'sessions', r.session) or ''
 local function finish(state)
-    return {'ok', epoch or '', more, number, state, r.ticket, fmt(own + given), string.match(session_record, '^%S+') or '', r.name,
+    return {'ok', serial, more, number, state, r.ticket, fmt(own + given), string.match(session_record, '^%S+') or '', r.name,
         r.pools, places, passed}
 end
 

@@ -3,18 +3,18 @@
 -- override: sets, clears, pauses or resumes a pool's limit over what hosts declare (R14).
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
--- ARGV  session connection epoch pool
+-- ARGV  session connection epoch serial pool
 --       version   of the override that this one replaces; 0: none
 --       id        of this call, by which a repeated call is recognized (R6)
 --       kind      set | clear | pause | resume
 --       limit for-µs(0: until cleared) reason     (set and pause)
--- Reply {'ok', epoch, more, version}
---       {'conflict', epoch, version}: that version is not in force
---       {'unknown', epoch}: no session declares that pool;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
+-- Reply {'ok', serial, more, version}
+--       {'conflict', serial, version}: that version is not in force
+--       {'unknown', serial}: no session declares that pool;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  about 20 calls, and those for the claims that it parks, requeues and grants
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
-local s, own_connection, own_epoch, pool, version, id, kind, limit, for_usec, reason = unpack(ARGV)
+local s, own_connection, own_epoch, serial, pool, version, id, kind, limit, for_usec, reason = unpack(ARGV)
 --#include core
 --#include queue
 --#include limits
@@ -25,9 +25,9 @@ if connection ~= own_connection then return {'stale'} end
 
 local text = call('HGET', meta, 'o:' .. pool)
 local o = parse_override(text or '0\t-\t0\t\t\t')
-if not text and not lowest_limit(pool) and not lowest_limit(pattern_of(pool) or '') then return {'unknown', epoch} end
-if o.by == id then return {'ok', epoch, 0, o.version} end
-if o.version ~= version then return {'conflict', epoch, o.version} end
+if not text and not lowest_limit(pool) and not lowest_limit(pattern_of(pool) or '') then return {'unknown', serial} end
+if o.by == id then return {'ok', serial, 0, o.version} end
+if o.version ~= version then return {'conflict', serial, o.version} end
 if o.until_usec ~= '0' and tonumber(o.until_usec) <= now() then restore_override(o) end
 
 local until_usec = for_usec ~= '0' and fmt(now() + tonumber(for_usec)) or '0'
@@ -43,11 +43,11 @@ elseif kind == 'pause' then
 elseif o.restore ~= '' then
     restore_override(o)
 else -- not paused
-    return {'ok', epoch, 0, o.version}
+    return {'ok', serial, 0, o.version}
 end
 o.version, o.by = fmt(tick()), id
 write_override(pool, o)
 end_overrides()
 settle()
 save_clock()
-return {'ok', epoch or '', more, o.version}
+return {'ok', serial, more, o.version}

@@ -3,13 +3,13 @@
 -- release: returns a claim's permits, or withdraws it while it waits. Grants the next claims in the same call.
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
--- ARGV  session connection epoch claim
--- Reply, one line: ok epoch more clock token   clock: the last number drawn before this; token: 0 if it waited
---                  ok epoch more   there is no such claim (R6);  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
+-- ARGV  session connection epoch serial claim
+-- Reply, one line: ok serial more clock token   clock: the last number drawn before this; token: 0 if it waited
+--                  ok serial more   there is no such claim (R6);  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  6 calls for one pool, 9 for a key; 16 with a grant
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
-local s, own_connection, own_epoch, c = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local s, own_connection, own_epoch, serial, c = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'clock')
 if m[1] ~= own_epoch then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
@@ -18,12 +18,12 @@ local claims = at .. 'claims'
 local record = call('HGET', claims, c)
 local state, given, session, pool, n, stop = string.match(record or '', '^(%a) (%d+) (%S+) ([^:,]+):(%d+)()')
 if not session then
-    if call('SISMEMBER', at .. 'session:' .. s .. ':claims', c) == 0 then return 'ok ' .. m[1] .. ' 0' end
+    if call('SISMEMBER', at .. 'session:' .. s .. ':claims', c) == 0 then return 'ok ' .. serial .. ' 0' end
     call('HDEL', meta, 'epoch') -- its permits are unknown: see hello.lua
     call('HSET', meta, 'broken', '1')
     return {'epoch', ''}
 end
-if session ~= s then return 'ok ' .. m[1] .. ' 0' end
+if session ~= s then return 'ok ' .. serial .. ' 0' end
 
 call('SREM', at .. 'session:' .. s .. ':claims', c)
 call('HDEL', claims, c)
@@ -56,7 +56,7 @@ while true do
     pool, n, stop = string.match(record, '^([^:,]+):(%d+)()', stop + 1)
 end
 local reply = ' 0 ' .. (m[3] or '0') .. ' ' .. (state == 'H' and given or '0')
-if not queues then return 'ok ' .. m[1] .. reply end
+if not queues then return 'ok ' .. serial .. reply end
 
 -- Fast path, which takes half of the time: one pool, and the next claim wants this pool alone. The part below handles unusual
 -- states, and further claims that may fit.
@@ -75,7 +75,7 @@ if #queues == 1 and queues[1] == pool then
         end
         if limit_text and not o[1] and connection and mark ~= 33 then -- no exclamation mark
             local limit, used = string.match(limit_text, '^%d+') + 0, call('SCARD', held) + n
-            if used > limit and n + 0 <= limit then return 'ok ' .. m[1] .. reply end -- else it is parked: see queue.lua
+            if used > limit and n + 0 <= limit then return 'ok ' .. serial .. reply end -- else it is parked: see queue.lua
             if used <= limit and n == '1' and string.find(call('INFO', 'replication'), o[3], 1, true) then
                 local t, clock = call('TIME'), m[3]
                 local since = t[1] .. string.sub('00000' .. t[2], -6)
@@ -86,7 +86,7 @@ if #queues == 1 and queues[1] == pool then
                 call('HSET', meta, 'clock', token, session, connection .. token)
                 call('SPUBLISH', at .. 'to:' .. owner, 'granted ' .. m[1] .. ' ' .. last .. ' ' .. token .. ' ' .. first .. ticket .. ' '
                     .. queued .. (token == since and ' 0' or ' ' .. string.format('%d', token - since)))
-                if used == limit then return 'ok ' .. m[1] .. reply end
+                if used == limit then return 'ok ' .. serial .. reply end
             end
         end
     end
@@ -96,4 +96,4 @@ end
 for k = 1, #queues do touch(queues[k]) end
 settle()
 save_clock()
-return epoch and 'ok ' .. epoch .. ' ' .. more .. string.sub(reply, 3) or {'epoch', ''}
+return epoch and 'ok ' .. serial .. ' ' .. more .. string.sub(reply, 3) or {'epoch', ''}

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
 -- Part of scripts that request permits, behind their fast path. Expects core.lua, queue.lua, and of the calling session `s`,
--- `own_epoch`, `connection` and `last`, its last token.
+-- `own_epoch`, `connection` and `last`, its last token; `serial`, the call's number.
 
 local function answer(c, r, before)
-    return table.concat({'ok', epoch, more, r.state, r.ticket, r.token, before, position_of(c, r), r.since}, ' ')
+    return table.concat({'ok', serial, more, r.state, r.ticket, r.token, before, position_of(c, r), r.since}, ' ')
 end
 
 -- Returns the record of a claim that was sent before (R6), or nil. A doubtful grant does not count.
@@ -62,11 +62,11 @@ local function request(c, details, ticket, nowait, d)
         return answer(c, r, before)
     end
     if epoch ~= own_epoch then return nil end
-    if nowait then return table.concat({'refused', epoch, more, 'busy', d.list[1]}, ' ') end
+    if nowait then return table.concat({'refused', serial, more, 'busy', d.list[1]}, ' ') end
     for i = 1, #d.list, 2 do
         local base = at .. 'pool:' .. d.list[i]
         if ticket == '0' and call('ZCARD', base .. ':queue') + call('ZCARD', base .. ':parked') >= d.queue_limits[(i + 1) / 2] then
-            return table.concat({'refused', epoch, more, 'queue-full', d.list[i]}, ' ')
+            return table.concat({'refused', serial, more, 'queue-full', d.list[i]}, ' ')
         end
     end
     enqueue(c, r)

@@ -4,14 +4,14 @@
 -- repeated while `more`, drops the session's claims that no part listed, opens their turns (R18), and grants what is possible.
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
--- ARGV  session connection epoch latest(as in hello) first(0|1) last(0|1), then for each claim:
+-- ARGV  session connection epoch serial latest(as in hello) first(0|1) last(0|1), then for each claim:
 --       claim kind token ticket head-start(as in a record) since-µs pid run name pools("db:2,net:1")
 --       kind: H  held, with this token
 --             B  as H, while the host gives its turn back. If it is missing outside of grace, that call has released it
 --             K  held beyond a lost lease: counted even above the limit, gets a new token
 --             W  waits, with this ticket
 --             A  was requested, and no reply came
--- Reply {'ok', epoch, more, grace, last-token, clock, claims, overcommitted}
+-- Reply {'ok', serial, more, grace, last-token, clock, claims, overcommitted}
 --         claims: {claim, state(H W P, or '-': A or B, and missing), ticket, token, position, since-µs, reason-of-revocation,
 --           head-start('' : as reported; else that of a later move)} each
 --         overcommitted: {pool, used, limit} of pools in which restored claims exceed the limit
@@ -19,8 +19,8 @@
 -- Cost  about 5 calls a claim
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
-local FIRST_CLAIM, WORDS_A_CLAIM = 7, 10
-local s, own_connection, own_epoch, remembered_clock, first, last_part = unpack(ARGV, 1, 6)
+local FIRST_CLAIM, WORDS_A_CLAIM = 8, 10
+local s, own_connection, own_epoch, serial, remembered_clock, first, last_part = unpack(ARGV, 1, 7)
 --#include core
 --#include queue
 --#include turns
@@ -124,4 +124,4 @@ end
 save_clock()
 if not epoch then return {'epoch', ''} end
 -- `last` is not the newest token: the host receives the grants of settle() by pushes (R12).
-return {'ok', epoch, unfinished, grace and 1 or 0, last, fmt(clock), claims, overcommitted}
+return {'ok', serial, unfinished, grace and 1 or 0, last, fmt(clock), claims, overcommitted}

@@ -4,22 +4,22 @@
 -- call. Without allow-oom: a full Redis takes no new turn (R13).
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
--- ARGV  session connection epoch claim
+-- ARGV  session connection epoch serial claim
 --       details  "head-start pid run name", as in its record
 --       due      in seconds since 1970; 0: `berth start`, which has no turn, and is decided by overlap alone
 --       overlap  skip | queue | allow
 --       then for each pool, the job's own one first: pool permits queue-limit
--- Reply, one line: ok epoch more state ticket token last-token-before position time-µs attempt chain    as of claim; chain: "-", or
+-- Reply, one line: ok serial more state ticket token last-token-before position time-µs attempt chain    as of claim; chain: "-", or
 --         the word that the host of the attempt before gave. Or {that line, {due, attempt, chain}, ...}: open turns that this one
 --         supersedes
---       taken epoch 0 mark host: decided before;  skipped epoch 0 overlap run host, or skipped epoch 0 queue-full pool -
---       later epoch 0 ms attempt: open after ms;  early epoch 0 ms: more than 60 s ahead of Redis's clock;  grace epoch 0
+--       taken serial 0 mark host: decided before;  skipped serial 0 overlap run host, or skipped serial 0 queue-full pool -
+--       later serial 0 ms attempt: open after ms;  early serial 0 ms: more than 60 s ahead of Redis's clock;  grace serial 0
 --       {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  about 20 calls
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
-local FIRST_POOL = 8
-local s, own_connection, own_epoch, c, details, due, overlap, job = unpack(ARGV)
+local FIRST_POOL = 9
+local s, own_connection, own_epoch, serial, c, details, due, overlap, job = unpack(ARGV)
 --#include core
 if epoch ~= own_epoch then return {'epoch', epoch or ''} end
 local connection, last = string.match(call('HGET', meta, 'c:' .. s) or '', '^(%d+) (%d+)$')
@@ -43,20 +43,20 @@ if r and r.session == s then -- it was sent before (R6)
     write_turn(s, c, sent)
     return line_of(answer(c, r, last), sent.attempt, sent.chain)
 end
-if grace then return line_of('grace', epoch, 0) end
+if grace then return line_of('grace', serial, 0) end
 local early = ms_early(due)
-if early > 0 then return line_of('early', epoch, 0, fmt(early)) end
+if early > 0 then return line_of('early', serial, 0, fmt(early)) end
 
 -- Finds the open turn of this due time, or replies why it cannot be taken.
 local open, mark = read_open(job), mark_of(job)
 local turn = open[due]
 if turn and tonumber(turn.not_before) > now() then
-    return line_of('later', epoch, 0, fmt(math.ceil((tonumber(turn.not_before) - now()) / 1000)), turn.attempt)
+    return line_of('later', serial, 0, fmt(math.ceil((tonumber(turn.not_before) - now()) / 1000)), turn.attempt)
 end
 if not turn and not is_start and tonumber(due) <= mark then
     local decided_due, by, how, host = string.match(call('HGET', open_of(job), 'last') or '', '^(%d+) (%S+) (%a) (%S+)$')
     if not (decided_due == due and by == c and how == 'S') then
-        return line_of('taken', epoch, 0, fmt(mark), decider(due, decided_due, host))
+        return line_of('taken', serial, 0, fmt(mark), decider(due, decided_due, host))
     end
     mark = 0 -- this call skipped it before, and its reply was lost: no other host logs that
 end
@@ -76,7 +76,7 @@ local function skip(why, run, on)
         decide(job, due, c, 'S', host)
         call('HDEL', open_of(job), due)
     end
-    return line_of('skipped', epoch, 0, why, run, on)
+    return line_of('skipped', serial, 0, why, run, on)
 end
 
 -- Counts the job's claims, and for a new due time the turns that are open now. Turns whose delay is not over are superseded.

@@ -3,30 +3,30 @@
 -- turned: commits, ends, opens, lists and reports turns (R18).
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
--- ARGV  session connection epoch, then one of:
+-- ARGV  session connection epoch serial, then one of:
 --       commit CLAIM AGAIN CHAIN    before its command is started. AGAIN: ms from the loss of this host to the next attempt, "-": the
---                                turn is over then; CHAIN: a word for the host that makes it. Reply: ok epoch 0;  lost epoch 0: another
---                                host may have the turn, or nobody;  waits epoch 0: the claim is not granted
+--                                turn is over then; CHAIN: a word for the host that makes it. Reply: ok serial 0;  lost serial 0: another
+--                                host may have the turn, or nobody;  waits serial 0: the claim is not granted
 --       over CLAIM               ends the turn and releases its claim: the run is over, or will not begin. Reply: that of release
 --       back CLAIM ATTEMPT DELAY-MS CHAIN    does the same, and opens the turn as this attempt after the delay. Reply: that of release
 --       pass JOB DUE CLAIM       decides that all due times up to this one are missed, if they were not decided before. CLAIM: an id
---                                that makes the call unique. Reply: missed epoch 0 MARK: this host logs it; MARK: the latest due time
---                                decided before, 0: none;  taken epoch 0 MARK HOST, early epoch 0 MS, grace epoch 0: as of turn
---       stop JOB                 ends every open turn of the job. Reply: {'ok', epoch, 0, {{due, attempt, chain}, ...}, {{run, host,
+--                                that makes the call unique. Reply: missed serial 0 MARK: this host logs it; MARK: the latest due time
+--                                decided before, 0: none;  taken serial 0 MARK HOST, early serial 0 MS, grace serial 0: as of turn
+--       stop JOB                 ends every open turn of the job. Reply: {'ok', serial, 0, {{due, attempt, chain}, ...}, {{run, host,
 --                                held(0|1)}, ...}}: these turns, and claims of the job that other sessions have (16 held, 16 queued and
---                                16 parked at most);  grace epoch 0: not all hosts have reported
---       hosts JOB                Reply: {'ok', epoch, 0, {host, version, ...}, {{due, attempt, ms}, ...}}: sessions that define the job, 100 at
+--                                16 parked at most);  grace serial 0: not all hosts have reported
+--       hosts JOB                Reply: {'ok', serial, 0, {host, version, ...}, {{due, attempt, ms}, ...}}: sessions that define the job, 100 at
 --                                most, and its open turns
---       look JOB...              Reply: {'ok', epoch, 0, {job, mark, {due, attempt, ms, chain, why}, ...}, ...}: marks and open turns of these
+--       look JOB...              Reply: {'ok', serial, 0, {job, mark, {due, attempt, ms, chain, why}, ...}, ...}: marks and open turns of these
 --                                jobs. A host looks once a lease, because hosts that were notified of a turn may not take it
---       report CLAIM STATE JOB DUE ATTEMPT AGAIN CHAIN ...    after a sync: turns of this session, 100 at most. Reply: ok epoch 0
---       marks JOB DUE ...        after a sync: the latest due times that this host knows to be decided, 200 at most. Reply: ok epoch 0
+--       report CLAIM STATE JOB DUE ATTEMPT AGAIN CHAIN ...    after a sync: turns of this session, 100 at most. Reply: ok serial 0
+--       marks JOB DUE ...        after a sync: the latest due times that this host knows to be decided, 200 at most. Reply: ok serial 0
 --       {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  commit: 5 calls; over: that of release and 3; back: 3 more for each session that defines the job; stop: 6, one more for each
 --       open turn and 2 for each claim; hosts: 3
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
-local s, own_connection, own_epoch, what, c = unpack(ARGV, 1, 5)
+local s, own_connection, own_epoch, serial, what, c = unpack(ARGV, 1, 6)
 --#include core
 if epoch ~= own_epoch then return {'epoch', epoch or ''} end
 local connection = string.match(call('HGET', meta, 'c:' .. s) or '', '^%d+')
@@ -37,7 +37,7 @@ if connection ~= own_connection then return {'stale'} end
 local KEPT = 400 * 86400 -- s after which the marks of jobs that no host defines are deleted (R16)
 
 local function line_of(word, ...)
-    return table.concat({word, epoch, 0, ...}, ' ')
+    return table.concat({word, serial, 0, ...}, ' ')
 end
 
 local verbs = {}
@@ -48,7 +48,7 @@ function verbs.commit()
     if not t or t.epoch ~= epoch or not r or r.session ~= s or r.reason ~= '' then return line_of('lost') end
     if r.state ~= 'H' then return line_of('waits') end
     if t.state == 'T' then
-        t.state, t.again, t.chain = 'C', ARGV[6], ARGV[7]
+        t.state, t.again, t.chain = 'C', ARGV[7], ARGV[8]
         write_turn(s, c, t)
     end
     return line_of('ok')
@@ -68,7 +68,7 @@ local function release()
     settle()
     save_clock()
     if not epoch then return {'epoch', ''} end
-    return table.concat({'ok', epoch, more, before, r.state == 'H' and r.token or '0'}, ' ')
+    return table.concat({'ok', serial, more, before, r.state == 'H' and r.token or '0'}, ' ')
 end
 
 function verbs.over()
@@ -81,14 +81,14 @@ function verbs.back()
     call('HDEL', turns_of(s), c)
     local reply = release()
     if t and t.epoch == epoch then
-        open_turn(t.job, t.due, ARGV[6], ARGV[7], ARGV[8], t.attempt == ARGV[6] and 'given-back' or 'retry', s)
+        open_turn(t.job, t.due, ARGV[7], ARGV[8], ARGV[9], t.attempt == ARGV[7] and 'given-back' or 'retry', s)
         save_clock()
     end
     return epoch and reply or {'epoch', ''}
 end
 
 function verbs.pass()
-    local job, due, id = c, ARGV[6], ARGV[7]
+    local job, due, id = c, ARGV[7], ARGV[8]
     if not in_epoch() then return {'epoch', ''} end
     if grace then return line_of('grace') end
     local early, mark, open = ms_early(due), mark_of(job), read_open(job)
@@ -117,7 +117,7 @@ function verbs.hosts()
         if host then hosts[#hosts + 1], hosts[#hosts + 2] = host, version end
     end
     for due, o in pairs(read_open(c)) do turns[#turns + 1] = {due, o.attempt, ms_until(o)} end
-    return {'ok', epoch, 0, hosts, turns}
+    return {'ok', serial, 0, hosts, turns}
 end
 
 local STOPS = 16 -- claims of a kind that `stop` names
@@ -141,12 +141,12 @@ function verbs.stop()
     add(call('SRANDMEMBER', base .. ':held', STOPS), true)
     add(call('ZRANGE', base .. ':queue', 0, STOPS - 1))
     add(call('ZRANGE', base .. ':parked', 0, STOPS - 1))
-    return {'ok', epoch, 0, ended, others}
+    return {'ok', serial, 0, ended, others}
 end
 
 function verbs.look()
-    local list, oldest = {'ok', epoch, 0}, fmt(math.floor(now() / 1000000) - KEPT)
-    for i = 5, #ARGV do
+    local list, oldest = {'ok', serial, 0}, fmt(math.floor(now() / 1000000) - KEPT)
+    for i = 6, #ARGV do
         local of_job = {ARGV[i], fmt(mark_of(ARGV[i]))}
         for due, o in pairs(read_open(ARGV[i])) do
             of_job[#of_job + 1] = {due, o.attempt, ms_until(o), o.chain, o.why}
@@ -163,7 +163,7 @@ function verbs.look()
 end
 
 function verbs.report()
-    for i = 5, #ARGV, 7 do
+    for i = 6, #ARGV, 7 do
         local t, claim, r = {epoch = epoch}, ARGV[i], read_claim(ARGV[i])
         t.state, t.job, t.due, t.attempt, t.again, t.chain = unpack(ARGV, i + 1, i + 6)
         if grace and r and r.session == s then write_turn(s, claim, t) end -- later its session may have lost the turn
@@ -172,7 +172,7 @@ function verbs.report()
 end
 
 function verbs.marks()
-    for i = 5, #ARGV, 2 do
+    for i = 6, #ARGV, 2 do
         local job, due = ARGV[i], tonumber(ARGV[i + 1])
         if due > mark_of(job) and due <= now() / 1000000 + AHEAD_MAX then call('ZADD', at .. 'marks', ARGV[i + 1], job) end
     end

@@ -5,14 +5,14 @@
 -- and checks some of the claims that block a waiting one.
 --
 -- KEYS  berth:{ns}:meta berth:{ns}:none
--- ARGV  session connection epoch, then claims that Redis has confirmed
--- Reply, one line: ok epoch more incomplete   incomplete 1: limits or claims of this session are missing; its host sends hello and sync
+-- ARGV  session connection epoch serial, then claims that Redis has confirmed
+-- Reply, one line: ok serial more incomplete   incomplete 1: limits or claims of this session are missing; its host sends hello and sync
 --       {'epoch', '', 'broken'}: keys are missing, see hello.lua;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  4 calls, 2 to 5 a claim, 1 more a key, 6 more a pool in which it waits
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
-local FIRST_CLAIM = 4
-local s, own_connection, own_epoch = ARGV[1], ARGV[2], ARGV[3]
+local FIRST_CLAIM = 5
+local s, own_connection, own_epoch, serial = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'broken')
 if m[1] ~= own_epoch then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
@@ -73,7 +73,7 @@ for i = 1, queued and #queued or 0 do
     broken = broken or member and is_nobodys(string.match(member, '^(.*)#')) or is_nobodys(first)
 end
 broken = broken and not m[3] -- in grace all hosts report again; keys that are missing afterwards are found later
-if not broken and not heads then return 'ok ' .. m[1] .. ' 0 ' .. (incomplete and 1 or 0) end
+if not broken and not heads then return 'ok ' .. serial .. ' 0 ' .. (incomplete and 1 or 0) end
 --#include core
 --#include queue
 if broken then
@@ -85,4 +85,4 @@ for i = 1, #heads do touch(heads[i]) end
 settle()
 save_clock()
 if not epoch then return {'epoch', ''} end
-return table.concat({'ok', epoch, more, incomplete and 1 or 0}, ' ')
+return table.concat({'ok', serial, more, incomplete and 1 or 0}, ' ')

@@ -57,7 +57,7 @@ static void admin_on_reply(const struct redisReply *reply, void *userdata) {
     struct store_redis *store = admin->store;
 
     admin->is_sent = false;
-    if (!call_handle_common_reply(store, reply, PHASE_LIVE))
+    if (!call_accept_reply(store, reply, PHASE_LIVE))
         return; /* a failing link answers it, or it is sent again once the link is live */
     if (admin->kind == ADMIN_MOVE) {
         int r = move_reply_parse(reply, admin->move);
@@ -86,7 +86,6 @@ static void admin_send(struct admin *admin) {
     switch (admin->kind) {
     case ADMIN_OVERRIDE:
         call_begin(store, &command, REDIS_SCRIPT_OVERRIDE);
-        command_add(&command, store->epoch.id);
         command_add(&command, admin->pool);
         command_add_u64(&command, admin->version);
         command_add(&command, admin->id);
@@ -97,13 +96,11 @@ static void admin_send(struct admin *admin) {
         break;
     case ADMIN_REVOKE:
         call_begin(store, &command, REDIS_SCRIPT_REVOKE);
-        command_add(&command, store->epoch.id);
         command_add(&command, admin->claim);
         command_add(&command, admin->reason);
         break;
     case ADMIN_MOVE:
         call_begin(store, &command, REDIS_SCRIPT_MOVE);
-        command_add(&command, store->epoch.id);
         move_add(&command, admin->move);
         break;
     case ADMIN_GRACE: /* a heartbeat that claims to know the epoch for a whole lease */

@@ -68,7 +68,7 @@ static void question_on_reply(const struct redisReply *reply, void *userdata) {
     int r = -ENOTCONN;
 
     list_unlink(&question->link); /* below, a failing link may call turn_questions_reset() */
-    if (call_handle_common_reply(store, reply, PHASE_LIVE))
+    if (call_accept_reply(store, reply, PHASE_LIVE))
         r = question->on_ended    ? answer_ended(question, reply)
             : question->on_shared ? answer_shared(question, reply)
                                   : answer_passed(question, reply);

@@ -33,7 +33,7 @@ static void look_on_reply(const struct redisReply *reply, void *userdata) {
     const struct store_listener *listener = &store->base.listener;
     struct store_open_turn turn;
 
-    if (!call_handle_common_reply(store, reply, PHASE_LIVE))
+    if (!call_accept_reply(store, reply, PHASE_LIVE))
         return;
     if (look_reply_parse(reply) < 0) {
         call_bad_reply(store, "turned");
@@ -77,7 +77,7 @@ void turns_remember(struct store *base, const char *pool, int64_t due) {
 }
 
 static void report_on_reply(const struct redisReply *reply, void *userdata) {
-    (void) call_handle_common_reply(userdata, reply, PHASE_LIVE);
+    (void) call_accept_reply(userdata, reply, PHASE_LIVE);
 }
 
 static void report_marks(struct store_redis *store) {

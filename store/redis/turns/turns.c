@@ -18,7 +18,6 @@ void turns_add_again(struct redis_command *command, const struct claim_turn *tur
 
 void turns_begin_call(struct store_redis *store, struct redis_command *command, const char *what) {
     call_begin(store, command, REDIS_SCRIPT_TURNED);
-    command_add(command, store->epoch.id);
     command_add(command, what);
 }
 
@@ -101,7 +100,7 @@ static void commit_on_reply(const struct redisReply *reply, void *userdata) {
 
     claims_end_call(entry);
     FAILPOINT("commit-answered");
-    if (!call_handle_common_reply(store, reply, PHASE_LIVE))
+    if (!call_accept_reply(store, reply, PHASE_LIVE))
         return;
     if (reply_line_read(reply, &line) < 0) {
         call_bad_reply(store, "turned");
@@ -152,7 +151,7 @@ static void end_on_reply(const struct redisReply *reply, void *userdata) {
 
     claims_end_call(entry);
     FAILPOINT("turn-ended");
-    if (!call_handle_common_reply(store, reply, PHASE_LIVE))
+    if (!call_accept_reply(store, reply, PHASE_LIVE))
         return;
     r = reply_line_read(reply, &line);
     if (r >= 0)
