@@ -95,16 +95,16 @@ static void killed_without_a_state_directory(void) {
     host_await(ant, "started", "job=h due=2027-05-01T12:00:00+00:00");
     host_kill(ant);
     host_start(ant); /* it finds the running command */
-    await_marker();
+    host_await_marker(ant);
     host_kill(ant);
     test_gate_open(&cluster.gate);
     await_starts(1);
     host_start(ant); /* it finds the report of its guard */
-    await_marker();
+    host_await_marker(ant);
     TEST_INT(host_count(ant, "exited", "job=h"), 1);
     host_kill(ant);
     host_start(ant); /* the record of the job has the end */
-    await_marker();
+    host_await_marker(ant);
     TEST_INT(count_starts("h"), 1);
     TEST_INT(host_count(ant, "missed", " "), 0);
 }
