@@ -57,8 +57,10 @@ struct snapshot_pool {
 struct snapshot_limit { /* a limit that a session declares */
     char pool[POOL_NAME_SIZE];
     uint32_t limit, due_hash; /* due_hash: of store_pool */
+    bool is_host_scoped;      /* there; then it has no limit */
     bool differs;             /* from the limit in force without override */
     bool is_due_otherwise;    /* of a job whose due times differ on this host */
+    bool is_only_there, is_only_here; /* of a cluster pool that one of the two hosts does not declare */
 };
 
 struct snapshot_session {
@@ -66,7 +68,7 @@ struct snapshot_session {
     bool drained;                  /* it requests nothing new */
     uint32_t claims;               /* held and waiting */
     usec_t seen_usec;              /* as above */
-    struct snapshot_limit *limits; /* those with `differs` or `is_due_otherwise` */
+    struct snapshot_limit *limits; /* those that have one of these four */
     size_t n_limits;
 };
 

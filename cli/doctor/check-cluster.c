@@ -59,6 +59,35 @@ void doctor_limits_differ(const struct facts *f, struct report *r) {
     }
 }
 
+static void add_pools(const struct facts *f, const json_t *names, const char *without, const char *with,
+                      const char *host, struct report *r) {
+    char list[LIST_SIZE] = "";
+    json_t *name;
+    size_t i;
+
+    json_array_foreach (names, i, name)
+        append(list, json_string_value(name));
+    if (!*list)
+        return;
+    report_add(r, SEVERITY_NOTE, "%s does not define pools of %s: %s", without, with, list);
+    report_about(r, host, NULL, NULL);
+    report_do(r, "if these hosts are to run the same jobs, make the configs agree, then on %s:",
+              strcmp(without, facts_host(f)) == 0 ? "this host" : without);
+    report_command(r, "berth", "reload");
+}
+
+void doctor_pools_differ(const struct facts *f, struct report *r) {
+    json_t *host;
+    size_t i;
+
+    json_array_foreach (json_object_get(f->hosts, "hosts"), i, host) {
+        const char *name = format_get_text(host, "host"), *own = facts_host(f);
+
+        add_pools(f, json_object_get(host, "pools_only_there"), own, name, name, r);
+        add_pools(f, json_object_get(host, "pools_only_here"), name, own, name, r);
+    }
+}
+
 /* --- jobs that hosts share --- */
 
 void doctor_jobs_differ(const struct facts *f, struct report *r) {

@@ -32,6 +32,7 @@ const struct check doctor_checks[] = {
     {"clock-rate", doctor_clock_rate, NEEDS_REDIS, "a clock that runs faster or slower than that of Redis"},
     {"suspend", doctor_suspend, NEEDS_REDIS, "berthd or this machine stood still today"},
     {"limits-differ", doctor_limits_differ, NEEDS_POOLS | NEEDS_HOSTS, "hosts declare different limits"},
+    {"pools-differ", doctor_pools_differ, NEEDS_HOSTS, "pools that not every host defines"},
     {"jobs-differ", doctor_jobs_differ, NEEDS_HOSTS, "a shared job that has other due times elsewhere"},
     {"open-turns", doctor_open_turns, NEEDS_HOSTS | NEEDS_JOBS, "due times of a shared job that no host takes"},
     {"version-skew", doctor_version_skew, NEEDS_DAEMON | NEEDS_HOSTS, "hosts run different versions"},

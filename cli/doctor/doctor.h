@@ -129,6 +129,7 @@ void doctor_clock_offset(const struct facts *f, struct report *r);
 void doctor_clock_rate(const struct facts *f, struct report *r);
 void doctor_suspend(const struct facts *f, struct report *r);
 void doctor_limits_differ(const struct facts *f, struct report *r);
+void doctor_pools_differ(const struct facts *f, struct report *r);
 void doctor_jobs_differ(const struct facts *f, struct report *r);
 void doctor_open_turns(const struct facts *f, struct report *r);
 void doctor_version_skew(const struct facts *f, struct report *r);

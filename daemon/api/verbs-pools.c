@@ -259,7 +259,8 @@ json_t *json_pools(struct manager *m, const struct snapshot *host, const struct 
 /* --- hosts --- */
 
 static json_t *json_session(const struct snapshot_session *session) {
-    json_t *limits = json_array(), *jobs = json_array();
+    _cleanup_json_ json_t *limits = json_array(), *jobs = json_array();
+    _cleanup_json_ json_t *there = json_array(), *here = json_array();
     int k = 0;
 
     for (size_t i = 0; i < session->n_limits; i++) {
@@ -269,15 +270,16 @@ static json_t *json_session(const struct snapshot_session *session) {
             k |= append(limits, json_pack("{s:s, s:I}", "pool", limit->pool, "limit", (json_int_t) limit->limit));
         if (limit->is_due_otherwise)
             k |= append(jobs, json_string(limit->pool + 1));
+        if (limit->is_only_there)
+            k |= append(there, json_string(limit->pool));
+        if (limit->is_only_here)
+            k |= append(here, json_string(limit->pool));
     }
-    if (k < 0) {
-        json_decref(limits);
-        json_decref(jobs);
+    if (k < 0)
         return NULL;
-    }
-    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:o, s:o, s:o}", "host", session->host, "session", session->id, "version",
+    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:o, s:O, s:O, s:O, s:O}", "host", session->host, "session", session->id, "version",
                      session->version, "drained", session->drained, "claims", (json_int_t) session->claims, "seen_ms", json_seen(session->seen_usec), "limits", limits,
-                     "jobs_differ", jobs);
+                     "jobs_differ", jobs, "pools_only_there", there, "pools_only_here", here);
 }
 
 /* Returns this host, as the only one that is known without Redis. */
@@ -287,8 +289,9 @@ static json_t *json_own_host(struct manager *m) {
     for (enum run_state s = RUN_STATE_WAITING; s < RUN_STATE_DONE; s++)
         list_foreach(r, manager_runs(m, s), struct run, link)
             claims += r->n_demands > 0;
-    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:i, s:[], s:[]}", "host", manager_settings(m)->host, "session", "", "version", VERSION,
-                     "drained", manager_is_drained(m), "claims", claims, "seen_ms", 0, "limits", "jobs_differ");
+    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:i, s:[], s:[], s:[], s:[]}", "host", manager_settings(m)->host, "session", "", "version", VERSION,
+                     "drained", manager_is_drained(m), "claims", claims, "seen_ms", 0, "limits", "jobs_differ",
+                     "pools_only_there", "pools_only_here");
 }
 
 json_t *json_hosts(struct manager *m, const struct snapshot *cluster) {

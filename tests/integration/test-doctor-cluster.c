@@ -44,6 +44,23 @@ static void test_limits(void) {
     await(ant, "limits-differ", "1 check fine");
 }
 
+static void test_pools(void) {
+    struct host *ant = host_up("ant", POOLS), *bee = host_up("bee", POOLS "pool \"web\" { limit = 3 }\n");
+
+    await(ant, "pools-differ", "NOTE pools-differ      ant does not define pools of bee: web\n");
+    await(bee, "pools-differ", "NOTE pools-differ      ant does not define pools of bee: web\n");
+    TEST_INT(doctor(ant, "limits-differ,pools-differ"), 0);
+    host_set_config(bee, POOLS "pool \"web\" { limit = 3 scope = \"host\" }\n");
+    TEST_INT(berth(bee, "reload"), 0);
+    await(ant, "pools-differ", "1 check fine"); /* it is bee's own */
+    await(bee, "pools-differ", "1 check fine");
+    host_set_config(ant, POOLS "pool \"web\" { limit = 3 }\n");
+    TEST_INT(berth(ant, "reload"), 0);
+    await(ant, "limits-differ", "web: hosts declare different limits"); /* scopes: not a second finding */
+    await(bee, "pools-differ", "1 check fine");
+    await(ant, "pools-differ", "1 check fine");
+}
+
 #define NIGHTLY(hour) "job \"nightly\" { command = {\"/bin/true\"} zone = \"UTC\" on = \"any\" schedule = {\"0 " hour " * * *\"} }\n"
 
 static void test_jobs(void) {
@@ -180,12 +197,13 @@ static void test_alone(void) {
 
     host_start(ant);
     TEST_INT(berth(ant, "doctor -c %s --skip journal,journal-age,journal-rate,unit,stray-process", ant->config), 0);
-    TEST_STRING(berth_out, "31 checks fine\n");
+    TEST_STRING(berth_out, "32 checks fine\n");
 }
 
 int main(int argc, char **argv) {
     static CU_TestInfo tests[] = {
         {"hosts declare different limits", test_limits},
+        {"hosts define different pools", test_pools},
         {"a job has other due times elsewhere", test_jobs},
         {"due times that no host takes", test_open_turns},
         {"a host is silent", test_silent},

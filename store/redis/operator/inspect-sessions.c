@@ -33,7 +33,7 @@ static int read_limit(char *text, uint64_t *ret, uint32_t *ret_hash) {
     return number_parse(text, UINT32_MAX, ret);
 }
 
-/* Reads "db=4,net=host"; pools of scope host are left out. */
+/* Reads "db=4,net=host". */
 static int read_limits(struct snapshot_session *s, char *declared) {
     size_t n = 1;
     char *item;
@@ -46,7 +46,7 @@ static int read_limits(struct snapshot_session *s, char *declared) {
     while ((item = strsep(&declared, ","))) {
         struct snapshot_limit *l = &s->limits[s->n_limits];
         char *number = strchr(item, '=');
-        uint64_t limit;
+        uint64_t limit = 0;
 
         if (*item == '\0' && s->n_limits == 0 && !declared)
             return 0; /* none */
@@ -55,9 +55,8 @@ static int read_limits(struct snapshot_session *s, char *declared) {
         *number++ = '\0';
         if (pool_name_parse(item) == POOL_NAME_INVALID)
             return -EBADMSG;
-        if (strcmp(number, "host") == 0)
-            continue;
-        if (read_limit(number, &limit, &l->due_hash) < 0)
+        l->is_host_scoped = strcmp(number, "host") == 0;
+        if (!l->is_host_scoped && read_limit(number, &limit, &l->due_hash) < 0)
             return -EBADMSG;
         (void) snprintf(l->pool, sizeof(l->pool), "%s", item);
         l->limit = (uint32_t) limit;
@@ -206,20 +205,65 @@ static bool is_due_otherwise(struct store_redis *store, const struct snapshot_li
     return own && own->pool.due_hash > 0 && limit->due_hash > 0 && own->pool.due_hash != limit->due_hash;
 }
 
-/* Keeps only the limits of a session that differ. */
-static void keep_differing(struct inspection *i, struct snapshot_session *session) {
-    size_t kept = 0;
+static bool declares(const struct snapshot_session *session, const char *pool) {
+    for (size_t k = 0; k < session->n_limits; k++)
+        if (strcmp(session->limits[k].pool, pool) == 0)
+            return true;
+    return false;
+}
 
+/* Whether hosts may differ in it: jobs are defined where they shall run. */
+static bool is_job(const char *pool) {
+    return pool_name_parse(pool) == POOL_NAME_JOB;
+}
+
+/* Adds the pools of this host that the session does not declare. */
+static int add_only_here(const struct inspection *i, struct snapshot_session *session) {
+    const struct limits *own = &i->store->limits;
+    size_t n = session->n_limits;
+    struct snapshot_limit *all = reallocarray(session->limits, n + own->n_declared + 1, sizeof(*all));
+
+    if (!all)
+        return -ENOMEM;
+    session->limits = all;
+    for (size_t k = 0; k < own->n_declared; k++) {
+        const struct store_pool *pool = &own->declared[k].pool;
+
+        if (pool->is_host_scoped || is_job(pool->name) || declares(session, pool->name))
+            continue;
+        all[n] = (struct snapshot_limit){.is_only_here = true};
+        (void) snprintf(all[n++].pool, sizeof(all->pool), "%s", pool->name);
+    }
+    session->n_limits = n;
+    return 0;
+}
+
+static void compare(struct inspection *i, struct snapshot_limit *limit) {
+    const struct snapshot_pool *p = snapshot_find_pool(i->snapshot, limit->pool);
+
+    if (limit->is_host_scoped || limit->is_only_here)
+        return;
+    limit->differs = p && limit->limit != p->limit;
+    limit->is_due_otherwise = is_due_otherwise(i->store, limit);
+    limit->is_only_there = !is_job(limit->pool) && !limits_is_declared(i->store, limit->pool);
+}
+
+/* Keeps only what differs of the limits of a session. */
+static int keep_differing(struct inspection *i, struct snapshot_session *session) {
+    size_t kept = 0;
+    int r = add_only_here(i, session);
+
+    if (r < 0)
+        return r;
     for (size_t k = 0; k < session->n_limits; k++) {
         struct snapshot_limit *limit = &session->limits[k];
-        const struct snapshot_pool *p = snapshot_find_pool(i->snapshot, limit->pool);
 
-        limit->differs = p && limit->limit != p->limit;
-        limit->is_due_otherwise = is_due_otherwise(i->store, limit);
-        if (limit->differs || limit->is_due_otherwise)
+        compare(i, limit);
+        if (limit->differs || limit->is_due_otherwise || limit->is_only_there || limit->is_only_here)
             session->limits[kept++] = *limit;
     }
     session->n_limits = kept;
+    return 0;
 }
 
 /* Adds a key that no config names in full. */
@@ -247,10 +291,15 @@ int inspect_collect_pools(struct inspection *i) {
             collect_pool(s, own->declared[k].pool.name, own->declared[k].pool.limit);
     for (size_t at = 0; at < s->n_sessions; at++)
         for (size_t k = 0; k < s->sessions[at].n_limits; k++)
-            collect_pool(s, s->sessions[at].limits[k].pool, s->sessions[at].limits[k].limit);
+            if (!s->sessions[at].limits[k].is_host_scoped)
+                collect_pool(s, s->sessions[at].limits[k].pool, s->sessions[at].limits[k].limit);
     for (size_t k = 0; k < i->n_names; k++)
         collect_key(s, i->names[k]);
-    for (size_t k = 0; k < s->n_sessions; k++)
-        keep_differing(i, &s->sessions[k]);
+    for (size_t k = 0; k < s->n_sessions; k++) {
+        int r = keep_differing(i, &s->sessions[k]);
+
+        if (r < 0)
+            return r;
+    }
     return 0;
 }

@@ -48,6 +48,19 @@ static void test_limits(void) {
     TEST_STRING(findings.items[0].pool, "net");
 }
 
+static void test_pools(void) {
+    check_set(&facts.version, "{'host': 'ant'}");
+    check_set(&facts.hosts, "{'hosts': [{'host': 'bee', 'pools_only_there': [], 'pools_only_here': []}]}");
+    check_finds_nothing(doctor_pools_differ);
+    check_set(&facts.hosts,
+              "{'hosts': [{'host': 'bee', 'pools_only_there': ['net', 'db'], 'pools_only_here': []}]}");
+    check_finds(doctor_pools_differ, SEVERITY_NOTE, "ant does not define pools of bee: net, db");
+    TEST_STRING(findings.items[0].host, "bee");
+    check_set(&facts.hosts,
+              "{'hosts': [{'host': 'bee', 'pools_only_there': [], 'pools_only_here': ['net']}]}");
+    check_finds(doctor_pools_differ, SEVERITY_NOTE, "bee does not define pools of ant: net");
+}
+
 static void test_shared_jobs(void) {
     check_set(&facts.version, "{'host': 'ant'}");
     check_set(&facts.hosts,
@@ -188,6 +201,7 @@ int main(int argc, char **argv) {
     static CU_TestInfo tests[] = {
         {"version-skew, hosts-silent, host-drained", test_hosts},
         {"limits-differ", test_limits},
+        {"pools-differ", test_pools},
         {"jobs-differ, open-turns", test_shared_jobs},
         {"stuck-run", test_stuck},
         {"overcommitted", test_overcommitted},
