@@ -80,7 +80,9 @@ void due_runs_on_synced(uint64_t sync, void *userdata) {
             job->schedule.sync = 0;
             move(&scheduler->due_runs.beginning, &job->schedule.beginning);
         }
-    timer_set(&scheduler->due_runs.work, AT_ONCE);
+    /* A wake-up syncs. Without work, each write that fails would lead to the next one at once. */
+    if (!list_is_empty(&scheduler->due_runs.beginning))
+        timer_set(&scheduler->due_runs.work, AT_ONCE);
 }
 
 /* Notes missed due times of a shared job: another host may have begun them. */

@@ -17,7 +17,8 @@
 #include "tests/harness/host.h"
 #include "tests/harness/test.h"
 
-#define POOLS "pool \"db\" { limit = 1 }\npool \"own\" { limit = 1 scope = \"host\" }\n"
+#define OWN "pool \"own\" { limit = 1 scope = \"host\" }\n"
+#define POOLS "pool \"db\" { limit = 1 }\n" OWN
 #define JOBS "job \"one\" { command = {\"/bin/true\"} pools = {\"db\"} }\njob \"free\" { command = {\"/bin/true\"} }\n"
 
 static struct host *ant;
@@ -152,6 +153,16 @@ static void await_log(const char *text) {
     CU_ASSERT_PTR_NOT_NULL(strstr(host_log(ant), text));
 }
 
+#define EFFECTS 1000000 /* of berthd, more than it has in a test */
+
+/* A write that failed is not repeated at once: while a command runs, berthd has the effects of that run alone. */
+static void check_no_loop(void) {
+    host_clock_end_berthd(ant, EFFECTS);
+    TEST_INT(berth(ant, "run -p own -- sleep 0.3"), 0);
+    CU_ASSERT(EFFECTS - host_clock_effects(ant) < 100);
+    host_clock_end_berthd(ant, 0);
+}
+
 /* Once there is room, the record is written within a minute, although nothing is begun. */
 static void no_room_for_a_record(void) {
     char state[80], path[96];
@@ -161,13 +172,15 @@ static void no_room_for_a_record(void) {
     if (!unshare_mounts())
         TEST_SKIP("no mount namespace here");
     snprintf(state, sizeof(state), "%s/lasting", cluster.folder);
-    ant = host_add_alone("ant", HOST_LASTING "job \"a\" { command = {\"/bin/true\"} max-silence = \"1d\" }\n", cluster.folder);
+    ant = host_add_alone("ant", HOST_LASTING OWN "job \"a\" { command = {\"/bin/true\"} max-silence = \"1d\" }\n",
+                         cluster.folder);
     mount_small(state, "size=16k,mode=0700");
     host_clock_give(ant);
     fill();
     host_start(ant);
     TEST_INT(berth(ant, "start a --wait"), 0);
     await_log("cannot write: No space left on device");
+    check_no_loop();
     TEST_INT(unlink(fill_path()), 0);
     host_clock_jump(ant, 61 * USEC_PER_SEC);
     await_log("writable again");
