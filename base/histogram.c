@@ -10,11 +10,3 @@ void histogram_add(struct histogram *h, const struct histogram_bounds *bounds, u
     h->counts[i]++;
     h->sum_usec += usec;
 }
-
-uint64_t histogram_count(const struct histogram *h, const struct histogram_bounds *bounds) {
-    uint64_t count = 0;
-
-    for (size_t i = 0; i <= bounds->n; i++)
-        count += h->counts[i];
-    return count;
-}

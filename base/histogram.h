@@ -20,5 +20,3 @@ struct histogram {
 };
 
 void histogram_add(struct histogram *h, const struct histogram_bounds *bounds, usec_t usec);
-/* Returns the number of all durations. */
-uint64_t histogram_count(const struct histogram *h, const struct histogram_bounds *bounds);

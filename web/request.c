@@ -72,7 +72,8 @@ static bool is_loopback(const char *host, size_t n) {
     return inet_pton(AF_INET, text, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
 }
 
-bool request_is_host_known(const struct site *site, const char *host) {
+/* Returns whether a value of Host names loopback or one of the site's names; a port is not compared. */
+static bool is_host_known(const struct site *site, const char *host) {
     size_t n = host_length(host);
     const char *port = host + n;
 
@@ -139,7 +140,7 @@ void request_judge(const struct site *site, const struct request *q, struct verd
     const char *path = cut_prefix(site, q->path);
 
     *ret = (struct verdict) {.status = 200, .rest = ""};
-    if (!q->host || !request_is_host_known(site, q->host)) {
+    if (!q->host || !is_host_known(site, q->host)) {
         refuse(ret, 421, "this server is not called \"%.120s\": --host adds a name", q->host ? q->host : "");
         return;
     }

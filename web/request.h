@@ -54,6 +54,3 @@ struct verdict {
 
 /* Decides about a request from its headers alone. */
 void request_judge(const struct site *site, const struct request *request, struct verdict *ret);
-
-/* Returns whether a value of Host names loopback or one of the site's names; a port is not compared. */
-bool request_is_host_known(const struct site *site, const char *host);

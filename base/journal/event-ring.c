@@ -183,12 +183,3 @@ uint64_t event_ring_first(const struct event_ring *ring) {
 const struct kept_event *event_ring_get(const struct event_ring *ring, uint64_t seq) {
     return ring->slots && seq >= ring->first && seq <= ring->last ? ring->slots[seq % EVENT_RING_MAX] : NULL;
 }
-
-const char *kept_event_get(const struct kept_event *event, const char *name) {
-    size_t length = strlen(name);
-
-    for (const char *field = event->fields; field[0]; field += strlen(field) + 1)
-        if (strncmp(field, name, length) == 0 && field[length] == '=')
-            return field + length + 1;
-    return NULL;
-}

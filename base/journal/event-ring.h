@@ -53,5 +53,3 @@ uint64_t event_ring_last(const struct event_ring *ring);  /* BERTH_SEQ of the la
 uint64_t event_ring_first(const struct event_ring *ring); /* BERTH_SEQ of the oldest kept one; last + 1: none */
 /* Returns the event, borrowed until the next one is emitted, or NULL if it is not kept. */
 const struct kept_event *event_ring_get(const struct event_ring *ring, uint64_t seq);
-/* Returns the value of a field, or NULL. */
-const char *kept_event_get(const struct kept_event *event, const char *name);

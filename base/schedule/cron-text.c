@@ -16,7 +16,7 @@ static const char *const months[] = {"jan", "feb", "mar", "apr", "may", "jun",
                                      "jul", "aug", "sep", "oct", "nov", "dec"};
 static const char *const weekdays[] = {"sun", "mon", "tue", "wed", "thu", "fri", "sat"};
 
-const struct cron_field cron_fields[CRON_FIELDS] = {
+static const struct cron_field cron_fields[CRON_FIELDS] = {
     [CRON_MINUTE] = {"minute", "minutes", "hour has minutes", 0, 59, NULL},
     [CRON_HOUR] = {"hour", "hours", "day has hours", 0, 23, NULL},
     [CRON_DAY] = {"day of month", "days", "month has days", 1, 31, NULL},

@@ -14,14 +14,10 @@ struct cron_field {
 };
 
 enum { CRON_MINUTE, CRON_HOUR, CRON_DAY, CRON_MONTH, CRON_WEEKDAY, CRON_FIELDS };
-extern const struct cron_field cron_fields[CRON_FIELDS];
 
 /* Sets the field's bits. text: without the "+" before a weekday. Returns false with an error. *ret_step: the first item
  * of the form *\/n in `text`, or NULL if no item has this form or it has all values. */
 bool cron_read_field(int field, const char *text, struct cron *cron, const char **ret_step,
                      char error[static CRON_ERROR_SIZE]);
-/* Return whether some values are missing. */
-bool cron_restricts_days(const struct cron *cron);
-bool cron_restricts_weekdays(const struct cron *cron);
 /* Bit n: day n of the month matches. 0: none, or the month does not. */
 uint32_t cron_days(const struct cron *cron, int64_t year, unsigned month);

@@ -26,11 +26,12 @@ static const struct {
 
 /* ---- dates ---- */
 
-bool cron_restricts_days(const struct cron *cron) {
+/* Return whether some values are missing. */
+static bool cron_restricts_days(const struct cron *cron) {
     return cron->days != ALL_DAYS;
 }
 
-bool cron_restricts_weekdays(const struct cron *cron) {
+static bool cron_restricts_weekdays(const struct cron *cron) {
     return cron->weekdays != ALL_WEEKDAYS;
 }
 
@@ -84,7 +85,7 @@ uint32_t cron_days(const struct cron *cron, int64_t year, unsigned month) {
     return cron->needs_both ? by_number & by_weekday : by_number | by_weekday;
 }
 
-bool cron_matches_date(const struct cron *cron, const struct civil *date) {
+static bool cron_matches_date(const struct cron *cron, const struct civil *date) {
     return cron_days(cron, date->year, date->month) >> date->day & 1;
 }
 

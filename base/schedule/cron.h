@@ -28,5 +28,4 @@ struct cron {
 int cron_parse(const char *text, struct cron *ret, char error[static CRON_ERROR_SIZE]);
 /* Returns whether all 24 hours match: then due times follow real time instead of the time of day. */
 bool cron_is_every_hour(const struct cron *cron);
-bool cron_matches_date(const struct cron *cron, const struct civil *date);
 bool cron_matches(const struct cron *cron, const struct civil *time); /* date, hour and minute */

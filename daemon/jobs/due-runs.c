@@ -193,7 +193,7 @@ void due_runs_wake_all(struct scheduler *scheduler) {
 }
 
 /* Timers are on CLOCK_BOOTTIME, so those of times on the wall clock are set again. */
-static void due_runs_on_clock(_unused_ bool clock_was_set, void *userdata) {
+static void due_runs_on_clock(void *userdata) {
     struct scheduler *scheduler = userdata;
 
     scheduler->due_runs.reason = "clock-set";
@@ -262,7 +262,7 @@ static void prepare(struct scheduler *scheduler) {
 
     if (due_runs->clock.source)
         return;
-    if (wall_timer_init(&due_runs->clock, scheduler->event, due_runs_on_clock, scheduler) < 0)
+    if (clock_watch_init(&due_runs->clock, scheduler->event, due_runs_on_clock, scheduler) < 0)
         journal_log(scheduler->journal, LOG_ERR,
                     "cannot watch the clock: after it is set, due times and max-silence may come late");
 }
@@ -314,7 +314,7 @@ void due_runs_done(struct scheduler *scheduler) {
     due_runs->lasting = lasting_close(due_runs->lasting);
     list_foreach_safe (doubtful, &due_runs->doubtful, struct doubtful_key, link)
         free(doubtful);
-    wall_timer_done(&due_runs->clock);
+    clock_watch_done(&due_runs->clock);
     timer_done(&due_runs->hourly);
     timer_done(&due_runs->work);
     zones_done(&due_runs->zones);

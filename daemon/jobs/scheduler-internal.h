@@ -25,7 +25,7 @@
 
 #include "base/journal/event.h"
 #include "base/timer.h"
-#include "base/wall-timer.h"
+#include "base/clock-watch.h"
 #include "daemon/jobs/due.h"
 #include "daemon/jobs/lasting.h"
 #include "daemon/jobs/scheduler.h"
@@ -41,7 +41,7 @@ struct due_runs {
     struct list beginning;   /* struct job: with entries that wait for nothing */
     struct list syncing;     /* struct job, also by `beginning`: with entries that wait for the disk */
     struct timer work;       /* on the first two, in slices; a deferred call would precede other sources */
-    struct wall_timer clock;
+    struct clock_watch clock;
     struct timer hourly;     /* looks at zones */
     struct zones zones;
     struct lasting *lasting; /* NULL: not needed yet, or cannot be used */

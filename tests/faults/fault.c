@@ -130,7 +130,7 @@ static bool is_of(const struct process *p, const struct host *h, enum kind kind)
     return false;
 }
 
-unsigned each_process(struct bed *b, size_t host, enum kind kind, void (*fn)(int pid, void *userdata), void *userdata) {
+static unsigned each_process(struct bed *b, size_t host, enum kind kind, void (*fn)(int pid, void *userdata), void *userdata) {
     static struct processes ps;
     unsigned n = 0;
 

@@ -79,8 +79,6 @@ enum kind { KIND_BERTHD, KIND_RUNNER, KIND_GUARD, KIND_RUN, KIND_COMMAND };
 /* Sends a signal to up to `most` of them; with `pin` they are remembered for unpin(). The number that was hit. */
 unsigned hit(struct bed *b, struct injection *i, enum kind kind, int signal, unsigned most, bool pin);
 void unpin(struct injection *i); /* SIGCONT */
-/* Calls fn for each; their number. */
-unsigned each_process(struct bed *b, size_t host, enum kind kind, void (*fn)(int pid, void *userdata), void *userdata);
 /* Bounds a resource (RLIMIT_...) of each, as far as it may be raised again; their number. */
 unsigned bound(struct bed *b, size_t host, enum kind kind, int resource, uint64_t most);
 /* The host that it hits is broken until its end, and so many leases longer. */

@@ -66,9 +66,9 @@ static bool is_empty(const char *path, const char *part) {
     return empty;
 }
 
-/* What stays of a namespace is its meta data, and for each pool that ever had an override the number of its last version, for
- * each job that hosts share which due time was decided last (R6, R16, R18). */
-unsigned cluster_leftovers(void) {
+/* Names the keys of claims, queues and sessions that are left in Redis, and returns their number. The meta
+ * data of a namespace stay, as do versions of overrides and marks of shared jobs (R6, R16, R18). */
+static unsigned cluster_leftovers(void) {
     _cleanup_reply_ redisReply *reply = redis_command(cluster.master, "KEYS *");
     unsigned n = 0;
 

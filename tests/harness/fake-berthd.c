@@ -171,7 +171,7 @@ char *fake_quote(const char *json) {
     return text;
 }
 
-void fake_reply_fd(struct fake *f, const char *json, int fd) {
+static void fake_reply_fd(struct fake *f, const char *json, int fd) {
     union {
         struct cmsghdr align;
         char space[CMSG_SPACE(sizeof(int))];

@@ -56,7 +56,6 @@ void fake_expect_end(struct fake *f);
 char *fake_quote(const char *json);
 /* Sends one reply, after fake_quote(), with its NUL. */
 void fake_reply(struct fake *f, const char *json);
-void fake_reply_fd(struct fake *f, const char *json, int fd);
 /* Accepts, receives Hold, grants with a new hold. deadline: boottime, or 0: none. */
 void fake_grant(struct fake *f, usec_t deadline);
 void fake_reply_granted(struct fake *f, usec_t deadline, bool with_hold);

@@ -78,9 +78,6 @@ void cluster_up_patient(void); /* a lease that no busy machine loses, for tests 
 void cluster_up_without_redis(void); /* redis_server_resume(&cluster.redis) starts it */
 /* Stops all, checks what is left, and has the audit check the hosts' events. */
 void cluster_down(void);
-/* Names the keys of claims, queues and sessions in Redis, except those of a namespace at rest. Returns their
- * number. */
-unsigned cluster_leftovers(void);
 
 /* For a job in a config: `command = {...}` of a witness with these words behind its folder, and `output = "null"`; or one with this id that
  * runs until the cluster's gate opens, and exits with this status. Until the next call. */

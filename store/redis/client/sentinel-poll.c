@@ -30,7 +30,8 @@ void sentinel_poll_begin(struct sentinel_poll *poll, const char *master, size_t 
     *poll = next;
 }
 
-void sentinel_poll_format(const struct moved *node, char buffer[static SENTINEL_WHERE_SIZE]) {
+/* Formats "10.0.0.5:6379" or "[::1]:6379". */
+static void format_node(const struct moved *node, char buffer[static SENTINEL_WHERE_SIZE]) {
     (void) snprintf(buffer, SENTINEL_WHERE_SIZE, strchr(node->host, ':') ? "[%s]:%u" : "%s:%u", node->host, node->port);
 }
 
@@ -184,8 +185,8 @@ enum sentinel_verdict sentinel_poll_decide(struct sentinel_poll *poll) {
     }
     if (!has_all)
         return SENTINEL_VERDICT_OPEN;
-    sentinel_poll_format(&poll->best, a);
-    sentinel_poll_format(&poll->other, b);
+    format_node(&poll->best, a);
+    format_node(&poll->other, b);
     if (poll->other.port > 0)
         (void) snprintf(text, sizeof(text), "sentinels name different masters \"%s\": %.200s, %.200s",
                         poll->master, a, b);

@@ -48,5 +48,3 @@ void sentinel_poll_fail(struct sentinel_poll *poll, const char *who, enum redis_
 enum sentinel_verdict sentinel_poll_decide(struct sentinel_poll *poll);
 /* Returns whether a majority knows the master, so that the others can only add a newer failover. */
 bool sentinel_poll_has_majority(const struct sentinel_poll *poll);
-/* Formats "10.0.0.5:6379" or "[::1]:6379". */
-void sentinel_poll_format(const struct moved *node, char buffer[static SENTINEL_WHERE_SIZE]);

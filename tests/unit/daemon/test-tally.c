@@ -76,8 +76,8 @@ static void test_pools(void) {
     wait_for("tenant/b", 1);
     TEST_INT(tally.n_pools, 1);
     TEST_STRING(tally.pools[0].name, "tenant/*");
-    TEST_INT(histogram_count(&tally.pools[0].wait, &tally_bounds), 2);
-    TEST_INT(histogram_count(&tally.pools[0].hold, &tally_bounds), 0);
+    TEST_INT(tally.pools[0].wait.counts[0], 2);
+    TEST_INT(tally.pools[0].hold.counts[0], 0);
     for (int i = 0; i < 100; i++) {
         (void) snprintf(name, sizeof(name), "pool%d", i);
         wait_for(name, 1);
@@ -99,7 +99,6 @@ static void test_buckets(void) {
     TEST_INT(h->counts[1], 1);
     TEST_INT(h->counts[11], 1);
     TEST_INT(h->counts[12], 1);
-    TEST_INT(histogram_count(h, &tally_bounds), 5);
     CU_ASSERT(h->sum_usec == 2 * 86400 * USEC_PER_SEC + 20 * USEC_PER_MSEC + 2);
 }
 
