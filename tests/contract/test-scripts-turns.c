@@ -234,6 +234,8 @@ static void test_missed(void) {
     CU_ASSERT(script_number(3) == due_in(-90));
     EXPECT(script_sayf("turned s2 1 $ pass @b %" PRIu64 " m2", due_in(-30)), "missed $ 0 *");
     EXPECT(script_sayf("turned s1 1 $ pass @b %" PRIu64 " m3", due_in(-30)), "taken $ 0 * s2");
+    /* Its answer was lost, and a later due time is decided. */
+    EXPECT(script_sayf("turned s2 1 $ pass @b %" PRIu64 " m1", due_in(-90)), "missed $ 0 *");
     EXPECT(turn("s1", "b", due_in(-60)), "taken $ 0 * s2");
     end();
 }

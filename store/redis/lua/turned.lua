@@ -87,17 +87,33 @@ function verbs.back()
     return epoch and reply or {'epoch', ''}
 end
 
+local MISSED = 8 -- calls `pass` of a job that are remembered
+
+-- Returns whether this call decided before. Its answer may be lost, and no other host logs what it missed.
+local function was_missed(job, id)
+    return string.find(' ' .. (call('HGET', open_of(job), 'missed') or '') .. ' ', ' ' .. id .. ' ', 1, true) ~= nil
+end
+
+local function note_missed(job, id)
+    local list = {id}
+    for other in string.gmatch(call('HGET', open_of(job), 'missed') or '', '%S+') do
+        if #list < MISSED then list[#list + 1] = other end
+    end
+    call('HSET', open_of(job), 'missed', table.concat(list, ' '))
+end
+
 function verbs.pass()
     local job, due, id = c, ARGV[7], ARGV[8]
     if not in_epoch() then return {'epoch', ''} end
     if grace then return line_of('grace') end
     local early, mark, open = ms_early(due), mark_of(job), read_open(job)
     if early > 0 then return line_of('early', fmt(early)) end
-    local decided_due, by, how, host = string.match(call('HGET', open_of(job), 'last') or '', '^(%d+) (%S+) (%a) (%S+)$')
     if tonumber(due) > mark or open[due] then
         call('HDEL', open_of(job), due)
+        note_missed(job, id)
         decide(job, due, id, 'M', string.match(call('HGET', at .. 'sessions', s) or '', '^%S+') or '-')
-    elseif not (decided_due == due and by == id and how == 'M') then
+    elseif not was_missed(job, id) then
+        local decided_due, host = string.match(call('HGET', open_of(job), 'last') or '', '^(%d+) %S+ %a (%S+)$')
         return line_of('taken', fmt(mark), decider(due, decided_due, host))
     end
     return line_of('missed', fmt(mark))

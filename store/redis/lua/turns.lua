@@ -3,6 +3,7 @@
 --
 -- marks            zset  job -> the latest due time that was decided, in seconds since 1970
 -- pool:P:turns     hash  of the job with pool P. last: "due claim how host" of its latest decision; how: T(aken), S(kipped), M(issed);
+--                  missed: ids of the latest calls `pass` that decided, newest first;
 --                  DUE: "attempt not-before-µs epoch chain why" of each open turn; not-before: 0: at once, also if TIME is set back;
 --                  why: host-lost, given-back, retry
 -- session:S:turns  hash  claim -> "state job due attempt again epoch chain" of each turn of session S. state: T(aken), C(ommitted);
@@ -70,7 +71,7 @@ end
 local function read_open(job)
     local list, fields = {}, call('HGETALL', open_of(job))
     for i = 1, #fields, 2 do
-        if fields[i] ~= 'last' then
+        if fields[i] ~= 'last' and fields[i] ~= 'missed' then
             local o, own = {}, nil
             o.attempt, o.not_before, own, o.chain, o.why = string.match(fields[i + 1], '^(%d+) (%d+) (%S+) (%S+) (%S+)$')
             if own == epoch then
