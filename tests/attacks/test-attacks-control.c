@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Another user who can connect to control.sock attacks berthd: other clients are served, leases live, memory and processor are
- * bounded. And a command writes into its hold without end. */
+/* Another user attacks control.sock: berthd serves other clients, keeps its leases, and its memory and
+ * processor time are bounded. A command also writes into its hold without end. */
 
 #include <dirent.h>
 #include <signal.h>
@@ -33,7 +33,7 @@ static struct attack *attacks[2];
 static void up(void) {
     if (geteuid() != 0)
         return;
-    cluster_up_patient(); /* the attack keeps the machine busy, too: who is frozen does not answer for 20 s and more */
+    cluster_up_patient(); /* on a busy machine a frozen process resumes after 20 s and more */
     ant = host_up("ant", "pool \"db\" { limit = 4 }\njob \"short\" { %s  timeout = \"2s\" }\n", witness_at_gate("short", 0));
     TEST_INT(chmod(ant->runtime, 0755), 0);
     TEST_INT(chmod(cluster.folder, 0755), 0);
@@ -63,7 +63,7 @@ static void root_is_served(void) {
         TEST_INT(taken, CALLS * ANSWER_MAX);
 }
 
-/* MiB that berthd has had at most. */
+/* Returns the peak of berthd's memory in MiB. */
 static unsigned memory(void) {
     char path[64], line[256];
     _cleanup_fclose_ FILE *f = NULL;
@@ -127,7 +127,7 @@ static void freeze(void) {
     TEST_INT(berth_end(holder), 0);
 }
 
-/* Who stops berthd in the middle of it does not wait for it, either. */
+/* berthd also ends in time during the attack. */
 static void freeze_and_stop(void) {
     usec_t begun;
 
@@ -143,7 +143,7 @@ static void silent(void) {
     TEST_NEEDS_ROOT();
     begin(ATTACK_SILENT, 4200);
     root_is_served();
-    CU_ASSERT(descriptors() < 1024 + 100); /* user-connections, and its own */
+    CU_ASSERT(descriptors() < 1024 + 100); /* user-connections, and berthd's own */
     no_lease_is_late();
     is_small();
 }
@@ -164,7 +164,7 @@ static void slow_readers(void) {
     is_small();
 }
 
-/* µs of processor time that berthd has used. */
+/* Returns the processor time of berthd in µs. */
 static usec_t used(void) {
     char path[64], text[1024];
     unsigned long user = 0, system = 0;

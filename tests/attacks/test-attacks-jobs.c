@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Somebody attacks berth-runner and a guard without pause, also as the user whom they answer; a job is stopped when it must be. */
+/* berth-runner and a guard are attacked without pause, also by the user of berthd. A job is stopped in
+ * time. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #include "tests/harness/test.h"
 
 #define LATE_MAX (5 * USEC_PER_SEC) /* the attack keeps the machine busy; a frozen process is late by 20 s (linger.h) */
-#define ATTACKS 20              /* of each, before it counts */
+#define ATTACKS 20              /* attempts of each attack before the test begins */
 
 static struct test_runner t;
 static struct message m;
@@ -86,7 +87,7 @@ static void test_deadline(void) {
     test_runner_done(&t);
 }
 
-/* The runner goes on: it starts jobs and reports their ends. */
+/* The runner still starts jobs and reports their ends. */
 static void test_runner_goes_on(void) {
     struct attack *a;
 

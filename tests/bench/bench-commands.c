@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Whole commands: what `berth run` adds to a command, beside flock, GNU parallel's sem and etcdctl lock. */
+/* What `berth run` adds to a whole command, beside flock, sem of GNU parallel, and etcdctl lock. */
 
 #include "tests/bench/benches.h"
 
@@ -24,7 +24,7 @@ struct contestant {
     double usec, cpu_usec;    /* medians; 0: not measured */
 };
 
-/* In turns, so that all see the same machine. */
+/* Runs all in turns, so that all see the same machine. */
 static void race(struct contestant *c, size_t n) {
     static double times[8][ROUNDS], cpu[8][ROUNDS];
     size_t done[8] = {0};
@@ -59,7 +59,7 @@ static void add(struct report *r, const struct contestant *c, const struct conte
     report_add(r, &(struct figure) {name, c->cpu_usec / 1000, "ms", flock->name, flock->cpu_usec / 1000, GOAL_NONE, 0});
 }
 
-/* etcd listens on the loopback interface, its data are in the fleet's folder. The ports: some that nobody had a moment ago. */
+/* etcd listens on free ports of loopback; its data are in the fleet's folder. */
 static unsigned free_port(void) {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof(a);

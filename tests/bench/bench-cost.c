@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Server time of each call by INFO commandstats, in rounds that alternate with the yardstick's. A figure and its yardstick are of one
- * round, that whose ratio is the median: this machine may be half as fast for seconds. */
+/* Server time of each call (INFO commandstats), in rounds that alternate with rounds of the yardstick. The
+ * result is the round with the median ratio, because this machine may be half as fast for seconds. */
 
 #include "tests/bench/benches.h"
 
@@ -24,8 +24,8 @@ struct costs { /* server µs */
     double empty, pair, claim, release;
 };
 
-/* The same slots, again and again: asked for, granted, given back. A heartbeat that falls into a round is one call more; the median
- * leaves such rounds out. */
+/* Claims and releases the same slots again and again. A heartbeat in a round is one more call; the median
+ * drops such rounds. */
 static double cost_of_phase(struct rig *g, struct slot *slots, size_t n, bool ask) {
     uint64_t calls, least = g->singly ? n : HOSTS;
 
@@ -67,7 +67,7 @@ static double calm_peer(const struct peer *p, struct redis_server *s, unsigned n
 
 /* --- peers --- */
 
-/* In turns with empty scripts: one for each of its calls. Returns the cost as a multiple of theirs. */
+/* Alternates with one empty script for each call. Returns the cost as a multiple of theirs. */
 static double add_peer(struct report *r, const struct peer *p, struct redis_server *s, bool pair) {
     double cost[ROUNDS], empty[ROUNDS];
     char name[120];
@@ -83,8 +83,8 @@ static double add_peer(struct report *r, const struct peer *p, struct redis_serv
     return cost[m] / empty[m];
 }
 
-/* What a script costs beside one that has its commands and nothing else; both as multiples of the empty scripts of their own rounds, so
- * that a busier machine does not look like a cost. */
+/* Compares a script with one that has its commands alone. Both costs are multiples of the empty scripts of
+ * their own rounds, so that a busier machine is no cost. */
 static void add_beside_floor(struct report *r, const char *name, double ours, double floor, double goal) {
     report_add(r, &(struct figure) {name, ours, "x empty", "its floor", floor, GOAL_RATIO_AT_MOST, goal});
 }
@@ -105,7 +105,6 @@ static void seeds_over_holders(struct report *r, struct redis_server *s) {
 
 /* --- calls other than pairs --- */
 
-/* One heartbeat of a host, answered. */
 static void beat(struct rig *g, struct rig_host *h) {
     usec_t before = h->beat;
 
@@ -114,7 +113,7 @@ static void beat(struct rig *g, struct rig_host *h) {
     RIG_UNTIL(g, h->beat > before);
 }
 
-/* Returns it as a multiple of the empty scripts of its own rounds: machines become slower meanwhile. */
+/* Returns the cost as a multiple of the empty scripts of its own rounds, because machines become slower. */
 static double measure_beat(struct report *r, struct rig *g, size_t claims) {
     double cost[ROUNDS], empty[ROUNDS];
     uint64_t calls;
@@ -173,7 +172,8 @@ static void full_on_granted(struct slot *s) {
     granted[n_granted++] = s;
 }
 
-/* Each release of a full pool grants the oldest of the queue. Returns its cost as a multiple of an empty script's. */
+/* Each release of a full pool grants the oldest claim. Returns its cost as a multiple of an empty
+ * script's. */
 static double release_that_grants(struct report *r, struct rig *g, const char *circumstances) {
     double cost[ROUNDS], empty[ROUNDS];
     uint64_t calls;
@@ -200,7 +200,7 @@ static double release_that_grants(struct report *r, struct rig *g, const char *c
     return cost[m] / empty[m];
 }
 
-/* Returns what a release that grants costs, as a multiple of an empty script. */
+/* Returns the cost of a release that grants, as a multiple of an empty script's. */
 static double waiting_and_grants(struct report *r, struct rig *g, size_t n, const char *circumstances) {
     double grant;
     struct slot *held = rig_slots(g, FULL_LIMIT, 0, "full", 1), *waiting = rig_slots(g, n, 0, "full", 1);
@@ -211,7 +211,7 @@ static double waiting_and_grants(struct report *r, struct rig *g, size_t n, cons
     g->on_granted = full_on_granted;
     rig_ask_all(g, held, FULL_LIMIT);
     rig_ask_all(g, waiting, n);
-    c = measure(g, "full"); /* each is queued behind all others, then withdrawn */
+    c = measure(g, "full"); /* each claim is queued behind all others, then withdrawn */
     snprintf(name, sizeof(name), "claim that has to wait%s, server time", circumstances);
     report_add(r, &(struct figure) {name, c.claim, "µs", "an empty script", c.empty / 2, GOAL_NONE, 0});
     snprintf(name, sizeof(name), "withdrawal%s, server time", circumstances);
@@ -232,7 +232,7 @@ static double waiting_and_grants(struct report *r, struct rig *g, size_t n, cons
 
 /* --- pairs over holders --- */
 
-/* What a host asks for in one turn of its event loop. */
+/* Claims that a host sends in one turn of its event loop. */
 static void add_pairs_together(struct report *r, struct rig *g) {
     struct costs c;
 
@@ -254,7 +254,8 @@ static void add_pair(struct report *r, const char *circumstances, const struct c
     report_add(r, &(struct figure) {name, c->pair, "µs", "two empty scripts", c->empty, GOAL_NONE, 0});
     if (base > 0) {
         snprintf(name, sizeof(name), "claim+release, %s, beside 10 holders", circumstances);
-        /* Both as multiples of the empty scripts of their own rounds, so that a busier machine does not look like growth. */
+        /* Both costs are multiples of the empty scripts of their own rounds, so that a busier machine is no
+         * growth. */
         report_add(r, &(struct figure) {name, c->pair / c->empty, "x empty", "the pair with 10 holders", base, GOAL_RATIO_AT_MOST, 1.2});
     }
 }

@@ -59,7 +59,8 @@ static int by_begin(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* RUNS commands of each host stand in the queue of one permit; each begins when the one before it ended somewhere. */
+/* RUNS commands of each host wait for one permit; each begins when the one before it has ended on any
+ * host. */
 static void handover(struct report *r, const struct fleet *f) {
     static double stamps[HOSTS * RUNS][2], gaps[HOSTS * RUNS];
     pid_t pids[HOSTS * RUNS];

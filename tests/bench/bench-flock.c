@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* As quick as flock? Rounds of commands by flock, by `berth run` and by `berth start` alternate. What counts is the time from the last
+/* Rounds of commands by flock, `berth run` and `berth start` alternate. The figure is the time from the last
  * instant of one command to the first of the next. */
 
 #include "tests/bench/benches.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The same scripts as Redis Functions: what it would save that a library is compiled, and its closures are made, once. */
+/* The same scripts as Redis Functions, whose library is compiled once: what that would save. */
 
 #include "tests/bench/benches.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Hand-over: one host gives back, the next one's claim is granted and its command runs. Ten hosts wait for one permit; the hosts
- * are stores in this process, their Redis is another one, and the command is a real one that writes when it runs. */
+/* Hand-over: one host releases, and the command of the next host runs. Ten hosts wait for one permit. The
+ * hosts are stores in this process, Redis is another process, and the command is a real one that writes when
+ * it runs. */
 
 #include "tests/bench/benches.h"
 
@@ -32,7 +33,7 @@ static double usec_since(uint64_t began) {
     return (double) (now_nsec() - began) / 1000;
 }
 
-/* Spawns tests/bench/stamp (it writes its first instant of life into the pipe and ends): that instant, in ns. */
+/* Spawns tests/bench/stamp, which writes its first instant into the pipe. Returns that instant in ns. */
 static uint64_t run_stamp(void) {
     const char *path = getenv("BENCH_STAMP");
     char *argv[] = {(char *) (uintptr_t) path, NULL};
@@ -68,7 +69,7 @@ static void quantiles(struct report *r, const char *curve, double *values, size_
         report_point(r, curve, values[i], (double) (i + 1) / (double) n);
 }
 
-/* The npm package in the same situation; its waiters poll. */
+/* Measures the npm package in the same situation; its waiters poll. */
 static void redis_semaphore(struct report *r, struct rig *g) {
     static double took[SAMPLES];
     const char *script = getenv("BENCH_REDIS_SEMAPHORE");
@@ -121,7 +122,7 @@ static void measure(struct handover *h, struct rig *g) {
         h->lock[i] = (double) (granted_at - began) / 1000;
         h->command[i] = (double) (run_stamp() - began) / 1000;
         RIG_UNTIL(g, g->n_released > released);
-        slot_ask(before); /* stands behind the others again */
+        slot_ask(before); /* is again last in the queue */
         RIG_UNTIL(g, before->claim.state == CLAIM_STATE_WAITING);
     }
     g->on_granted = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Where the time goes from one command's last instant to the next one's first: the steps of all processes on the way. They are noted only
- * by a build with failpoints (base/failpoint.h): make bench-hops. */
+/* The steps of all processes between the last instant of one command and the first of the next. Only a build
+ * with failpoints (base/failpoint.h) notes them: make bench-hops. */
 
 #include "tests/bench/benches.h"
 
@@ -65,7 +65,7 @@ static size_t trace_size(const struct failpoint_trace *trace) {
     return trace->n < FAILPOINT_TRACE_MAX ? trace->n : FAILPOINT_TRACE_MAX;
 }
 
-/* Returns when the first such step was after an instant; 0: not before `until`. */
+/* Returns the time of the first such step after an instant; 0: none before `until`. */
 static uint64_t find(const struct failpoint_trace *trace, const char *name, uint64_t after, uint64_t until) {
     uint64_t first = until;
 
@@ -75,7 +75,7 @@ static uint64_t find(const struct failpoint_trace *trace, const char *name, uint
     return first < until ? first : 0;
 }
 
-/* Adds what was noted between two commands. One that missed a step, because its gate was not ready, does not count. */
+/* Adds the steps between two commands. A command without a gate misses a step and does not count. */
 static void add_gap(struct picture *p, const char *const *step, const struct failpoint_trace *trace, uint64_t ended, uint64_t began) {
     uint64_t at = ended;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Thousands of hosts with ten jobs each and a lease of 30 s: what their heartbeats take of Redis's core, how late the latest one is,
- * and how long it takes until all are known again when Redis comes back without its data, also by TLS. And hosts without
- * claims, which send fewer. */
+/* Thousands of hosts with ten jobs each and a lease of 30 s: the share of Redis's core that heartbeats take,
+ * and how late they are. Then Redis comes back without its data, also by TLS: the time until all hosts are
+ * known again. Hosts without claims send fewer heartbeats. */
 
 #include "tests/bench/benches.h"
 
@@ -105,7 +105,7 @@ static void measure(struct report *r, size_t n_hosts, double at_most, usec_t rec
     free(slots);
 }
 
-/* A host without claims sends a heartbeat each third of its lease: 360 an hour, which are 720 at a sixth. */
+/* A host without claims sends a heartbeat each third of its lease, 360 an hour; others send 720. */
 static void measure_idle(struct report *r, size_t n_hosts) {
     char name[100];
     struct rig g;
@@ -127,7 +127,7 @@ static void measure_idle(struct report *r, size_t n_hosts) {
     rig_down(&g);
 }
 
-/* Two connections each, and some for the event loops and the rest. */
+/* Two connections for each host, and some for the rest. */
 static size_t hosts_possible(void) {
     struct rlimit limit;
 
@@ -145,11 +145,11 @@ void bench_hosts(struct report *r) {
     measure_idle(r, 100);
     measure(r, 100, 0.1, LEASE);
     measure(r, 1000, 1, LEASE);
-    most = hosts_possible() < 10000 ? hosts_possible() : 10000; /* Redis must be able to open as many */
+    most = hosts_possible() < 10000 ? hosts_possible() : 10000; /* Redis must open as many */
     measure(r, most, 8 * (double) most / 10000, 10 * USEC_PER_SEC);
 }
 
-/* Each has two connections, and a certificate is checked for both. */
+/* Each host has two connections, and checks a certificate for both. */
 void bench_hosts_tls(struct report *r) {
     report_section(r, "thousands of hosts by TLS");
     if (setenv("BERTH_TEST_TLS", "yes", 1) < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What looking costs Redis: the slices of one look at full pools, and the share of Redis's time that many hosts take which are looked at
- * all the time. */
+/* What looking costs Redis: the calls of one look at full pools, and the share of Redis's time if many hosts
+ * look all the time. */
 
 #include "tests/bench/benches.h"
 
@@ -25,7 +25,7 @@ struct viewer {
     struct rig_host *host;
     const struct store_question *question;
     unsigned n_looks;
-    bool goes_on; /* asks again as soon as it is answered */
+    bool goes_on; /* asks again after each answer */
 };
 
 static void look(struct viewer *v);
@@ -60,7 +60,7 @@ static double worst_call(struct redis_server *s) {
     return (double) worst;
 }
 
-/* The worst call of a look is the median of ten: one that the machine interrupted says nothing. */
+/* The worst call of a look is the median of ten, because the machine may interrupt one. */
 static void slices(struct report *r, struct rig *g, const struct store_question *question, const char *what) {
     struct viewer v = {.host = &g->hosts[0], .question = question};
     double worst[LOOKS], empty = peer_cost(&peer_empty, &g->server, 200) / 2, usec;
@@ -84,7 +84,7 @@ static void slices(struct report *r, struct rig *g, const struct store_question 
 }
 
 static void share(struct report *r, struct rig *g) {
-    static struct viewer viewers[HOSTS]; /* some are answered when the rig goes down */
+    static struct viewer viewers[HOSTS]; /* some get their answer when the rig goes down */
     uint64_t calls, looks = 0;
     char name[100];
     usec_t began;

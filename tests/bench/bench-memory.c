@@ -15,7 +15,7 @@
 #define RUNS 200
 #define STARTS 50 /* jobs named in one `berth start`: their answers wait in berthd, too, and are not what is measured */
 
-/* Kilobytes of a line of /proc/PID/FILE; 0: not there. */
+/* Returns the kilobytes in a line of /proc/PID/FILE; 0: no such line. */
 static double proc_kib(pid_t pid, const char *file, const char *key) {
     char path[64], line[256];
     _cleanup_fclose_ FILE *f = NULL;
@@ -28,7 +28,7 @@ static double proc_kib(pid_t pid, const char *file, const char *key) {
     return 0;
 }
 
-/* Children of a process; how many there are. */
+/* Lists the children of a process; returns their number. */
 static size_t children(pid_t parent, pid_t *ret, size_t size) {
     DIR *d = opendir("/proc");
     size_t n = 0;
@@ -118,7 +118,7 @@ static size_t count_files(const char *folder) {
     return n;
 }
 
-/* A `berth run` that waits has a connection besides its claim. */
+/* A waiting `berth run` has a connection besides its claim. */
 static void waiting_runs(struct report *r, const struct fleet *f) {
     const struct bench_daemon *d = &f->daemons[0];
     const char *const run[] = {"berth", "--socket", d->socket, "run", "-p", "none", "--", "true", NULL};

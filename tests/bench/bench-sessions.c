@@ -131,7 +131,7 @@ static redisReply *call_once(struct call *c) {
     return redisCommandArgv(connections[0], c->argc, c->argv, NULL);
 }
 
-/* Server time of each of n calls, µs. */
+/* Returns the server time of each of n calls, µs. */
 static double cost(size_t n, void (*compose)(struct call *c, size_t i)) {
     uint64_t calls;
     double usec;
@@ -190,7 +190,7 @@ static struct costs measure(void) {
     return costs;
 }
 
-/* One session that lives finds 20 000 that do not, and calls again while there is more to do. */
+/* One living session expires 20 000 dead ones, and calls again while more are left. */
 static void expire(struct report *r) {
     struct call c;
     usec_t began;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What 100 people who look cost those who work: 20 hosts with five viewers each, a picture a second, of five
- * pools with 1000 holders and 1000 waiting claims each. Meanwhile the permit of another pool goes from host
- * to host. The viewers' hosts are another process, as theirs would be. Rounds with and without viewers
- * alternate. */
+/* What 100 viewers cost running jobs. 20 hosts with five viewers each take a picture a second of five pools,
+ * each with 1000 holders and 1000 waiting claims. Meanwhile the permit of another pool passes from host to
+ * host. Rounds with and without viewers alternate; the viewers' hosts are another process. */
 
 #include "tests/bench/benches.h"
 
@@ -42,7 +41,7 @@ static void on_look(int r, struct snapshot *snapshot, void *userdata) {
     v->n_looks++;
 }
 
-/* As Look with "more": at each whole second those ask that have been answered. */
+/* As Look with "more": at each whole second each viewer that has its answer asks again. */
 static void ask_all(struct viewer *viewers) {
     for (size_t i = 0; i < HOSTS * VIEWERS; i++) {
         if (viewers[i].is_asking)
@@ -82,7 +81,7 @@ static unsigned view(struct rig *g, struct viewer *viewers) {
     return n;
 }
 
-/* Each byte that comes begins a round; the answer is the number of pictures. */
+/* Each byte begins a round; the reply is the number of pictures. */
 _Noreturn static void run_viewers(const struct rig *of, const struct rig_options *options, int commands,
                                   int answers) {
     struct viewer viewers[HOSTS * VIEWERS] = {};
@@ -114,7 +113,7 @@ static void on_granted(struct slot *s) {
         holder = s;
 }
 
-/* Passes the permit on for the time of a round. Returns how many times a second. */
+/* Passes the permit on for the time of a round. Returns the rate per second. */
 static double work(struct rig *g, struct slot *slots) {
     usec_t began = clock_boottime(), end = began + ROUND, at = began;
 

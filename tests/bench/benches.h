@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The parts of the bench; each brings its own servers along and takes them away. */
+/* The parts of the bench; each starts and stops its own servers. */
 
 #include "tests/bench/report.h"
 

@@ -111,7 +111,7 @@ static void daemon_start(struct bench_daemon *d) {
     }
 }
 
-/* Until its answer to a call has a connected Redis. */
+/* Waits until a reply of berthd says that Redis is connected. */
 static void daemon_await(const struct bench_daemon *d) {
     const char *const pools[] = {"berth", "--socket", d->socket, "pools", NULL};
     usec_t end = clock_boottime() + 30 * USEC_PER_SEC;

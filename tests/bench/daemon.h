@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Real berthds for the bench, each in a folder of its own below /tmp, on one private redis-server; and commands that are run and
- * timed. */
+/* Real berthds, each in a folder of its own below /tmp, on one private redis-server; runs and times
+ * commands. */
 
 #include <sys/types.h>
 
@@ -30,10 +30,10 @@ void fleet_down(struct fleet *f);
 
 /* Starts a command with /dev/null as its standard descriptors; a leading "berth" means this build's. */
 pid_t command_start(const char *const *argv);
-/* Its exit status; 128+N for a signal. */
+/* Returns the exit status; 128+N for a signal. */
 int command_wait(pid_t pid);
-/* Starts it and waits: µs that it took; < 0: it failed. */
+/* Runs a command. Returns its duration in µs; < 0: it failed. */
 double command_time(const char *const *argv);
-/* Likewise, with the processor time of the command and of the children for which it waited; µs. */
+/* Returns instead the processor time of the command and its children, in µs. */
 double command_cost(const char *const *argv, double *ret_cpu_usec);
 const char *build_path(const char *name, char buffer[static 300]);

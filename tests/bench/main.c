@@ -31,7 +31,7 @@ static bool is_chosen(int argc, char **argv, const char *name) {
     return argc <= 2;
 }
 
-/* Ten thousand hosts have two connections each; both ends of them count, each in its process. */
+/* Ten thousand hosts have two connections each. */
 static void raise_limits(void) {
     struct rlimit limit;
 
@@ -57,7 +57,8 @@ static void note_first_line(struct report *r, const char *key, const char *comma
         pclose(f);
 }
 
-/* What the figures depend on. The load is that of others, too: figures are ratios of one run for this reason. */
+/* Notes what the figures depend on. Other programs load the machine too, so figures are ratios within one
+ * run. */
 static void note_circumstances(struct report *r, const char *when) {
     char date[CLOCK_TEXT_SIZE], key[40];
 

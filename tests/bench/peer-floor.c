@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The floor under our scripts: the same commands in a script, with arguments that are ready-made, on data of the same shape; nothing is
- * decided, read out, put together or answered. What ours cost above this is Lua; what this costs above an empty script is Redis.
- *
- * None of the commands can be left out: what a claim, a release and a heartbeat read is one HMGET each, what they count is counted (R5),
- * INFO is R10, TIME is R7, and each of the others changes a key of its own. */
+/* The floor under our scripts: a script with the same commands and ready-made arguments, on data of the same
+ * shape, which decides and replies nothing. What our script costs above this is Lua; what this costs above
+ * an empty script is Redis. No command can be left out: a claim, a release and a heartbeat read one HMGET
+ * each; counters are R5, INFO is R10, TIME is R7; each of the others changes a key of its own. */
 
 #include "tests/bench/peer.h"
 #include "tests/bench/rig.h"
@@ -33,7 +32,7 @@ static const char release_text[] = "local call, c = redis.call, ARGV[2]\n"
                                    "call('SREM', KEYS[3], c)\n"
                                    "call('ZRANGE', KEYS[2], '0', '0')\n";
 
-/* The same, and all that it takes to grant the next one. */
+/* Releases, and grants the next claim. */
 static const char grant_text[] = "local call, meta, held, claims, c, next = redis.call, KEYS[1], KEYS[3], KEYS[4], ARGV[2], ARGV[5]\n"
                                  "call('HMGET', meta, 'epoch', ARGV[1], 'clock')\n"
                                  "call('HGET', claims, c)\n"
@@ -59,7 +58,7 @@ static const char beat_text[] = "local call, meta, beats = redis.call, KEYS[1], 
                                 "call('SCARD', KEYS[3])\n"
                                 "call('ZCOUNT', beats, '0', ARGV[4])\n";
 
-static redisContext *listener; /* whose push a grant is; what it gets stays where it is */
+static redisContext *listener; /* subscriber of the pushes; it reads none */
 
 static void prepare(struct redis_server *s, size_t holders _unused_) {
     if (listener)
@@ -95,7 +94,7 @@ static unsigned grant(redisContext *c, unsigned number) {
     return 1;
 }
 
-/* Not counted: the one holds again, the next one waits again. */
+/* Not counted: restores holder and waiter. */
 static unsigned grant_back(redisContext *c, unsigned number) {
     redisAppendCommand(c, "SADD z:of " CLAIM, number);
     redisAppendCommand(c, "SADD z:held " CLAIM, number);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The references for the scripts, called on Redis directly: the floor (an empty script), the same commands without a script, and other
- * people's semaphores. Their algorithms are reimplemented from their published descriptions. */
+/* References for the scripts, called on Redis directly: an empty script, the same commands without a script,
+ * and other semaphores, written from their published descriptions. */
 
 #include "tests/harness/redis.h"
 
@@ -10,9 +10,9 @@ struct peer {
     const char *name;
     const char *command;   /* whose server time counts: as in rig_server_usec() */
     size_t holders_max;    /* more of them would take minutes */
-    /* Fills the semaphore with so many holders, that last. */
+    /* Fills the semaphore with so many holders. */
     void (*prepare)(struct redis_server *s, size_t holders);
-    /* Append the commands of one acquire and one release; the number of answers to come. */
+    /* Append the commands of one acquire and one release. Return the number of replies to come. */
     unsigned (*acquire)(redisContext *c, unsigned number);
     unsigned (*release)(redisContext *c, unsigned number);
 };
@@ -25,17 +25,18 @@ extern const struct peer peer_fair;         /* 6.3.2 */
 extern const struct peer peer_fair_script;  /* 6.3.2 as one script a call */
 extern const struct peer peer_counter;      /* Redisson's RSemaphore, by its description */
 
-/* What ours cannot go below as scripts of these commands (peer-floor.c); the last two are single calls. */
+/* The floor of our scripts (peer-floor.c); the last two are single calls. */
 extern const struct peer peer_floor, peer_floor_grant, peer_floor_beat;
 
-/* n acquires in pipelines of `depth`, then the releases of each pipeline; answers are read and errors end the program. */
+/* Sends n acquires in pipelines of `depth`, then the releases of each pipeline. An error ends the
+ * program. */
 void peer_run(const struct peer *p, struct redis_server *s, unsigned n, unsigned depth);
-/* Server µs of one acquire and its release. */
+/* Returns the server time of one acquire and its release, µs. */
 double peer_cost(const struct peer *p, struct redis_server *s, unsigned n);
-/* The connection for more commands, made when it is needed. */
+/* Returns the connection for more commands. */
 redisContext *peer_connect(struct redis_server *s);
 
-/* For peers: the answer to a command that must work, freed; a script that must be there; its name. */
+/* For peers: runs a command that must work; loads a script; returns its name. */
 void peer_check(redisReply *reply);
 void peer_load(struct redis_server *s, const char *text);
 const char *peer_sha(redisContext *c, const char *text);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Six workers that run one command of 3 ms after the other under a limit of one, by flock, `berth run` or `berth start`. */
+/* Six workers that each run one command of 3 ms after the other, under a limit of one, by flock, `berth run`
+ * or `berth start`. */
 
 #include "tests/bench/daemon.h"
 #include "tests/bench/span.h"
@@ -23,7 +24,7 @@ enum race_kind {
 
 struct race {
     struct fleet fleet;
-    struct spans *spans; /* of the last round, in the order of their begin; none overlaps another */
+    struct spans *spans; /* of the last round, in order of their begin; none overlaps another */
     const char *argv[RACE_KINDS][RACE_WORKERS][12];
     char span[300], lock[80];
 };
@@ -32,7 +33,7 @@ void race_up(struct race *race);
 void race_down(struct race *race);
 void race_round(struct race *race, enum race_kind kind);
 
-/* A busy machine: one process more than there are processors that wants one all the time. */
+/* Keeps the machine busy: one spinning process more than there are processors. */
 struct spinners {
     pid_t pids[64];
     size_t n;

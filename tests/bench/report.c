@@ -9,7 +9,7 @@
 
 struct report {
     char *folder;
-    json_t *figures, *notes, *curves; /* curves: names that were begun */
+    json_t *figures, *notes, *curves; /* curves: names of those begun */
 };
 
 struct report *report_new(const char *folder) {
@@ -38,12 +38,12 @@ struct report *report_free(struct report *r) {
 static void save(const struct report *r);
 
 void report_section(struct report *r, const char *title) {
-    save(r); /* a part that fails ends the program */
+    save(r); /* because a part that fails ends the program */
     printf("== %s\n", title);
     fflush(stdout);
 }
 
-/* Four digits that matter. */
+/* Returns a value with four significant digits. */
 static double rounded(double value) {
     char text[40];
 

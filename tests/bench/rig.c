@@ -216,7 +216,7 @@ void rig_down(struct rig *g) {
     redis_server_done(&g->server);
 }
 
-/* All that a loop has to do now; the last run, which finds nothing, arms its timers. */
+/* Runs all that is pending in a loop. The last turn, which finds nothing, arms the timers. */
 static void drain(struct rig_loop *l) {
     int r;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Many simulated hosts in one process: each has its own store on Redis, as in berthd, all on one private redis-server. Some hosts share
- * an event loop; an epoll around those loops turns the ones that have something to do, because sd-event polls again for each event that
- * it dispatches; with thousands of connections on one loop that would be most of the measured time. Nothing here asserts: an error
- * ends the program with a message. */
+/* Many simulated hosts in one process, each with its own store on one private redis-server. Some hosts share
+ * an event loop, and an epoll turns those loops that have something to do: sd-event polls again for each
+ * event, which with thousands of connections on one loop would be most of the measured time. An error ends
+ * the program with a message. */
 
 #include <stdbool.h>
 #include <systemd/sd-event.h>
@@ -25,7 +25,7 @@ struct slot { /* a claim that is requested repeatedly */
 
 struct rig_loop {
     sd_event *event;
-    bool touched;          /* something was asked of one of its hosts from outside */
+    bool touched;          /* one of its hosts was called from outside the loop */
 };
 
 struct rig_host {
@@ -41,9 +41,9 @@ struct rig_options {
     usec_t lease_usec;     /* 0: an hour, so that no heartbeat comes between */
     const struct store_pool *pools;
     size_t n_pools;
-    const char *const *redis; /* more arguments, or NULL */
+    const char *const *redis; /* more arguments of redis-server, or NULL */
     const char *prefix;    /* of the hosts' names; NULL: "host" */
-    bool has_default_timeouts; /* those of a config with this lease, else 20 s */
+    bool has_default_timeouts; /* timeouts of a config with this lease, else 20 s */
 };
 
 struct rig {
@@ -56,10 +56,10 @@ struct rig {
     struct events *events;
     struct rig_host *hosts;
     size_t n_hosts;
-    bool singly;           /* each claim is asked for, or given back, with a call of its own */
+    bool singly;           /* each claim and each release is a call of its own */
     struct rig_options options;
     uint64_t n_granted, n_waiting, n_released; /* since the start */
-    /* Extra ears; may be NULL. */
+    /* Also called; may be NULL. */
     void (*on_granted)(struct slot *s);
     void (*on_released)(struct slot *s);
     void (*on_waiting)(struct slot *s);
@@ -87,24 +87,26 @@ void rig_run_for(struct rig *g, usec_t time);
 size_t rig_count_state(const struct rig *g, enum store_state state);
 void rig_forget_gaps(struct rig *g);
 
-/* n slots of pool:permits, spread over the hosts from `host` on; to be freed. */
+/* Returns n slots of pool:permits, spread over the hosts from `host` on; to be freed. */
 struct slot *rig_slots(struct rig *g, size_t n, size_t host, const char *pool, uint32_t permits);
-/* After a call into a host's store from outside of its loop. */
+/* To be called after a call into a host's store from outside its loop. */
 void rig_touch(struct rig_host *h);
 void slot_ask(struct slot *s);
 void slot_release(struct slot *s);
-/* Asks for all, some thousand at a time, and waits until they are granted or queued; gives back or withdraws all. */
+/* Requests all, some thousand at a time, and waits until each is granted or queued; releases or withdraws
+ * all. */
 void rig_ask_all(struct rig *g, struct slot *slots, size_t n);
 void rig_release_all(struct rig *g, struct slot *slots, size_t n);
 
-/* Server time by INFO commandstats since rig_reset_stats(), over commands with this name ("evalsha"; "*": all but INFO and
- * CONFIG): µs in all, and the number of calls. */
+/* Returns the server time (INFO commandstats) since rig_reset_stats() of commands with this name, in µs, and
+ * the number of calls. "*": all commands but INFO and CONFIG. */
 void rig_reset_stats(struct redis_server *s);
 double rig_server_usec(struct redis_server *s, const char *command, uint64_t *ret_calls);
-/* CPU time of the server so far, s. */
+/* Returns the CPU time of the server so far, s. */
 double rig_server_cpu(struct redis_server *s);
 
-/* Of an array, which is sorted by it. q: 0.5 is the median. */
+/* Returns a quantile of an array, and sorts the array. q: 0.5 is the median. */
 double quantile(double *values, size_t n, double q);
-/* The round whose ratio to its own yardstick is the median of all: a machine that has two speeds gives no ratio of one to the other. */
+/* Returns the round whose ratio to its own yardstick is the median: the two sides of a ratio are never from
+ * different speeds of the machine. */
 size_t median_round(const double *cost, const double *yardstick, size_t n);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a case runs on: a cluster, and as the plan needs it proxies, a replica, small file systems, a redis-server whose clock is ours. */
+/* The cluster of a case, and what its plan needs: proxies, a replica, small file systems, a redis-server
+ * with a clock of the test. */
 
 #include <arpa/inet.h>
 #include <sched.h>
@@ -19,7 +20,7 @@
 #include "tests/harness/redis-clock.h"
 #include "tests/harness/test.h"
 
-#define BED_USER 61357 /* who is nobody on this machine */
+#define BED_USER 61357 /* nobody on this machine */
 #define PROXY_PORT ((size_t) 7000) /* of the first host's proxy, in a network */
 
 static char mounts[LOAD_HOSTS][80], folder[32];
@@ -35,7 +36,7 @@ static int free_port(void) {
     return ntohs(address.sin_port);
 }
 
-/* For servers that are replicated: that needs TCP. Strings that stay. */
+/* Options of replicated servers, which need TCP. Static. */
 static const char *const *replicated(size_t which) {
     static char ports[2][8];
     static const char *words[2][8];
@@ -50,7 +51,7 @@ static const char *const *replicated(size_t which) {
     return words[which];
 }
 
-/* Redis is a node of its own; without proxies it listens there itself. */
+/* Without proxies Redis listens on a network node of its own. */
 static void prepare_network(const struct plan *p) {
     static const char *const listening[] = {"--port", "6379", "--bind", "0.0.0.0", "--protected-mode", "no", NULL};
 
@@ -85,7 +86,7 @@ void bed_remove(void) {
     redis_clock_done();
 }
 
-/* A mount namespace of our own: nobody else sees these. */
+/* Mounts are in a mount namespace of this program. */
 static void mount_small(struct bed *b) {
     TEST_FATAL(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "no mount namespace");
     snprintf(folder, sizeof(folder), "%s", cluster.folder);
@@ -97,7 +98,7 @@ static void mount_small(struct bed *b) {
     }
 }
 
-/* In a network it stands beside Redis. */
+/* In a network the proxy is on Redis's node. */
 static void add_proxy(struct bed *b, size_t i, bool network) {
     char path[64];
 
@@ -111,7 +112,7 @@ static void add_proxy(struct bed *b, size_t i, bool network) {
     b->load.hosts[i].host->redis = b->proxies[i].path;
 }
 
-/* Its programs are nobody's, and so is its folder; Redis lets them in. */
+/* Programs and folder of the host belong to nobody, whom Redis admits. */
 static void become_user(struct host *h) {
     h->uid = BED_USER;
     TEST_FATAL(mkdir(h->runtime, 0755) == 0 && chown(h->runtime, BED_USER, BED_USER) == 0 && chmod(cluster.redis.directory, 0755) == 0,
@@ -146,7 +147,7 @@ void bed_up(struct bed *b, const struct plan *p) {
             enter_network(b, i, (p->flags & FAULT_PROXY) != 0);
         if (p->flags & FAULT_HOST_CLOCK)
             host_clock_give(b->load.hosts[i].host);
-        load_reload(&b->load, i); /* not started yet: this writes the config alone */
+        load_reload(&b->load, i); /* writes the config; host_start() comes later */
     }
     if (p->has_schedules)
         due_up(&b->load);
@@ -163,7 +164,7 @@ void bed_up(struct bed *b, const struct plan *p) {
         failpoint_arm();
 }
 
-/* After the cluster is down: its hosts say goodbye to whichever Redis is the master. */
+/* Runs after cluster_down(), because hosts end their sessions at the master. */
 void bed_done(struct bed *b) {
     for (size_t i = 0; i < LOAD_HOSTS; i++)
         proxy_done(&b->proxies[i]);

@@ -13,9 +13,9 @@
 #define LASTS USEC_PER_SEC
 #define BEFORE (50 * USEC_PER_MSEC) /* a due time, berthd is woken by its timer */
 #define FIRST                                                                                               \
-    INT64_C(1735693200) /* 2025-01-01T01:00:00Z: so long ago that the audit sees no clock set back */
+    INT64_C(1735693200) /* 2025-01-01T01:00:00Z, so that the audit sees no clock set back */
 #define MINUTES 128
-#define AT_ONCE 3 /* each third time, so many minutes pass */
+#define AT_ONCE 3 /* minutes that pass each third time */
 #define ATTEMPTS 3
 #define PATIENCE (20 * USEC_PER_SEC)
 
@@ -109,13 +109,13 @@ static bool is_event(const char *line, const char *names_of_events) {
     return strstr(names_of_events, search) != NULL;
 }
 
-/* `missed` may stand for several. */
+/* An event `missed` may stand for several due times. */
 static size_t last_minute(const char *line) {
     return is_event(line, " missed ") ? minute_of(line, "until") : minute_of(line, "due");
 }
 
-/* Marks the due times of the shared job that a host has decided, or knows to be. A committed turn whose lease is lost
- * before the start is over (R18). */
+/* Marks the due times of the shared job that a host has decided or knows to be decided. A committed turn
+ * whose lease is lost before the start is over (R18). */
 static void read_decided(const char *log, bool decided[static MINUTES]) {
     char line[1024];
 
@@ -129,7 +129,7 @@ static void read_decided(const char *log, bool decided[static MINUTES]) {
     }
 }
 
-/* Returns the first minute whose due time of the shared job nobody has decided; l->n_minutes: none. */
+/* Returns the first minute whose due time of the shared job no host has decided; l->n_minutes: none. */
 static size_t first_undecided(const struct load *l) {
     bool decided[MINUTES] = {};
     size_t m = 0;
@@ -165,7 +165,7 @@ void due_settle(struct load *l) {
 static struct told { /* of one host */
     bool due[JOBS][MINUTES];
     bool begun[MINUTES][ATTEMPTS + 2],
-        failed[MINUTES][ATTEMPTS + 2]; /* of the one that fails; attempts from 1 */
+        failed[MINUTES][ATTEMPTS + 2]; /* of the job that fails; attempts from 1 */
     bool gave_up[MINUTES], hook[MINUTES];
     char last_run[MINUTES][ID_TEXT_SIZE]; /* whose end the hook is for */
 } told;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The steps of berthd, runner and guard at which they are made to die or hang. */
+/* The steps at which berthd, runner and guard are made to die or hang. */
 
 #include <fcntl.h>
 #include <stdio.h>

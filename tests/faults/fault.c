@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The tables together, and the processes that faults are about. */
+/* All tables of faults, and the processes that faults hit. */
 
 #include "tests/faults/fault.h"
 
@@ -80,7 +80,7 @@ static void read_process(struct processes *ps, int pid) {
     ps->n++;
 }
 
-/* All descendants of this program; nobody else's process is ever hit. */
+/* Lists the descendants of this program. No other process is ever hit. */
 static void read_processes(struct processes *ps) {
     DIR *proc = opendir("/proc");
     bool grew = true;
@@ -175,7 +175,7 @@ unsigned hit(struct bed *b, struct injection *i, enum kind kind, int signal, uns
         if (!is_of(&ps.items[k], b->load.hosts[i->host].host, kind))
             continue;
         fd = (int) syscall(SYS_pidfd_open, ps.items[k].pid, 0);
-        /* Once more, now that the pid cannot become another process. */
+        /* Again, now that the pid cannot become another process. */
         if (fd < 0 || !is_of(&ps.items[k], b->load.hosts[i->host].host, kind)) {
             (void) close_fd(fd);
             continue;

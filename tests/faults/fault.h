@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The table of faults. A fault has a begin and perhaps an end; between the two the load goes on. */
+/* The table of faults. A fault has a begin and perhaps an end, between which the load continues. */
 
 #include <stdbool.h>
 
@@ -9,23 +9,23 @@
 #include "tests/harness/proxy.h"
 
 enum { /* what a fault needs, and what it excuses */
-    FAULT_HOST = 1 << 0,     /* breaks one host: what waits there is excused */
+    FAULT_HOST = 1 << 0,     /* breaks one host: its waiting claims are excused */
     FAULT_REDIS = 1 << 1,    /* breaks Redis or the way to it for all */
     FAULT_PROXY = 1 << 2,    /* needs proxies */
     FAULT_REPLICA = 1 << 3,  /* needs a replica */
-    FAULT_CLOCK = 1 << 4,    /* needs redis-server's clock in our hands */
+    FAULT_CLOCK = 1 << 4,    /* needs a redis-server with a clock of the test */
     FAULT_TMPFS = 1 << 5,    /* needs runtime directories on small file systems */
     FAULT_ALONE = 1 << 6,    /* not in mixes: breaks what another fault relies on, see the comment in the table */
     FAULT_NETWORK = 1 << 7,  /* needs hosts in networks of their own (tests/harness/net.h) */
     FAULT_DIRECT = 1 << 8 | FAULT_ALONE, /* ... and no proxy between */
-    FAULT_HOST_CLOCK = 1 << 9, /* needs the hosts' clocks in our hands (tests/harness/host-clock.h) */
+    FAULT_HOST_CLOCK = 1 << 9, /* needs hosts with clocks of the test (tests/harness/host-clock.h) */
     FAULT_USER = 1 << 11 | FAULT_ALONE, /* needs hosts that are an ordinary user */
     FAULT_FULL = 1 << 10,     /* not in the slice */
 };
 
 #define PINNED_MAX 64
 
-enum owed { OWED_MEMORY, OWED_REPLICAS, OWED_PASSWORD, OWED_SNAPSHOTS }; /* what Redis must still be sent to end a fault */
+enum owed { OWED_MEMORY, OWED_REPLICAS, OWED_PASSWORD, OWED_SNAPSHOTS }; /* commands that Redis must still get to end a fault */
 /* Nodes of the network. */
 #define BED_NODE_REDIS ((size_t) 0)
 #define BED_NODE(host) ((host) + 1)
@@ -34,7 +34,7 @@ struct injection {
     const struct fault *fault;
     usec_t at, until;         /* since the begin of the case; until 0: it has no end */
     size_t host;              /* that it hits */
-    uint64_t random;          /* for what it draws itself */
+    uint64_t random;          /* of its own random numbers */
     bool led_in, begun, ended;
     unsigned n_hit;           /* processes, connections ... */
     int pinned[PINNED_MAX];   /* pidfds of processes that it stopped */
@@ -48,9 +48,9 @@ struct bed { /* what a case runs on */
     struct proxy proxies[LOAD_HOSTS];
     bool frozen;                 /* it is */
     struct redis_server replica;
-    struct redis_server *master; /* where the hosts' proxies lead to */
+    struct redis_server *master; /* target of the hosts' proxies */
     bool owed[OWED_SNAPSHOTS + 1];
-    bool limit_owed, pattern_owed; /* nobody could be asked to restore that of db, of the pattern */
+    bool limit_owed, pattern_owed; /* no host could restore the limit of db, of the pattern */
     bool mixed;                  /* there are other faults */
     unsigned ports[LOAD_HOSTS];  /* where each host finds Redis, in a network */
     unsigned n_down[LOAD_HOSTS]; /* faults that keep a berthd down */
@@ -58,50 +58,49 @@ struct bed { /* what a case runs on */
 
 struct fault {
     const char *name;
-    const char *what;            /* for the table, in words */
+    const char *what;            /* text for the table */
     unsigned flags;
     unsigned msec;               /* between begin and end; 0: no end */
     void (*begin)(struct bed *b, struct injection *i);
     void (*end)(struct bed *b, struct injection *i);
-    const char *lessons;         /* failures of other systems that this shows we do not have */
+    const char *lessons;         /* failures of other systems that berth does not have */
 };
 
 extern const struct fault faults_process[], faults_redis[], faults_memory[], faults_net[], faults_network[], faults_clock[], faults_host[],
     faults_scarce[], faults_keys[]; /* ended by a NULL name */
 size_t faults_count(void);
-/* Why it cannot be done here; NULL: it can. */
+/* Returns why the fault cannot be injected here; NULL: it can. */
 const char *fault_lacks(const struct fault *f);
 const struct fault *faults_get(size_t i);
 const struct fault *faults_find(const char *name);
 
-/* Processes of a host, by what they are: descendants of this program alone. */
+/* Processes of a host by kind: only descendants of this program. */
 enum kind { KIND_BERTHD, KIND_RUNNER, KIND_GUARD, KIND_RUN, KIND_COMMAND };
-/* Sends a signal to up to `most` of them; with `pin` they are remembered for unpin(). The number that was hit. */
+/* Sends a signal to at most `most` of them; `pin` remembers them for unpin(). Returns how many were hit. */
 unsigned hit(struct bed *b, struct injection *i, enum kind kind, int signal, unsigned most, bool pin);
 void unpin(struct injection *i); /* SIGCONT */
-/* Bounds a resource (RLIMIT_...) of each, as far as it may be raised again; their number. */
+/* Lowers the soft limit RLIMIT_... of each process. Returns their number. */
 unsigned bound(struct bed *b, size_t host, enum kind kind, int resource, uint64_t most);
-/* The host that it hits is broken until its end, and so many leases longer. */
+/* The host is broken until the end of the fault, and so many leases longer. */
 void touch(struct bed *b, const struct injection *i, unsigned leases);
-/* Ends: the limit of db, or of the pattern, is again as it was; if nobody can be asked now, that is done
- * after all faults. */
+/* Restores the limit of db or of the pattern; if no host answers, after all faults. */
 void restore_limit(struct bed *b, struct injection *i);
 void restore_pattern(struct bed *b, struct injection *i);
-/* Starts a host's berthd again if nobody else wants it down. */
+/* Starts a host's berthd again unless another fault keeps it down. */
 void revive(struct bed *b, size_t host);
 
 /* Steps at which a build with failpoints can be made to die or hang (base/failpoint.h). */
 struct failpoint {
     const char *name;
-    const char *fault; /* without which it is not reached, or NULL */
+    const char *fault; /* fault without which the step is not reached, or NULL */
 };
 extern const struct failpoint failpoints[]; /* ended by a NULL name */
-/* Sets what host 0 is to be started with, and takes it away again. */
+/* Set and clear the failpoint with which host 0 is started. */
 void failpoint_name(const struct plan *p);
 void failpoint_forget(void);
-/* From now on it is reached. */
+/* Arms the failpoint. */
 void failpoint_arm(void);
-/* Whether it was reached. */
+/* Returns whether the failpoint was reached. */
 bool failpoint_is_over(void);
 
 /* --- a case --- */
@@ -111,24 +110,25 @@ struct plan {
     uint64_t seed;
     struct injection items[12];
     size_t n;
-    const struct failpoint *failpoint; /* at which a process of host 0 dies or hangs, once; NULL: none */
+    const struct failpoint *failpoint; /* at which a process of host 0 dies or hangs once; NULL: none */
     const char *action; /* "crash" or "hang" */
     unsigned flags;  /* of all of them together */
-    usec_t until;    /* the load goes on until then */
-    bool has_schedules; /* jobs of the hosts are due while it lasts (tests/faults/due.h) */
-    bool beside;     /* other load on this machine: claims may wait a little longer; all else is judged the same */
+    usec_t until;    /* end of the load */
+    bool has_schedules; /* with due times (tests/faults/due.h) */
+    bool beside;     /* other programs load this machine: claims may wait a little longer */
 };
 void plan_alone(struct plan *p, const struct fault *f, uint64_t seed, unsigned times);
 void plan_mix(struct plan *p, uint64_t seed);
-/* name: "STEP:ACTION". Whether there is such a step. */
+/* Returns whether there is such a step. name: "STEP:ACTION". */
 bool plan_failpoint(struct plan *p, const char *name, uint64_t seed);
 void plan_print(const struct plan *p);
 
-/* Before and after the cluster: what must exist at its start. */
+/* Called before the cluster starts and after its end. */
 void bed_prepare(const struct plan *p);
 void bed_up(struct bed *b, const struct plan *p);
 void bed_done(struct bed *b);
 void bed_remove(void);
-/* Runs it and judges; prints one line "result ..." and lines "margin ...", and what went wrong. Assertions are CUnit's. */
+/* Runs a case and judges it with CUnit's assertions. Prints a line "result ...", lines "margin ...", and
+ * what went wrong. */
 void plan_run(struct plan *p);
 void plan_done(void); /* after cluster_down() */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Clocks of hosts: suspended and woken up, and wall clocks that are set. */
+/* Clocks of hosts: suspend and resume, and wall clocks that are set. */
 
 #include <signal.h>
 
@@ -10,7 +10,8 @@
 
 #define ALL 1000
 
-/* Nothing of the host runs meanwhile, its commands included. A deadline that passes in the jump is met by guards that wake up after it. */
+/* Nothing of the host runs meanwhile, commands included. Guards wake up after a deadline that passed in the
+ * jump. */
 static void suspend(struct bed *b, struct injection *i) {
     static const enum kind kinds[] = {KIND_COMMAND, KIND_RUN, KIND_GUARD, KIND_RUNNER, KIND_BERTHD};
 
@@ -59,8 +60,9 @@ static void correct_all(struct bed *b, struct injection *i) {
         host_clock_step(b->load.hosts[h].host, 0);
 }
 
-/* The clock jumps for one host alone: a reply that seems a lease old to it came a moment ago. After a real suspend the other
- * hosts would have sent heartbeats; here they need time for one, which another fault of a mix may take from them. */
+/* The clock of one host jumps, so a reply of a moment ago seems a lease old to that host. After a real
+ * suspend the other hosts would have sent heartbeats. Here they need time for one, which another fault of a
+ * mix may take. */
 const struct fault faults_clock[] = {
     {"suspended-short", "a host suspended for less than a lease", FAULT_HOST | FAULT_HOST_CLOCK | FAULT_ALONE | FAULT_FULL, 400, suspend, wake_early, NULL},
     {"suspended-long", "a host suspended for a lease to a week", FAULT_HOST | FAULT_HOST_CLOCK | FAULT_ALONE, 900, suspend, wake_late,

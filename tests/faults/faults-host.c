@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a host runs out of, and reloads. */
+/* Resources that a host runs out of, and reloads. */
 
 #include <fcntl.h>
 #include <signal.h>
@@ -34,7 +34,7 @@ static void mend_config(struct bed *b, struct injection *i) {
 
 /* --- descriptors --- */
 
-/* It may open nothing any more; what it has stays. */
+/* berthd can open nothing more; open files stay. */
 static void take_descriptors(struct bed *b, struct injection *i) {
     touch(b, i, 2);
     i->n_hit += bound(b, i->host, KIND_BERTHD, RLIMIT_NOFILE, 6);
@@ -77,7 +77,7 @@ static void free_disk(struct bed *b, struct injection *i) {
     (void) unlink(path);
 }
 
-/* No file can be made any more; those that are there can be written. */
+/* No new file can be made; existing ones can be written. */
 static void take_inodes(struct bed *b, struct injection *i) {
     struct host *h = b->load.hosts[i->host].host;
     char path[128];

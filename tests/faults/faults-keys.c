@@ -17,9 +17,9 @@ static void delete_keys(struct bed *b, struct injection *i, const char *pattern)
         i->n_hit += redis_number(b->master, "DEL %s", keys->element[k]->str) == 1;
 }
 
-/* The fault's name names it: "deleted-KEY", of pool db where it is a pool's. Where these have the order of a queue, it is lost with
- * them (R2), and no journal has that; the limit is kept. A waiting claim without its record in `claims` leaves the queue, until its
- * host reports it again. */
+/* The fault's name has the key: "deleted-KEY", of pool db where it is a pool's. Where the key has the order
+ * of a queue, the order is lost (R2), and no journal has it; the limit holds. A waiting claim without its
+ * record in `claims` leaves the queue until its host reports it again. */
 static void delete_key(struct bed *b, struct injection *i) {
     static const struct {
         const char *key;
@@ -39,7 +39,7 @@ static void delete_key(struct bed *b, struct injection *i) {
     delete_keys(b, i, pattern);
 }
 
-/* Of keys of the pattern; then its limit is raised, for those who wait. */
+/* Deletes keys of the pattern; then its limit is raised for the waiting claims. */
 static void pause_and_delete_keys(struct bed *b, struct injection *i) {
     (void) load_set_limit(&b->load, "tenant/*", 0);
     load_turn(&b->load, clock_boottime() + 300 * USEC_PER_MSEC);
@@ -56,7 +56,7 @@ static void pause_and_delete(struct bed *b, struct injection *i) {
     delete_key(b, i);
 }
 
-/* In grace, with all that is owed at its end. */
+/* Deletes keys in the grace period, with all that is due at its end. */
 static void restart_and_delete(struct bed *b, struct injection *i) {
     if (b->frozen || redis_server_restart(b->master, true) < 0)
         return;
@@ -76,7 +76,7 @@ const struct fault faults_keys[] = {
     {"deleted-overrides", "key `overrides` deleted, then the limit raised", FAULT_REDIS, 1200, pause_and_delete, restore_limit, NULL},
     {"deleted-queues-of-keys", "keys `queue` of a pattern's keys deleted, then its limit raised",
      FAULT_REDIS, 1200, pause_and_delete_keys, restore_pattern, NULL},
-    /* Alone: what deletes the rest finds keys by this one. */
+    /* Not in mixes: the function that deletes the rest finds keys by this one. */
     {"deleted-keys", "key `keys` of a pattern deleted, then its limit raised", FAULT_REDIS | FAULT_ALONE,
      1200, pause_and_delete_keys, restore_pattern, NULL},
     {"deleted-unsettled", "key `unsettled` deleted in grace", FAULT_REDIS, 0, restart_and_delete, NULL, NULL},

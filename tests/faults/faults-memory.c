@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What Redis remembers: restored twice from one copy, gone back although it is the same Redis; and a queue that is long. */
+/* Redis is restored twice from one copy, or goes back although it is the same Redis; and a long queue. */
 
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,8 @@ static void save(struct bed *b, struct injection *i) {
 
 /* --- restored --- */
 
-/* A host that nobody knows, with its own way to Redis. It ends in order, so that the next berthd there knows nothing either. */
+/* A new host with its own connection to Redis. Its berthd ends in order, so that the next one there knows
+ * nothing either. */
 static struct host *start_newcomer(struct bed *b) {
     static struct host *newcomer;
     static char called[32];
@@ -43,7 +44,7 @@ static void lead_all(struct bed *b, enum proxy_mode mode) {
         proxy_set(&b->proxies[h], mode, 0, false);
 }
 
-/* The newcomer sends the first hello. Then grace passes, and the load goes on for a while. */
+/* The new host sends the first hello. Then the grace period passes, and the load continues for a while. */
 static void restore(struct bed *b) {
     struct host *newcomer;
 
@@ -65,7 +66,7 @@ static void restore_twice(struct bed *b, struct injection *i) {
 
 /* --- gone back --- */
 
-/* The beat clock as it was in the copy: no call of anybody else's comes between. -1: there is no answer. */
+/* Returns the beat clock of the copy, before any other call; -1: no reply. */
 static long long go_back(struct bed *b) {
     long long count = -1;
 
@@ -84,8 +85,9 @@ static long long go_back(struct bed *b) {
     return count;
 }
 
-/* Nobody can know of it before all hosts have had a heartbeat or a hello answered after it: until then a limit may be exceeded (R1, and
- * "what no rule covers" in doc/protocol.md). From then on it must hold again. The journals show the same excess. */
+/* Until all hosts have had a reply to a heartbeat or hello, no host can know of the loss, and a limit may be
+ * exceeded (R1, and "what no rule covers" in doc/protocol.md). After that the limit holds again. The
+ * journals show the same excess. */
 static void forget_and_excuse(struct bed *b, struct injection *i) {
     usec_t from = clock_boottime(), until;
     long long count = go_back(b), clock = 0;
@@ -135,7 +137,7 @@ static bool is_ok(const redisReply *r) {
     return r && r->type == REDIS_REPLY_ARRAY && r->elements > 0 && r->element[0]->str && strcmp(r->element[0]->str, "ok") == 0;
 }
 
-/* One call after the other, so that Redis answers others in between. */
+/* Sends one call after the other, so that Redis answers others in between. */
 static void ask_for(struct bed *b, const char *epoch) {
     char ids[CROWD_CALL][16];
     const char *argv[11 + 2 * CROWD_CALL] = {"EVALSHA", redis_script_sha(REDIS_SCRIPT_CLAIMS), "2",  META,    NONE, CROWD, "1",
@@ -156,7 +158,7 @@ static void ask_for(struct bed *b, const char *epoch) {
     }
 }
 
-/* Ten thousand wait for one pool, and then it is paused: claims on another pool are not delayed. */
+/* Ten thousand claims wait for one pool, and then it is paused: claims on another pool are not delayed. */
 static void crowd_and_pause(struct bed *b, struct injection *i) {
     _cleanup_reply_ redisReply *epoch = redis_command(b->master, "HGET " META " epoch"), *hello = NULL, *sync = NULL;
     char words[512];
@@ -174,7 +176,7 @@ static void crowd_and_pause(struct bed *b, struct injection *i) {
     i->n_hit += load_set_limit(&b->load, "db", 0);
 }
 
-/* The crowd waits until the pool is resumed, and goes. */
+/* The claims wait until the pool is resumed, and leave. */
 static void resume_and_leave(struct bed *b, struct injection *i) {
     long long more = 1;
 

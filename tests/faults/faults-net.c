@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The way between hosts and Redis: cut, half-open, one-way, late, truncated, doubled. One host or all of them. */
+/* Connections between hosts and Redis: cut, half-open, one-way, late, truncated, doubled; of one host or
+ * all. */
 
 #include "tests/faults/fault.h"
 

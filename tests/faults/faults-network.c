@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Hosts and Redis as nodes of a real network: packets dropped both ways and one way, links and addresses that go, connections that are
- * reset, forgotten, or lose a third of their packets. What the kernel's TCP does to berthd is the kernel's; delays come from the proxy. */
+/* Hosts and Redis as nodes of a real network: packets dropped both ways or one way, links and addresses that
+ * go away, connections that are reset, forgotten, or lose a third of their packets. The kernel's TCP is
+ * real; delays come from the proxy. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ static void harm(struct injection *i, size_t node, const char *rules) {
 
 static void heal(struct injection *i, size_t node) {
     (void) i;
-    if (!net_run(node, "nft 'add table inet f; delete table inet f'")) /* in a mix another one may have healed this node already */
+    if (!net_run(node, "nft 'add table inet f; delete table inet f'")) /* in a mix another fault may have healed this node already */
         CU_FAIL("packets are dropped for ever");
 }
 
@@ -73,7 +74,7 @@ static void refuse(struct bed *b, struct injection *i) {
         CU_FAIL("connections cannot be reset");
 }
 
-/* The connections that there are now, and no later ones: as behind a router that forgot them. */
+/* Drops packets of the present connections alone, as a router that forgot them. */
 static void forget_connections(struct bed *b, struct injection *i) {
     unsigned ports[16];
     size_t n = net_ports(BED_NODE(i->host), BED_NODE_REDIS, b->ports[i->host], ports, ELEMENTSOF(ports));
@@ -154,7 +155,7 @@ static void give_address(struct bed *b, struct injection *i) {
     change(i, BED_NODE(i->host), line);
 }
 
-/* The host is somewhere else from now on; its old connections belong to an address that nobody has. */
+/* The host gets another address; its old connections belong to an address that no host has. */
 static void move_address(struct bed *b, struct injection *i) {
     char line[96];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Processes that are killed, or frozen for less or for longer than a lease. */
+/* Processes that are killed, or frozen for less or more than a lease. */
 
 #include <signal.h>
 
@@ -109,7 +109,7 @@ static void kill_runs(struct bed *b, struct injection *i) {
 }
 
 static void freeze_runs(struct bed *b, struct injection *i) {
-    touch(b, i, 1); /* it may be granted, and start nothing until it wakes up */
+    touch(b, i, 1); /* it may get a grant, and starts nothing until it wakes up */
     (void) hit(b, i, KIND_RUN, SIGSTOP, 3, true);
 }
 
@@ -125,8 +125,8 @@ static void freeze_commands(struct bed *b, struct injection *i) {
     (void) hit(b, i, KIND_COMMAND, SIGSTOP, 2, true);
 }
 
-/* What is frozen when a deadline passes cannot stop anything: guards and `berth run` that are frozen for long are not mixed with faults
- * that lose leases. */
+/* A process that is frozen when a deadline passes cannot stop a command, so long freezes of guards and
+ * `berth run` are not mixed with faults that lose leases. */
 const struct fault faults_process[] = {
     {"berthd-killed", "berthd killed, started again at once", FAULT_HOST, 20, kill_berthd, start_berthd, "hashicorp/nomad#6980 hashicorp/nomad#4302"},
     {"berthd-killed-twice", "berthd killed, and again 30 ms after its start", FAULT_HOST, 100, restart_twice, start_berthd, "hashicorp/nomad#6980"},

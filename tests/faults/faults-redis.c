@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Redis: killed, frozen, emptied, set back, paused, full, locked, failed over; its clock. */
+/* Redis is killed, frozen, emptied, set back, paused, full, locked or failed over; its clock jumps. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static void command(struct bed *b, struct injection *i, const char *text) {
     i->n_hit += reply && reply->type != REDIS_REPLY_ERROR;
 }
 
-/* Starts it if it is not there. */
+/* Starts Redis unless it runs. */
 static void resume(struct bed *b, struct injection *i) {
     (void) i;
     if (b->master->pid <= 0 && redis_server_resume(b->master) < 0)
@@ -42,7 +42,7 @@ static void save(struct bed *b, struct injection *i) {
     command(b, i, "SAVE");
 }
 
-/* What it has is as old as the fault is long. */
+/* Redis has data as old as the fault is long. */
 static void kill_and_go_back(struct bed *b, struct injection *i) {
     redis_server_kill(b->master);
     b->frozen = false;
@@ -54,7 +54,7 @@ static void freeze(struct bed *b, struct injection *i) {
         i->n_hit += b->frozen = kill(b->master->pid, SIGSTOP) == 0;
 }
 
-/* Resets what a fault set, once Redis takes commands. */
+/* Resets an option that a fault set, once Redis takes commands. */
 static void take_back(struct bed *b) {
     static const char *const options[][2] = {
         [OWED_MEMORY] = {"maxmemory", "0"},
@@ -134,7 +134,8 @@ static void read_write(struct bed *b, struct injection *i) {
     take_back(b);
 }
 
-/* The last snapshot failed, and Redis refuses writes for it. Nothing is in the way of the next, so it can be started again. */
+/* The last snapshot failed, so Redis refuses writes. The next one would succeed, so Redis can be started
+ * again. */
 static void fail_snapshot(struct bed *b, struct injection *i) {
     char dump[sizeof(b->master->directory) + 16];
 
@@ -209,12 +210,12 @@ static void follow(struct redis_server *replica, struct redis_server *master) {
     await_link(replica);
 }
 
-/* Both answer: in a mix another fault may have one of them. */
+/* Both must answer: in a mix another fault may have hit one of them. */
 static bool can_fail_over(struct bed *b) {
     return !b->frozen && b->master->pid > 0 && other(b)->pid > 0;
 }
 
-/* From here on the replica receives nothing: it is promoted, but no host knows. */
+/* From here on the replica receives nothing: it is promoted, and no host knows. */
 static void part(struct bed *b, struct injection *i) {
     if (!can_fail_over(b))
         return;
@@ -226,7 +227,7 @@ static void part(struct bed *b, struct injection *i) {
     }
 }
 
-/* The master is gone, and everybody is led to a Redis that lacks the last writes. */
+/* The master dies, and all hosts are led to a Redis that lacks the last writes. */
 static void fail_over(struct bed *b, struct injection *i) {
     struct redis_server *old = b->master;
 
@@ -243,7 +244,8 @@ static void fail_over(struct bed *b, struct injection *i) {
         CU_FAIL("the old master does not start");
 }
 
-/* The master is made a replica of the other one, takes over its older data, and is promoted again: its connections stay. */
+/* The master becomes a replica of the other one, takes over its older data, and is promoted again. Its
+ * connections stay. */
 static void demote_and_promote(struct bed *b, struct injection *i) {
     if (i->n_hit == 0 || !can_fail_over(b))
         return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a host has no more of: processes, and files that can be written. Its programs are an ordinary user here, because root is never
- * out of processes; or their runtime directory is mounted over, because root writes whatever the mode is. */
+/* A host runs out of processes or of writable files. Its programs run as an ordinary user, because root
+ * never runs out of processes, or the runtime directory is mounted over, because root ignores modes. */
 
 #include <errno.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 
 /* --- processes --- */
 
-/* Of the runner that may fork no guard, of a `berth run` that waits and may fork no command when it is granted. */
+/* The runner can fork no guard, and a waiting `berth run` can fork no command when it is granted. */
 static void take_processes(struct bed *b, struct injection *i) {
     touch(b, i, 2);
     i->n_hit += bound(b, i->host, KIND_RUNNER, RLIMIT_NPROC, 0);
@@ -40,7 +40,7 @@ static void give_berthds(struct bed *b, struct injection *i) {
 
 /* --- descriptors --- */
 
-/* A guard that can open nothing more: no connection of berthd's, no report, no /proc. */
+/* A guard can open nothing more: no connection of berthd, no report, no /proc. */
 static void take_guards_descriptors(struct bed *b, struct injection *i) {
     touch(b, i, 2);
     i->n_hit += bound(b, i->host, KIND_GUARD, RLIMIT_NOFILE, 5);
@@ -56,7 +56,7 @@ static const char *runtime_of(struct bed *b, struct injection *i) {
     return b->load.hosts[i->host].host->runtime;
 }
 
-/* All that is opened by its path from now on is on a file system that cannot be written (EROFS); what is open stays as it is. */
+/* Paths lead to a read-only file system from now on (EROFS); open files stay as they are. */
 static void mount_read_only(struct bed *b, struct injection *i) {
     const char *path = runtime_of(b, i);
 
@@ -92,7 +92,7 @@ static void allow_writing(struct bed *b, struct injection *i) {
     set_modes(b, i, 0755);
 }
 
-/* berthd is away, so reports must be files, and there is no room for them. */
+/* berthd is down, so guards write reports, for which there is no room. */
 static void fill_without_berthd(struct bed *b, struct injection *i) {
     faults_find("berthd-away-long")->begin(b, i);
     faults_find("disk-full")->begin(b, i);
@@ -103,7 +103,8 @@ static void free_with_berthd(struct bed *b, struct injection *i) {
     faults_find("berthd-away-long")->end(b, i);
 }
 
-/* Not in mixes: what begins on a file system that is read-only is no berthd, and what is two faults here may be one of them there. */
+/* Not in mixes: no berthd starts on a read-only file system, and two faults here may be one of them
+ * there. */
 #define USER (FAULT_HOST | FAULT_USER)
 #define TMPFS (FAULT_HOST | FAULT_TMPFS | FAULT_ALONE)
 

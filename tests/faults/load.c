@@ -101,7 +101,7 @@ static void note_limit(struct load *l, const char *pool, unsigned limit) {
     snprintf(entry->pool, sizeof(entry->pool), "%s", pool);
 }
 
-/* The limit of the pattern is that of each key. */
+/* The limit of a pattern is that of each key. */
 static void note_limits(struct load *l, const char *pool, unsigned limit) {
     size_t n = strcmp(pool, PATTERN) == 0 ? ELEMENTSOF(keys) : 0;
 
@@ -111,7 +111,7 @@ static void note_limits(struct load *l, const char *pool, unsigned limit) {
         note_limit(l, keys[i], limit);
 }
 
-/* Asked of the first host that does it. A raise counts from before it, a lower limit once it was answered. */
+/* Asks the first host that answers. A raise counts from before the call, a lower limit from the reply on. */
 bool load_set_limit(struct load *l, const char *pool, unsigned limit) {
     const char *first = strcmp(pool, PATTERN) == 0 ? keys[0] : pool;
     unsigned before = 0;
@@ -190,7 +190,8 @@ static void begin_job(struct load *l, struct load_item *item, struct host *h) {
     item->child = berth_start(h, "start j%zu --wait", which);
 }
 
-/* Some end at once: their release races with heartbeats (swarthy/redis-semaphore#205, redisson/redisson#7272). */
+/* Some commands end at once, so that their release races with heartbeats (swarthy/redis-semaphore#205,
+ * redisson/redisson#7272). */
 static void begin_run(struct load *l, struct load_item *item, struct host *h) {
     static const char *const demands[] = {"db:1",  "db:2",       "net:1",      "db:1,net:1",     "db:1",
                                           "net:1", "tenant/a:1", "tenant/c:1", "db:1,tenant/b:1"};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What goes on while faults are injected: hosts with pools "db", "net" and "tenant/KEY", and always a few
- * runs of every kind waiting and running. The same seed asks for the same runs in the same order. */
+/* The load during faults: hosts with pools "db", "net" and "tenant/KEY", and always a few runs of every kind
+ * that wait and run. The same seed gives the same runs in the same order. */
 
 #include "tests/harness/host.h"
 #include "tests/harness/judge.h"
@@ -17,13 +17,13 @@
 
 /* splitmix64 */
 uint64_t draw(uint64_t *state);
-/* From lowest to highest, both included. */
+/* Returns a number from lowest to highest. */
 uint64_t draw_between(uint64_t *state, uint64_t lowest, uint64_t highest);
 
 struct load_item {
     struct child *child; /* NULL: over */
     char id[24];
-    char run[ID_TEXT_SIZE]; /* job: the id of its run, as its command knows it; "": unknown */
+    char run[ID_TEXT_SIZE]; /* id of a job's run, as its command knows it; "": unknown */
     size_t host;
     struct demands pools;
     usec_t from, until, head_start;
@@ -33,10 +33,10 @@ struct load_item {
 
 struct load_host {
     struct host *host;
-    bool down, frozen;                 /* by a fault: asks nothing of it */
+    bool down, frozen;                 /* by a fault: the load asks nothing of the host */
     struct {
         usec_t from, until;
-    } touched[64];                     /* by faults, or without a session */
+    } touched[64];                     /* broken by faults, or without a session */
     size_t n_touched;
     unsigned reload;
     bool has_schedules;
@@ -50,7 +50,7 @@ struct load {
     size_t width;                      /* runs at once */
     bool focus;                        /* mostly jobs of the first host */
     bool has_schedules;                /* tests/faults/due.h */
-    size_t n_turns, n_minutes;         /* that have passed on its hosts */
+    size_t n_turns, n_minutes;         /* that have passed on the hosts */
     usec_t next_minute;
     usec_t next;                       /* not before */
     bool closed;                       /* no new runs */
@@ -61,38 +61,38 @@ struct load {
     size_t n_excuses;
 };
 
-/* For the config of a host. The text is valid until the next call. */
+/* Returns the text of a host's config, until the next call. */
 const char *load_pools(unsigned reload);
 /* Adds the hosts without starting them. */
 void load_up(struct load *l, uint64_t seed, bool has_schedules);
-/* Begins and ends runs as is due, and watches; turns until then. */
+/* Begins and ends runs as they are due, and watches, until a time. */
 void load_turn(struct load *l, usec_t until);
-/* Awaits the end of all runs; the number of those that did not end in time. */
+/* Awaits the end of all runs. Returns how many did not end in time. */
 size_t load_drain(struct load *l, usec_t within);
-/* Starts two runs of this host, first in the queue, that last this long: a fault of that length must stop them. */
+/* Starts two runs of this host, first in the queue, that last so long that the fault must stop them. */
 void load_begin_long(struct load *l, size_t host, unsigned msec);
-/* The waits of this host in that time prove nothing. */
+/* Excuses the waits of this host in that time. */
 void load_touch(struct load *l, size_t host, usec_t from, usec_t until);
-/* Whether a host did it. A pattern: of all keys. */
+/* Sets a limit; of a pattern: that of all keys. Returns whether a host did it. */
 bool load_set_limit(struct load *l, const char *pool, unsigned limit);
-/* A limit may be exceeded by who starts from then on with a token up to this one. */
+/* Runs that start from then on with a token up to this one may exceed a limit. */
 void load_excuse(struct load *l, usec_t from, uint64_t token);
 /* Writes another config and asks for a reload. */
 void load_reload(struct load *l, size_t host);
 
 struct verdict {
     struct judgement j;
-    size_t n_runs, n_clean;  /* asked for; ended as their command did */
+    size_t n_runs, n_clean;  /* requested; ended as their command did */
     size_t n_open;           /* not ended yet */
     size_t n_lost;           /* exit statuses that were lost or changed */
     size_t n_jobs, n_jobs_unrecorded;
     size_t n_margins;
-    usec_t margins[512];     /* how long before its lease's end the last process was gone, each time that it came to this */
+    usec_t margins[512];     /* times from the end of the last process to the end of the lease */
     char first[256];         /* of what went wrong with exit statuses */
-    size_t n_due, n_due_lost; /* due times; due times, attempts and hooks that came to nothing, untold */
+    size_t n_due, n_due_lost; /* due times; lost due times, attempts and hooks without an event */
     char first_due[256];     /* of these */
 };
-/* The exit status of a job's command. */
+/* Returns the exit status of a job's command. */
 int load_exit_of(const char *job);
 void load_judge(struct load *l, struct verdict *ret);
 void load_done(struct load *l);

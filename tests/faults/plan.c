@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A case: faults at their times while the load goes on, then the drain, and what must be true afterwards. */
+/* A case: faults at their times during the load, then the drain, and what must be true afterwards. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "tests/harness/test.h"
 
 #define WARM_UP (700 * USEC_PER_MSEC)
-#define LEAD_IN (400 * USEC_PER_MSEC) /* before a fault, something that it must stop is started */
+#define LEAD_IN (400 * USEC_PER_MSEC) /* time before a fault at which a run that it must stop is started */
 #define PATIENCE (25 * USEC_PER_SEC)
 #define OVERLAP_STALL (300 * USEC_PER_MSEC) /* shorter ones do not use up the margin of 500 ms */
 
@@ -27,7 +27,8 @@ static void add(struct plan *p, const struct fault *f, usec_t at, usec_t length,
         p->until = at + length + USEC_PER_SEC;
 }
 
-/* Once, or a second time on another host: when what the first one held is free again (R4), else somebody might have to wait for both. */
+/* Once, or again on another host after the first host's permits are free (R4): otherwise a claim might have
+ * to wait for both. */
 void plan_alone(struct plan *p, const struct fault *f, uint64_t seed, unsigned times) {
     uint64_t random = seed;
     usec_t length = f->msec * USEC_PER_MSEC, over = length > LOAD_LEASE * 4 / 3 ? length : LOAD_LEASE * 4 / 3;
@@ -40,8 +41,8 @@ void plan_alone(struct plan *p, const struct fault *f, uint64_t seed, unsigned t
         add(p, f, WARM_UP + over + USEC_PER_SEC, length, (host + 1) % LOAD_HOSTS, draw(&random));
 }
 
-/* Never the same fault twice at once, and what ends at all ends within the case. What cannot be done here is drawn again: the same seed
- * makes the same plan on machines that can do the same. */
+/* Draws no fault twice at once, and all faults end within the case. Faults that cannot be injected here are
+ * drawn again, so a seed gives the same plan on like machines. */
 void plan_mix(struct plan *p, uint64_t seed) {
     uint64_t random = seed;
     size_t n = draw_between(&random, 3, 5);
@@ -118,7 +119,7 @@ static void inject(struct bed *b, struct plan *p, usec_t since) {
     }
 }
 
-/* The next time at which anything is to be done. */
+/* Returns the next time of the plan. */
 static usec_t next_time(const struct plan *p) {
     usec_t next = p->until;
 
@@ -135,7 +136,7 @@ static usec_t next_time(const struct plan *p) {
     return next;
 }
 
-/* Whoever died at the failpoint is started again, as a service manager would do. Returns `next`. */
+/* Starts a program that died at the failpoint again, as a service manager does. Returns `next`. */
 static usec_t attend_failpoint(struct bed *b, usec_t next) {
     struct load_host *h = &b->load.hosts[0];
 
@@ -162,7 +163,7 @@ static void run_load(struct bed *b, struct plan *p) {
         load_turn(&b->load, since + (next > now ? next : now));
         inject(b, p, since);
     }
-    inject(b, p, since); /* what ends ends, however long the others took */
+    inject(b, p, since); /* faults end on time, however long the others took */
     for (usec_t until = clock_boottime() + 10 * USEC_PER_SEC;
          (b->limit_owed || b->pattern_owed) && clock_boottime() < until;) {
         load_turn(&b->load, clock_boottime() + 200 * USEC_PER_MSEC);
@@ -171,7 +172,7 @@ static void run_load(struct bed *b, struct plan *p) {
         if (b->pattern_owed)
             restore_pattern(b, NULL);
     }
-    /* Hosts that ended although nobody asked them to would be seen here. */
+    /* Finds hosts that ended without being stopped. */
     for (size_t i = 0; i < LOAD_HOSTS; i++) {
         struct host *h = b->load.hosts[i].host;
 
@@ -183,8 +184,8 @@ static void run_load(struct bed *b, struct plan *p) {
     }
 }
 
-/* All permits are free again, for everybody, and soon.
- * No counter has drifted (PrefectHQ/prefect#21794, apache/airflow#43448, apache/airflow#15399, taskforcesh/bullmq#3929, mperham/sidekiq#6185). */
+/* All permits are free again, and soon. No counter has drifted (PrefectHQ/prefect#21794,
+ * apache/airflow#43448, apache/airflow#15399, taskforcesh/bullmq#3929, mperham/sidekiq#6185). */
 static void check_free(struct bed *b) {
     for (size_t i = 0; i < LOAD_HOSTS; i++) {
         struct child *c = berth_start(b->load.hosts[i].host,
@@ -199,7 +200,7 @@ static void check_free(struct bed *b) {
     }
 }
 
-/* Sessions that ended without a bye are expired by those that live; then nothing may be left of any host. */
+/* Living hosts expire sessions that ended without bye; then nothing of any host is left. */
 static void check_expired(struct bed *b) {
     usec_t until = clock_boottime() + 2 * LOAD_LEASE + USEC_PER_SEC;
     long long sessions;
@@ -214,10 +215,11 @@ static void check_expired(struct bed *b) {
         b->load.hosts[i].host->abandoned = false;
 }
 
-/* How long a permit that nobody's command has may stay unused while somebody waits for it: a lease and a third until a dead host's are
- * free (R4), or as long as a host lives and cannot start what it was granted, because its runner, its guards or its clients hang; and a
- * second for the machine (three where it does other things beside). While Redis is broken nobody can be granted anything, and then comes the grace of a lease and what was lost
- * with it. In a mix the faults of several hosts may come one after the other. */
+/* Returns how long a permit without a command may stay unused while a claim waits for it. That is a lease
+ * and a third until the permits of a dead host are free (R4), or as long as a living host cannot start a
+ * granted run because its runner, guards or clients hang. A second is added for the machine (three under
+ * other load). While Redis is broken nothing is granted, and then come the grace of a lease and what was
+ * lost with it. In a mix the faults of several hosts may come one after the other. */
 static usec_t allowed_idle(const struct plan *p) {
     usec_t longest = LOAD_LEASE * 4 / 3, sum = 0;
 
@@ -245,7 +247,7 @@ static void keep_file(const char *from, const char *folder, const char *name, co
         (void) fputs(line, out);
 }
 
-/* What each berthd said, with times, and what commands witnessed. */
+/* Keeps the messages of each berthd, with times, and the records of the witness. */
 static void dump(const char *name, struct bed *b) {
     const char *folder = getenv("BERTH_FAULTS_DUMP");
     char from[128], part[64];
@@ -304,8 +306,8 @@ static bool check_verdict(const struct plan *p, const struct verdict *v) {
 
 static struct bed b;
 
-/* How long the machine stood still where that could explain what is wrong. An overlap is explained by what kept a guard from its
- * deadline: in the lease before, and while it lasted. Bounds of time are explained by anything since the begin. */
+/* Returns how long the machine stood still where that could explain a failure. For an overlap only a stall
+ * in it, or in the lease before it, counts; for late waits any since the begin. */
 static usec_t explaining_stall(const struct verdict *v, usec_t since) {
     usec_t stall = v->j.n_overlaps > 0 ? stall_between(usec_sub(v->j.overlap_from, LOAD_LEASE), v->j.overlap_until)
                                        : stall_between(since, USEC_INFINITY);
@@ -324,7 +326,6 @@ void plan_run(struct plan *p) {
     stall_start();
     bed_up(&b, p);
     run_load(&b, p);
-    /* It may be reached late. */
     for (usec_t until = clock_boottime() + PATIENCE; p->failpoint && load_drain(&b.load, 0) > 0 && clock_boottime() < until;)
         load_turn(&b.load, attend_failpoint(&b, clock_boottime() + 50 * USEC_PER_MSEC));
     open = load_drain(&b.load, PATIENCE);

@@ -15,7 +15,7 @@ static void pclosep(FILE **f) {
         (void) pclose(*f);
 }
 
-/* What the audit found in so many cases. */
+/* Returns what the audit found in so many cases. */
 static const char *audit_text(char text[static 64], unsigned cases, unsigned unproved, unsigned broken) {
     if (broken > 0)
         snprintf(text, 64, "broken, as said, in %u of %u", broken, cases);
@@ -26,7 +26,7 @@ static const char *audit_text(char text[static 64], unsigned cases, unsigned unp
     return text;
 }
 
-/* Steps of a build with failpoints are one row each way. */
+/* Steps of a build with failpoints are one row for dying and one for hanging. */
 static void write_failpoints(FILE *f, const struct report *r, const char *action, const char *what) {
     unsigned n = 0, failed = 0, unproved = 0;
     uint64_t overlaps = 0, idle = 0;
@@ -93,7 +93,7 @@ static void write_doubts(FILE *f, const struct report *r) {
         fprintf(f, "| %s | %u | %u: %s |\n", r->doubts[i].name, r->doubts[i].cases, r->doubts[i].n, r->doubts[i].why);
 }
 
-/* Tests name the lesson that they carry; the list of them is made by a script. */
+/* Tests name their lessons; a script makes the list. */
 static void write_lessons(FILE *f) {
     _cleanup_(pclosep) FILE *list = popen("tests/check-lessons.sh table", "re");
     char line[1024];
@@ -103,7 +103,7 @@ static void write_lessons(FILE *f) {
         fputs(line, f);
 }
 
-/* "Redis server v=7.0.15", or what else there is: redis-check-rdb is the server, too, and says "redis-check-rdb 7.0.15". */
+/* Reads "Redis server v=7.0.15", or "redis-check-rdb 7.0.15", which is the same program. */
 static void name_redis(char ret[static 128]) {
     static const char tool[] = "redis-check-rdb ";
     _cleanup_(pclosep) FILE *f =

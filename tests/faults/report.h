@@ -8,11 +8,11 @@
 struct report_row {
     char name[64];
     unsigned cases, failed, injected, hits;
-    unsigned unproved, broken; /* cases whose journals do not prove the rules; that break one on purpose, as the audit finds */
+    unsigned unproved, broken; /* cases whose journals do not prove the rules; those that break one on purpose */
     uint64_t runs, overlaps, worst_overlap, longest_idle;
 };
 
-struct report_doubt { /* what `berth audit` could not prove: of cases of this name, for this reason */
+struct report_doubt { /* what `berth audit` could not prove of cases of this name, for this reason */
     char name[64], why[128];
     unsigned n, cases;
 };
@@ -30,9 +30,9 @@ struct report {
     uint64_t doubled, lost, jobs;
 };
 
-/* text: what a case printed. */
+/* text: output of a case. */
 void report_add(struct report *r, const char *name, bool ok, const char *text);
 void report_print(const struct report *r);
-/* 0 or a negative errno, said. */
+/* Returns 0 or a negative errno, printed. */
 int report_write(struct report *r, const char *path);
 void report_done(struct report *r);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define PROCESSORS_MAX 64
-#define STALLS_MAX 1024 /* what comes after them is not noted */
+#define STALLS_MAX 1024 /* later ones are not noted */
 
 struct seen { /* shared with the processes that watch */
     atomic_uint n;
@@ -34,7 +34,7 @@ static void note(usec_t from, usec_t until) {
     seen->stalls[i].until = until;
 }
 
-/* The sleep awaits nothing: it is the gauge. How much later than asked for the kernel lets this process run again is what it measures. */
+/* The sleep is the gauge: it measures how late the kernel lets this process run again. */
 static _Noreturn void watch(pid_t parent) {
     const struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
 

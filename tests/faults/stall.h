@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Sees when the machine itself stands still: on each of its processors a process that wants to run every 5 ms notes whenever it did not
- * for long. A lease of 2 s has a margin of half a second; a guard that is not run for as long proves nothing (R8). */
+/* Detects that the machine itself stands still: on each processor a process that wants to run every 5 ms
+ * notes when it could not for long. A lease of 2 s has a margin of half a second; a guard that does not run
+ * for as long proves nothing (R8). */
 
 #include "base/clock.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* span FILE USEC: a command that takes so long, and notes in FILE (tests/bench/span.h) when it began and ended. Its first act is to read
- * the clock, its last to note the end. Linked statically, so that its own start is as short as can be. */
+/* span FILE USEC: a command that lasts so long and notes in FILE (tests/bench/span.h) when it began and
+ * ended. It reads the clock first and notes the end last. Linked statically, because that starts fastest. */
 
 #include "tests/bench/span.h"
 

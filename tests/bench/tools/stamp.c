@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A command that writes when it began to run: CLOCK_BOOTTIME in ns. Without an argument as 8 bytes to standard output; with a file, one
- * line "BEGAN ENDED" is appended to it, ENDED being right before the exit. */
+/* A command that writes its first instant, CLOCK_BOOTTIME in ns: as 8 bytes to standard output, or as a line
+ * "BEGAN ENDED" appended to a file. */
 
 #include <fcntl.h>
 #include <inttypes.h>
