@@ -105,11 +105,25 @@ static bool is_override_kept(const struct pool *pool) {
     return pool->pattern && pool->pattern->declared && pool->override.is_set;
 }
 
+static bool is_unused(const struct pool *pool) {
+    return !pool->declared && list_is_empty(&pool->queue) && list_is_empty(&pool->parked) &&
+           list_is_empty(&pool->held) && pool->n_keys == 0 && !is_override_kept(pool);
+}
+
 void pools_drop_unused(struct pools *pools) {
     list_foreach_safe(pool, &pools->pools, struct pool, link)
-        if (!pool->declared && list_is_empty(&pool->queue) && list_is_empty(&pool->parked) &&
-            list_is_empty(&pool->held) && pool->n_keys == 0 && !is_override_kept(pool))
+        if (is_unused(pool))
             pool_free(pool);
+}
+
+void pool_drop_if_unused(struct pool *pool) {
+    struct pool *pattern = pool->pattern;
+
+    if (!is_unused(pool))
+        return;
+    pool_free(pool);
+    if (pattern)
+        pool_drop_if_unused(pattern);
 }
 
 bool pool_has_own_limit(const struct pool *pool) {

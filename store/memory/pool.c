@@ -273,6 +273,14 @@ static int claim_check_wait(struct pools *pools, struct pool_claim *c, struct po
     return 0;
 }
 
+/* Drops those pools of a claim that nobody else uses. The claim has none any more. */
+static void claim_drop_pools(struct pool_claim *c) {
+    for (size_t i = 0; i < c->n_parts && c->parts[i].pool; i++) {
+        pool_drop_if_unused(c->parts[i].pool);
+        c->parts[i].pool = NULL;
+    }
+}
+
 /* Finds the pools of a new claim. 0, -ENOENT or -ENOMEM. */
 static int claim_find_pools(struct pools *pools, struct pool_claim *c) {
     for (size_t i = 0; i < c->n_parts; i++) {
@@ -306,8 +314,8 @@ int pools_claim(struct pools *pools, struct claim *claim, usec_t now_realtime, s
         return -ENOMEM;
     r = claim_find_pools(pools, c);
     if (r < 0) {
+        claim_drop_pools(c);
         pool_claim_free(c);
-        pools_drop_unused(pools);
         return r;
     }
     claim_draw_ticket(pools, c, now_realtime);
@@ -360,7 +368,9 @@ void pools_settle(struct pools *pools, usec_t now_realtime) {
 }
 
 void pools_leave(struct pools *pools, struct pool_claim *c, usec_t now_realtime) {
+    if (c->state == POOL_CLAIM_STATE_NONE)
+        return;
     claim_set_state(pools, c, POOL_CLAIM_STATE_NONE);
     pools_serve(pools, now_realtime);
-    pools_drop_unused(pools);
+    claim_drop_pools(c);
 }

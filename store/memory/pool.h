@@ -112,6 +112,7 @@ void pools_undeclare(struct pools *p);
 void pool_declare(struct pool *pool, uint32_t limit, uint32_t queue_limit);
 /* Frees pools that are neither declared nor in use; keys with an override of their own stay. */
 void pools_drop_unused(struct pools *p);
+void pool_drop_if_unused(struct pool *pool); /* the same for one, and for its pattern */
 
 /* Returns the limit in force: the override, or else the declared limit. A key uses those of its pattern where it has
  * none of its own. */

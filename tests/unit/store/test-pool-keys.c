@@ -96,7 +96,6 @@ static void test_pattern_undeclared(void) {
     asker_give_back(&p, a, NOW);
     TEST_INT(b->in_pools->state, POOL_CLAIM_STATE_HELD);
     asker_give_back(&p, b, NOW);
-    pools_reevaluate(&p, NOW);
     TEST_INT(count_pools(&p), 0);
     pools_done(&p);
 }
