@@ -9,7 +9,7 @@
 #include "base/demand.h"
 #include "base/journal/limit-word.h"
 
-enum change_kind { CHANGE_DECLARED, CHANGE_OVERRIDE, CHANGE_HELD, CHANGE_WAITING };
+enum change_kind { CHANGE_DECLARED, CHANGE_OVERRIDE, CHANGE_HELD, CHANGE_WAITING, CHANGE_WAITED };
 
 struct change { /* of a pool at a time */
     const char *name, *host;
@@ -17,7 +17,7 @@ struct change { /* of a pool at a time */
     usec_t time;
     size_t order; /* of two at one time */
     enum change_kind kind;
-    int64_t value; /* the limit (-1: the override has ended), or the difference in permits or runs */
+    int64_t value; /* the limit (-1: the override has ended); the difference in permits or runs; ms waited */
 };
 
 struct changes {
@@ -43,6 +43,33 @@ static void add(struct changes *c, const struct change *change) {
         c->items[c->n].order = c->n;
         c->n++;
     }
+}
+
+static int compare_pools(const struct change *x, const struct change *y) {
+    int c = strncmp(x->name, y->name, MIN(x->name_length, y->name_length));
+
+    c = c != 0 ? c : (x->name_length > y->name_length) - (x->name_length < y->name_length);
+    return c != 0 ? c : strcmp(x->host ? x->host : "", y->host ? y->host : "");
+}
+
+static int compare_orders(const void *a, const void *b) {
+    const struct change *x = a, *y = b;
+    int c = compare_pools(x, y);
+
+    return c != 0 ? c : (x->order > y->order) - (x->order < y->order);
+}
+
+static int compare_changes(const void *a, const void *b) {
+    const struct change *x = a, *y = b;
+    int c = compare_pools(x, y);
+
+    c = c != 0 ? c : (x->time > y->time) - (x->time < y->time);
+    return c != 0 ? c : (x->order > y->order) - (x->order < y->order);
+}
+
+static void sort(struct changes *c, int (*compare)(const void *a, const void *b)) {
+    if (c->n > 0)
+        qsort(c->items, c->n, sizeof(*c->items), compare);
 }
 
 /* --- limits --- */
@@ -84,12 +111,34 @@ static void add_limits(struct changes *c, const struct entry *e) {
 
 /* --- runs --- */
 
-static bool is_host_pool(const struct changes *limits, const char *name, size_t length, const char *host) {
-    for (size_t i = limits->n; i-- > 0;)
-        if (limits->items[i].name_length == length && strncmp(limits->items[i].name, name, length) == 0 &&
-            (!limits->items[i].host || strcmp(limits->items[i].host, host) == 0))
-            return limits->items[i].host != NULL;
-    return false;
+/* Keeps the last limit of each pool, by pool. */
+static void keep_last(struct changes *limits) {
+    size_t n = 0;
+
+    sort(limits, compare_orders);
+    for (size_t i = 0; i < limits->n; i++)
+        if (i + 1 == limits->n || compare_pools(&limits->items[i], &limits->items[i + 1]) != 0)
+            limits->items[n++] = limits->items[i];
+    limits->n = n;
+}
+
+static int compare_keys(const void *a, const void *b) {
+    return compare_pools(a, b);
+}
+
+/* Returns the last limit of the pool of a host, or of all hosts (NULL). */
+static const struct change *find_last(const struct changes *last, const struct change *pool, const char *host) {
+    struct change key = *pool;
+
+    key.host = host;
+    return last->n > 0 ? bsearch(&key, last->items, last->n, sizeof(key), compare_keys) : NULL;
+}
+
+/* Whether the pool was one of the host alone when its limit was last logged. */
+static bool is_host_pool(const struct changes *last, const struct change *pool, const char *host) {
+    const struct change *own = find_last(last, pool, host), *shared = find_last(last, pool, NULL);
+
+    return own && (!shared || own->order > shared->order);
 }
 
 static void add_span(struct changes *c, const struct change *change, usec_t from, usec_t to) {
@@ -103,7 +152,7 @@ static void add_span(struct changes *c, const struct change *change, usec_t from
 }
 
 /* Adds the spans in which a run waited and held. An open run holds until the end of the time. */
-static void add_run(struct changes *c, const struct changes *limits, const struct past *p, usec_t until) {
+static void add_run(struct changes *c, const struct changes *last, const struct past *p, usec_t until) {
     usec_t ended = past_end_time(p) > 0 ? past_end_time(p) : until;
     struct demands demands;
     const char *at = p->pools;
@@ -114,9 +163,14 @@ static void add_run(struct changes *c, const struct changes *limits, const struc
         size_t length = strcspn(at, ":,");
         struct change change = {.name = at, .name_length = length, .kind = CHANGE_WAITING, .value = 1};
 
-        change.host = is_host_pool(limits, at, length, p->host) ? p->host : NULL;
+        change.host = is_host_pool(last, &change, p->host) ? p->host : NULL;
         if (p->queued > 0 && p->queued < (p->hold.from > 0 ? p->hold.from : ended))
             add_span(c, &change, p->queued, p->hold.from > 0 ? p->hold.from : ended);
+        change.kind = CHANGE_WAITED;
+        change.value = past_waited_ms(p);
+        change.time = p->hold.from;
+        if (p->queued > 0 && p->hold.from > 0 && change.value >= 0)
+            add(c, &change);
         change.kind = CHANGE_HELD;
         change.value = demands.items[i].permits;
         if (p->hold.from > 0)
@@ -125,21 +179,6 @@ static void add_run(struct changes *c, const struct changes *limits, const struc
 }
 
 /* --- a pool in time --- */
-
-static int compare_pools(const struct change *x, const struct change *y) {
-    int c = strncmp(x->name, y->name, MIN(x->name_length, y->name_length));
-
-    c = c != 0 ? c : (x->name_length > y->name_length) - (x->name_length < y->name_length);
-    return c != 0 ? c : strcmp(x->host ? x->host : "", y->host ? y->host : "");
-}
-
-static int compare_changes(const void *a, const void *b) {
-    const struct change *x = a, *y = b;
-    int c = compare_pools(x, y);
-
-    c = c != 0 ? c : (x->time > y->time) - (x->time < y->time);
-    return c != 0 ? c : (x->order > y->order) - (x->order < y->order);
-}
 
 struct now {                                   /* the state of a pool at some time */
     int64_t declared, override, held, waiting; /* of the first two -1: not known */
@@ -198,6 +237,8 @@ static void apply(struct now *now, const struct change *change) {
     case CHANGE_WAITING:
         now->waiting += change->value;
         break;
+    case CHANGE_WAITED:
+        break;
     }
 }
 
@@ -233,26 +274,15 @@ static int make_pool(struct uses *u, const struct change *changes, size_t n, int
     return 0;
 }
 
-/* --- waits --- */
-
-static bool is_of_pool(const struct use_pool *pool, const struct past *p) {
-    if (pool->host && strcmp(pool->host, p->host) != 0)
-        return false;
-    for (const char *at = p->pools; *at; at += strcspn(at, ","), at += *at == ',')
-        if (strcspn(at, ":,") == pool->name_length && strncmp(at, pool->name, pool->name_length) == 0)
-            return true;
-    return false;
-}
-
-static void add_waits(struct use_pool *pool, const struct uses *u, const struct past *pasts, size_t n,
+/* waits: has room for n. */
+static void add_waits(struct use_pool *p, const struct uses *u, const struct change *changes, size_t n,
                       int64_t *waits) {
     size_t n_waits = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (pasts[i].queued > 0 && pasts[i].hold.from >= u->since && pasts[i].hold.from < u->until &&
-            past_waited_ms(&pasts[i]) >= 0 && is_of_pool(pool, &pasts[i]))
-            waits[n_waits++] = past_waited_ms(&pasts[i]);
-    pool->wait = figures_make(waits, n_waits);
+        if (changes[i].kind == CHANGE_WAITED && changes[i].time >= u->since && changes[i].time < u->until)
+            waits[n_waits++] = changes[i].value;
+    p->wait = figures_make(waits, n_waits);
 }
 
 /* --- all pools --- */
@@ -261,41 +291,43 @@ bool use_pool_is(const struct use_pool *p, const char *name) {
     return strlen(name) == p->name_length && strncmp(name, p->name, p->name_length) == 0;
 }
 
-/* Returns the limit of the key's pattern; -1: not known. */
-static int64_t limit_of_pattern(const struct changes *c, const struct change *key) {
-    const char *slash = memchr(key->name, '/', key->name_length);
-    size_t length = slash ? (size_t) (slash - key->name) + 1 : 0;
-
-    for (size_t i = 0; slash && i < c->n; i++)
-        if (c->items[i].kind == CHANGE_DECLARED && c->items[i].name_length == length + 1 &&
-            c->items[i].value >= 0 && strncmp(c->items[i].name, key->name, length) == 0 &&
-            c->items[i].name[length] == '*')
-            return c->items[i].value;
-    return -1;
+static bool is_pattern(const struct change *c) {
+    return c->name[c->name_length - 1] == '*';
 }
 
-static bool is_shown(const struct change *c) {
-    return c->name[0] != '@' && c->name[c->name_length - 1] != '*'; /* not pools of jobs, nor patterns */
+/* Whether the pool is a key of the pattern, "tenant/" and a star. */
+static bool is_key_of(const struct change *key, const struct change *pattern) {
+    return key->name_length >= pattern->name_length &&
+           strncmp(key->name, pattern->name, pattern->name_length - 1) == 0;
 }
 
-static int make_pools(struct uses *u, const struct changes *c, const struct past *pasts, size_t n) {
-    _cleanup_free_ int64_t *waits = calloc(n + 1, sizeof(*waits));
+static int make_pools(struct uses *u, const struct changes *c) {
+    _cleanup_free_ int64_t *waits = calloc(c->n + 1, sizeof(*waits));
+    const struct change *pattern = NULL; /* it comes before its keys: a star precedes what a key may have */
+    int64_t pattern_limit = -1;
     int k = waits ? 0 : -ENOMEM;
 
     u->pools = calloc(c->n + 1, sizeof(*u->pools));
     if (!u->pools)
         return -ENOMEM;
     for (size_t i = 0, next; i < c->n && k == 0; i = next) {
+        const struct change *pool = &c->items[i];
         int64_t limit;
 
-        for (next = i + 1; next < c->n && compare_pools(&c->items[i], &c->items[next]) == 0;)
+        for (next = i + 1; next < c->n && compare_pools(pool, &c->items[next]) == 0;)
             next++;
-        if (!is_shown(&c->items[i]))
+        limit = first_limit(pool, next - i);
+        if (is_pattern(pool) && (!pattern || pattern_limit < 0 || !is_key_of(pool, pattern))) {
+            pattern = pool;
+            pattern_limit = limit;
+        }
+        if (pool->name[0] == '@' || is_pattern(pool)) /* not pools of jobs, nor patterns */
             continue;
-        limit = first_limit(&c->items[i], next - i);
-        k = make_pool(u, &c->items[i], next - i, limit >= 0 ? limit : limit_of_pattern(c, &c->items[i]));
+        if (limit < 0 && pattern && is_key_of(pool, pattern))
+            limit = pattern_limit;
+        k = make_pool(u, pool, next - i, limit);
         if (k == 0)
-            add_waits(&u->pools[u->n - 1], u, pasts, n, waits);
+            add_waits(&u->pools[u->n - 1], u, pool, next - i, waits);
     }
     return k;
 }
@@ -310,14 +342,14 @@ int uses_make(struct uses *ret, const struct entries *e, const struct past *past
         add_limits(&limits, &e->items[i]);
     for (size_t i = 0; i < limits.n; i++)
         add(&all, &limits.items[i]);
+    keep_last(&limits);
     for (size_t i = 0; i < n; i++)
         if (!past_ended_with_boot(&pasts[i], hosts))
             add_run(&all, &limits, &pasts[i], until);
     k = limits.error < 0 ? limits.error : all.error;
-    if (all.n > 0)
-        qsort(all.items, all.n, sizeof(*all.items), compare_changes);
+    sort(&all, compare_changes);
     if (k == 0)
-        k = make_pools(&u, &all, pasts, n);
+        k = make_pools(&u, &all);
     free(limits.items);
     free(all.items);
     if (k < 0)
