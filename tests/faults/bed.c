@@ -159,7 +159,7 @@ void bed_up(struct bed *b, const struct plan *p) {
     }
     for (size_t i = 0; i < LOAD_HOSTS; i++)
         host_await(b->load.hosts[i].host, "redis-connected", " ");
-    TEST_INT(berth(b->load.hosts[0].host, "grace --end"), 0);
+    host_end_grace(b->load.hosts[0].host);
     if (p->failpoint)
         failpoint_arm();
 }

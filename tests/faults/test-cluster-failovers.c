@@ -97,7 +97,7 @@ static void up(const char *timeout) {
     (void) snprintf(jobs, sizeof(jobs), "job \"long\" { %s pools = {\"long\"} }\n", witness_at_gate("long", 0));
     for (size_t i = 0; i < HOSTS; i++)
         hosts[i] = add_host(names[i], NULL, "1s", jobs);
-    TEST_INT(berth(hosts[0], "grace --end"), 0);
+    host_end_grace(hosts[0]);
     run_load_begin(hosts, HOSTS);
     for (size_t i = 0; i < HOSTS; i++) {
         TEST_INT(berth(hosts[i], "start long"), 0);
@@ -153,7 +153,7 @@ static usec_t fail_over(unsigned round, void (*cause)(void)) {
     owner = standby;
     standby = former;
     cluster.master = redis_nodes_get(&nodes, owner);
-    TEST_INT(berth(hosts[round % HOSTS], "grace --end"), 0);
+    host_end_grace(hosts[round % HOSTS]);
     if (cluster.master->pid > 0 && redis_nodes_get(&nodes, former)->pid == 0)
         CU_ASSERT_FATAL(redis_server_resume(redis_nodes_get(&nodes, former)) == 0);
     TEST_FATAL(redis_nodes_await_replica(&nodes, former) == 0, "the former node does not become a replica");
@@ -225,7 +225,7 @@ static void part(void) {
     (void) snprintf(jobs, sizeof(jobs), "job \"long\" { %s pools = {\"db:4\"} stop-timeout = \"300ms\" }\n",
                     witness_at_gate("long", 0));
     ant = add_host("ant", net_path(OLD_SIDE), "3s", jobs);
-    TEST_INT(berth(ant, "grace --end"), 0);
+    host_end_grace(ant);
     bee = add_host("bee", net_path(NEW_SIDE), "3s", "");
     TEST_INT(berth(ant, "start long"), 0);
     witness_await_start(cluster.witness, "long");

@@ -67,7 +67,7 @@ static void up(void) {
     cluster.master = &nodes.servers[owner];
     for (size_t i = 0; i < HOSTS; i++)
         add_host(i, names[i]);
-    TEST_INT(berth(hosts[0], "grace --end"), 0);
+    host_end_grace(hosts[0]);
     run_load_begin(hosts, HOSTS);
     for (size_t i = 0; i < HOSTS; i++) {
         TEST_INT(berth(hosts[i], "start long"), 0);
@@ -111,7 +111,7 @@ static void await_hosts(void) {
 static void end_grace(struct host *h) {
     for (size_t i = 0; i < HOSTS; i++)
         TEST_INT(host_count(hosts[i], "grace-begun", " "), 1);
-    TEST_INT(berth(h, "grace --end"), 0);
+    host_end_grace(h);
 }
 
 static unsigned n_keys;
@@ -190,7 +190,7 @@ static void up_short(void) {
     cluster.master = &nodes.servers[owner];
     add_host(0, "ant");
     add_host(1, "bee");
-    TEST_INT(berth(hosts[0], "grace --end"), 0);
+    host_end_grace(hosts[0]);
 }
 
 static void fix_cluster(void) {

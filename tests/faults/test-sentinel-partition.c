@@ -249,7 +249,7 @@ static void test_stale(void) {
         hosts[i]->mark = 0;
         TEST_INT(host_count(hosts[i], "redis-connected", "%s", old), 0);
     }
-    TEST_INT(berth(hosts[1], "grace --end"), 0);
+    host_end_grace(hosts[1]);
 }
 
 static CU_TestInfo tests[] = {

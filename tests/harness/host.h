@@ -100,6 +100,8 @@ void host_launch(struct host *h);
 void host_launch_on(struct host *h, int fd);
 /* Starts berthd and awaits `ready`. */
 void host_start(struct host *h);
+/* Ends the grace period, also if a busy machine was without Redis for a moment. */
+void host_end_grace(struct host *h);
 /* Awaits `redis-connected` and ends the grace of a new namespace. */
 void host_open(struct host *h);
 /* host_add(), host_start(), and host_open() if it is the first one. */

@@ -167,7 +167,7 @@ static void test_seeds(void) {
     (void) snprintf(urls[seed], sizeof(urls[seed]), "redis://127.0.0.1:%s,127.0.0.1:%s", nodes.ports[NODES],
                     nodes.ports[seed]);
     await_connected("bee", seed, 3 * USEC_PER_SEC);
-    TEST_INT(berth(cluster.hosts[0], "grace --end"), 0);
+    host_end_grace(cluster.hosts[0]);
 }
 
 static CU_TestInfo tests[] = {{"the slot moves", test_move}, {"hosts of the url", test_hosts}, {"seeds", test_seeds}, {"failover", test_failover}, CU_TEST_INFO_NULL};

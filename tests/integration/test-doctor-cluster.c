@@ -186,7 +186,7 @@ static void test_overcommitted(void) {
     host_await(ant, "overcommitted", " ");
     await(ant, "overcommitted", "CRIT overcommitted     db: 2 permits are in use, the limit is 1\n");
     TEST_INT(doctor(ant, "overcommitted"), 2);
-    TEST_INT(berth(ant, "grace --end"), 0);
+    host_end_grace(ant);
     test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
     await(ant, "overcommitted", "1 check fine");

@@ -91,7 +91,7 @@ static void test_away(void) {
     json_decref(picture);
     TEST_INT(redis_server_resume(&cluster.redis), 0);
     host_await(ant, "redis-connected", " ");
-    TEST_INT(berth(ant, "grace --end"), 0);
+    host_end_grace(ant);
 }
 
 /* --- one after the other --- */

@@ -182,7 +182,7 @@ static void test_redis(void) {
     TEST_INT(redis_server_resume(&cluster.redis), 0);
     host_await(ant, "redis-connected", " ");
     IS(ant, "berth_redis_connects_total", 2);
-    TEST_INT(berth(ant, "grace --end"), 0);
+    host_end_grace(ant);
 }
 
 static void read_file(const char *path, char *buffer, size_t size) {

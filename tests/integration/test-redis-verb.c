@@ -136,7 +136,7 @@ static void test_away(void) {
     json_decref(json);
     TEST_INT(berth(ant, "redis"), 0);
     CU_ASSERT(strstr(berth_out, "\ngrace      nothing is granted for up to ") != NULL);
-    TEST_INT(berth(ant, "grace --end"), 0);
+    host_end_grace(ant);
 }
 
 /* It was never there: both lines name what was tried. */
@@ -173,7 +173,7 @@ static void test_accept(void) {
     TEST_INT(berth(ant, "run -n -p db -- true"), 75);
     TEST_INT(berth(ant, "redis --accept"), 0);
     host_await(ant, "redis-connected", " ");
-    TEST_INT(berth(ant, "grace --end"), 0);
+    host_end_grace(ant);
     TEST_INT(berth(ant, "run -p db -- true"), 0);
 }
 
@@ -225,7 +225,7 @@ static void test_reload(void) {
         expect_reload(ant, "berth: the config is in force, but Redis cannot be used: Redis refuses the user or the password");
     freeReplyObject(redis_command(&cluster.redis, "ACL SETUSER one on >third ~* &* +@all"));
     host_await(ant, "redis-connected", " ");
-    TEST_INT(berth(ant, "grace --end"), 0);
+    host_end_grace(ant);
 }
 
 static void test_none(void) {

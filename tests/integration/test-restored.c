@@ -55,7 +55,7 @@ static void start_hosts(void) {
         host_start(hosts[i]);
         host_await(hosts[i], "redis-connected", " ");
     }
-    TEST_INT(berth(hosts[0], "grace --end"), 0);
+    host_end_grace(hosts[0]);
     newcomer = host_add("new", POOL);
 }
 

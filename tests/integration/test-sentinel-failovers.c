@@ -75,7 +75,7 @@ static void up(void) {
     cluster.master = &bed.nodes[0];
     for (size_t i = 0; i < HOSTS; i++)
         add_host(i, names[i]);
-    TEST_INT(berth(hosts[0], "grace --end"), 0);
+    host_end_grace(hosts[0]);
     run_load_begin(hosts, HOSTS);
     for (size_t i = 0; i < HOSTS; i++) {
         TEST_INT(berth(hosts[i], "start long"), 0);
@@ -194,7 +194,7 @@ static usec_t fail_over(unsigned round, void (*cause)(void)) {
     took = await_hosts(since);
     find_master();
     CU_ASSERT_FATAL(master != former);
-    TEST_INT(berth(hosts[round % HOSTS], "grace --end"), 0);
+    host_end_grace(hosts[round % HOSTS]);
     run_load_for(QUIET_LOAD);
     end_line(round);
     restore(former);

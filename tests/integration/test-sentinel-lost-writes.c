@@ -51,7 +51,7 @@ static void up(void) {
     cluster.master = &bed.nodes[0];
     ant = add_host("ant");
     bee = add_host("bee");
-    TEST_INT(berth(ant, "grace --end"), 0);
+    host_end_grace(ant);
 }
 
 static void down(void) {

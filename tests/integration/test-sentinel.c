@@ -125,7 +125,7 @@ static void end_scene(void) {
     TEST_INT(host_count(bee, "granted", "pools=db:1"), 0);
     test_gate_open(&cluster.gate);
     host_await(ant, "exited", "job=long result=success");
-    TEST_INT(berth(ant, "grace --end"), 0);
+    host_end_grace(ant);
     TEST_INT(berth_end(waiting), 0);
 }
 

@@ -100,7 +100,7 @@ static void test_stale(void) {
     CU_ASSERT(berth_number_at(json, "redis.grace_ms") > 0); /* it has lost its data */
     AT_INT(json, "pools.name=here.limit", 3);
     json_decref(json);
-    TEST_INT(berth(ant, "grace --end"), 0);
+    host_end_grace(ant);
 }
 
 static void test_hosts(void) {
