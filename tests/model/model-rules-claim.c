@@ -99,6 +99,8 @@ static void check_granted_claim(struct effect *e) {
     uint64_t ticket = reply_number(reply_at(e->reply, 4)), token = reply_number(reply_at(e->reply, 5)), clock = e->m->clock;
     bool refused = strcmp(e->word, "refused") == 0;
 
+    if (strcmp(e->args[2], e->m->epoch) != 0)
+        model_fail(e->w, "R10: c%u was asked for in epoch %s, which is over", c, e->args[2]);
     if (claim->state != 0) {
         if (refused || *state != claim->state || ticket != claim->ticket)
             model_fail(e->w, "R6: c%u was requested again and is '%s', it was %c", c, refused ? "refused" : state, claim->state);
