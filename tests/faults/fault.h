@@ -25,7 +25,7 @@ enum { /* what a fault needs, and what it excuses */
 
 #define PINNED_MAX 64
 
-enum owed { OWED_MEMORY, OWED_REPLICAS, OWED_PASSWORD, OWED_SNAPSHOTS }; /* commands that Redis must still get to end a fault */
+enum owed { OWED_MEMORY, OWED_REPLICAS, OWED_PASSWORD, OWED_SNAPSHOTS }; /* what Redis still gets to end a fault */
 /* Nodes of the network. */
 #define BED_NODE_REDIS ((size_t) 0)
 #define BED_NODE(host) ((host) + 1)

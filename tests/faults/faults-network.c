@@ -27,7 +27,7 @@ static void harm(struct injection *i, size_t node, const char *rules) {
 
 static void heal(struct injection *i, size_t node) {
     (void) i;
-    if (!net_run(node, "nft 'add table inet f; delete table inet f'")) /* in a mix another fault may have healed this node already */
+    if (!net_run(node, "nft 'add table inet f; delete table inet f'")) /* another fault may have healed the node */
         CU_FAIL("packets are dropped for ever");
 }
 

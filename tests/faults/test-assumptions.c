@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What the limit depends on, broken on purpose: each of these tests sees more commands at once than the limit allows. They show that the
- * witness sees an overlap when there is one, and that doc/faults.md is right about what is not covered. */
+/* The assumptions of the limit, broken on purpose: each test sees more commands at once than the limit
+ * allows. So the witness can see an overlap, and doc/faults.md is right about what is not covered. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static void stop_replica(void) {
 static void up(void) {
     cluster_up();
     cluster.on_stopped = stop_replica;
-    cluster.broken = 1U << AUDIT_ABOVE_LIMIT; /* which journals tell, too */
+    cluster.broken = 1U << AUDIT_ABOVE_LIMIT; /* which the journals show as well */
     bed = (struct bed) {0};
     injection = (struct injection) {0};
 }
@@ -54,8 +54,9 @@ static struct child *run_for(struct host *h, const char *id, unsigned msec) {
     return c;
 }
 
-/* A virtual machine paused by its hypervisor: everything on the host stands still, its clocks as well, and goes on after its permits
- * were given to somebody else. Here its processes alone stand still (swarthy/redis-semaphore#24). */
+/* A hypervisor pauses a virtual machine: everything on the host stands still, clocks included, and continues
+ * after its permits were granted to another host. Here only its processes stand still
+ * (swarthy/redis-semaphore#24). */
 static void paused_machine(void) {
     static const enum kind kinds[] = {KIND_BERTHD, KIND_RUNNER, KIND_GUARD, KIND_RUN, KIND_COMMAND};
     struct child *old, *new;
@@ -72,13 +73,13 @@ static void paused_machine(void) {
     TEST_INT(berth_end(new), 0);
     CU_ASSERT(most() > 1);
     unpin(&injection);
-    TEST_INT(berth_end(old), 76); /* stopped as soon as it could be */
+    TEST_INT(berth_end(old), 76); /* stopped as soon as possible */
     token = witness_find(&w, "old")->token;
     CU_ASSERT(witness_find(&w, "new")->token > token); /* a resource that checks tokens refuses the old one */
     TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0); /* in its new session, which ends with bye */
 }
 
-/* `berth run` is frozen, and the lease is lost: nobody is there who could stop its command. */
+/* `berth run` is frozen, and the lease is lost: no process can stop its command. */
 static void frozen_run(void) {
     struct child *old, *new;
 
@@ -96,8 +97,8 @@ static void frozen_run(void) {
     TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0); /* in its new session, which ends with bye */
 }
 
-/* Somebody deletes the key `held` by hand: Redis does not know what is held until a host notices; then all hosts report again
- * (redisson/redisson#3573, dv/redis-semaphore#40). */
+/* An administrator deletes the key `held`: Redis does not know what is held until a host notices; then all
+ * hosts report again (redisson/redisson#3573, dv/redis-semaphore#40). */
 static void deleted_keys(void) {
     unsigned n = 0;
     struct child *old;
@@ -111,9 +112,9 @@ static void deleted_keys(void) {
         host_mark(ant);
         TEST_INT(redis_number(&cluster.redis, "DEL berth:{test}:pool:db:held"), 1);
         status = berth(bee, "run -n -p db --name new -- %s --id new", cluster.command);
-        if (status == 75) { /* ant looks once a lease, and this time it did before bee had asked */
+        if (status == 75) { /* ant verified before bee claimed; it verifies once a lease */
             host_await(ant, "grace-ended", " ");
-            TEST_INT(berth(bee, "run --wait 1s -p db -- true"), 75); /* meanwhile it looks once more, and then not for a while */
+            TEST_INT(berth(bee, "run --wait 1s -p db -- true"), 75); /* meanwhile it verifies once more */
         }
     } while (status == 75 && ++n < 5);
     TEST_INT(status, 0);
@@ -126,7 +127,7 @@ static void deleted_keys(void) {
     TEST_INT(berth(bee, "run --wait 10s -p db -- true"), 0);
 }
 
-/* Two masters at once, each with a host that can reach it alone. */
+/* Two masters at once, each reached by one host only. */
 static void split_redis(void) {
     static const char *const extra[] = {"--port", "0", NULL};
     struct child *old, *new;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berth move and berth steal while hosts and Redis break: the host that is asked is killed before each of its effects, the
- * host of the run is away or misses the push, Redis loses its data or restarts. Afterwards the queue has an order that the
- * host of the run has logged, and the audit at the end of each test finds nothing. */
+/* berth move and berth steal while hosts and Redis break: the called host is killed before each of its
+ * effects, the host of the run is away or misses the push, Redis loses its data or restarts. Afterwards the
+ * queue has an order that the host of the run has logged, and the audit finds nothing. */
 
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #define EFFECTS_MAX 60
 enum { HOLDER, A, C, RUNS };
 
-static struct host *ant, *bee, *cow; /* ant is asked; a and c wait on bee; the holder is cow's */
+static struct host *ant, *bee, *cow; /* ant is called; a and c wait on bee; the holder is on cow */
 static struct child *runs[RUNS];
 static char ids[RUNS][ID_TEXT_SIZE];
 
@@ -54,7 +54,7 @@ static void up_with(const char *lease) {
     begin(C, bee, "c", "queued");
 }
 
-/* Long enough for a host that is killed and started again on a busy machine. */
+/* Long enough to kill and start a host on a busy machine. */
 static void up(void) {
     up_with("10s");
 }
@@ -76,7 +76,7 @@ static uint64_t token_of(size_t i) {
     return event_get_u64(host_await(bee, "granted", "run=%s", ids[i]), "token");
 }
 
-/* Which run waits in front, as Redis has it; RUNS: Redis is away. */
+/* Returns the run at the head of the queue in Redis; RUNS: Redis is away. */
 static size_t first_of_queue(struct host *h) {
     json_t *pools = berth_json(h, "pools db");
     const char *first = json_string_value(berth_at(pools, "pools.name=db.queue.0.claim"));
@@ -103,7 +103,7 @@ static void revive(struct host *h) {
     host_await(h, "redis-connected", " ");
 }
 
-/* Each time it is the other one that goes to the front. */
+/* Each time the other run is moved to the front. */
 static void asker_killed(void) {
     unsigned n_moved = 0, n_not = 0, effects = 1;
     size_t first = A;
@@ -138,7 +138,8 @@ static void asker_killed(void) {
     CU_ASSERT((token_of(first) < token_of(first == A ? C : A)));
 }
 
-/* Between the two calls of berth steal, too: then the run has its place, and the other one keeps its permits. */
+/* Also between the two calls of berth steal: then the run has its place, and the other one keeps its
+ * permits. */
 static void thief_killed(void) {
     unsigned effects = 1, n_held = 0;
     bool is_over = false;
@@ -153,7 +154,7 @@ static void thief_killed(void) {
             host_clock_end_berthd(ant, 0);
         else
             revive(ant);
-        is_over = is_over || host_count(cow, "revoked", " ") > 0; /* Redis had the call before ant was killed */
+        is_over = is_over || host_count(cow, "revoked", " ") > 0; /* Redis got the call before ant was killed */
         n_held += !is_over;
     }
     printf("thief killed before %u effects: %u times the holder kept its permits\n", effects - 1, n_held);
@@ -191,7 +192,7 @@ static void push_lost(void) {
     CU_ASSERT(token_of(first) < token_of(first == A ? C : A));
 }
 
-/* Redis has lost the move, and bee has not. */
+/* Redis loses the move, bee does not. */
 static void wiped_after(void) {
     moves(C);
     host_await(bee, "moved", "job=c");
@@ -216,7 +217,7 @@ static void redis_restarted_after(void) {
     CU_ASSERT(token_of(C) < token_of(A));
 }
 
-/* The host of the run is away when it is moved. */
+/* The host of the run is down when the run is moved. */
 static void host_away(void) {
     host_kill(bee);
     moves(C);
@@ -226,7 +227,7 @@ static void host_away(void) {
     CU_ASSERT(token_of(C) < token_of(A));
 }
 
-/* The next berthd of the host has the move from the record of the run alone. */
+/* The next berthd of the host reads the move in the record of the run alone. */
 static void recorded(void) {
     moves(C);
     host_await(bee, "moved", "job=c");
@@ -239,7 +240,7 @@ static void recorded(void) {
     CU_ASSERT(token_of(C) < token_of(A));
 }
 
-/* ... and nobody is left who knows of the move: it is void. */
+/* No host knows of the move any more: it is void. */
 static void host_away_and_wiped(void) {
     host_kill(bee);
     moves(C);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Hosts whose clocks jump: what a suspend does to what runs, and what setting the wall clock does not do (swarthy/redis-semaphore#24,
- * mperham/sidekiq#4090, sidekiq-1.7.2; systemd/systemd#5595, systemd/systemd#8647, cronnext#218, hashicorp/nomad#5410: runs that are
- * skipped, missing, or started by the thousand when clocks change). */
+/* Hosts whose clocks jump: what a suspend does to runs, and what setting the wall clock does not do
+ * (swarthy/redis-semaphore#24, mperham/sidekiq#4090, sidekiq-1.7.2; systemd/systemd#5595,
+ * systemd/systemd#8647, cronnext#218, hashicorp/nomad#5410: runs that are skipped, missing, or started by
+ * the thousand when clocks change). */
 
 #include <signal.h>
 #include <stdio.h>
@@ -50,7 +51,7 @@ static const char *job(const char *name, const char *options) {
     return text;
 }
 
-/* A job and a `berth run`; both run until they are stopped. */
+/* Starts a job and a `berth run` that end when they are stopped. */
 static struct child *begin_long(void) {
     struct child *run;
 
@@ -65,7 +66,7 @@ static struct child *begin_long(void) {
     return run;
 }
 
-/* Everything stands still, for long enough that bee beats; then it is `jump` later. */
+/* The host stands still until bee has sent a heartbeat; then `jump` has passed. */
 static void suspend(usec_t jump, bool guards_late) {
     static const enum kind kinds[] = {KIND_COMMAND, KIND_BERTHD, KIND_RUNNER, KIND_GUARD, KIND_RUN};
     struct injection late = {0};
@@ -103,7 +104,7 @@ static void suspended_for_less(void) {
     host_await(ant, "exited", "job=old");
 }
 
-/* Whoever waited elsewhere is served, and never beside what ran here. */
+/* Runs that waited on the other host start, and never beside those of this one. */
 static void suspended_for_more(usec_t jump, bool guards_late) {
     const char *late = jump > HOUR ? " was gone 6d23h59m" : " after the end of its lease";
     struct child *run, *others[2];
@@ -118,7 +119,7 @@ static void suspended_for_more(usec_t jump, bool guards_late) {
     suspend(jump, guards_late);
     woken = clock_boottime();
     host_await(ant, "session-lost", " ");
-    CU_ASSERT(strstr(host_await(ant, "fenced", "job=old"), late) != NULL); /* the event has how late it was */
+    CU_ASSERT(strstr(host_await(ant, "fenced", "job=old"), late) != NULL); /* the event has its lateness */
     CU_ASSERT(strstr(host_await(ant, "fenced", "job=older"), late) != NULL);
     host_await(ant, "exited", "job=old result=lease-lost"); /* both are recorded */
     host_await(ant, "exited", "job=older");
@@ -160,8 +161,8 @@ static void turn(usec_t within) {
         child_turn(until);
 }
 
-/* `every` counts time that passes. Whatever the wall clock and its zone say: no run is skipped, none comes twice, and what was missed in
- * an hour of suspend is one run, not thousands. */
+/* `every` counts real time. Whatever the wall clock and its zone show: no run is skipped, none comes twice,
+ * and after an hour of suspend there is one run, not thousands. */
 static void every_and_clocks(void) {
     static const int64_t steps[] = {3600000000, -3600000000, 7200000000, -86400000000, 0};
     unsigned before, begin;
@@ -188,7 +189,7 @@ static void every_and_clocks(void) {
     CU_ASSERT(count_often() - before <= (clock_boottime() - since) / (500 * USEC_PER_MSEC) + 2);
 }
 
-/* Also over a restart: it is remembered when the job ran last, by the wall clock. */
+/* Also over a restart: berthd remembers the last run by the wall clock. */
 static void every_and_restarts(void) {
     static const int64_t steps[] = {3600000000, -3600000000};
     char run[ID_TEXT_SIZE];
@@ -204,7 +205,7 @@ static void every_and_restarts(void) {
         host_stop(ant);
         host_clock_step(ant, steps[i]);
         host_start(ant);
-        /* Once: what was due in the past, or is due in a future that never was. */
+        /* Begins one run for the past, or for a future that never was. */
         snprintf(run, sizeof(run), "%s", event_get(host_await(ant, "started", "job=often"), "run"));
         host_await(ant, "exited", "run=%s", run);
         turn(300 * USEC_PER_MSEC);
@@ -216,7 +217,7 @@ static void every_and_restarts(void) {
     TEST_INT(count_often(), before + 1);
 }
 
-/* Nothing that was granted is lost, nobody waits longer, and no lease moves. */
+/* No grant is lost, no claim waits longer, and no lease moves. */
 static void wall_clock(void) {
     static const int64_t steps[] = {1000000, -1000000, 1500000, -1500000, 3600000000, -3600000000, 0};
     struct child *run, *other;
@@ -231,7 +232,7 @@ static void wall_clock(void) {
         turn(700 * USEC_PER_MSEC);
     }
     TEST_INT(host_count(ant, "session-lost", " ") + host_count(ant, "lease-late", " ") + host_count(ant, "fenced", " "), 0);
-    host_clock_step(ant, -(int64_t) HOUR); /* what ends now lasted no negative time */
+    host_clock_step(ant, -(int64_t) HOUR); /* no duration is negative */
     TEST_INT(berth(ant, "stop old"), 0);
     TEST_INT(berth_end(other), 0);
     CU_ASSERT(event_get_u64(host_await(ant, "exited", "job=old"), "run_ms") < 60000);

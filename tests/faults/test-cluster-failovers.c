@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The node of the namespace in a cluster is replaced by its replica, while three hosts start and end runs: it is
- * killed, or gives way by order. No run is stopped, and no limit is exceeded. And it is cut off together with a
- * host that holds a permit: that run has stopped before another one starts.
- * $BERTH_FAILOVERS: how many are ordered (1); two fifths of that are killed, and as many are cut off. Several that are
- * killed have a node timeout of 5 s. Prints how long the slowest host needed to reconnect. */
+/* The node of the namespace in a cluster is killed, or gives way by order, and its replica takes over, while
+ * three hosts start and end runs. No run is stopped, and no limit is exceeded. Then the node is cut off
+ * together with a host that holds a permit: that run has stopped before another one starts.
+ * $BERTH_FAILOVERS: how many failovers are ordered (1); two fifths of that are kills, and as many are cut
+ * off. Several kills have a node timeout of 5 s. Prints how long the slowest host needed to reconnect. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@
 #define LIMIT 4 /* of pool db */
 #define POOLS "pool \"db\" { limit = 4 }\npool \"long\" { limit = 3 }\n"
 #define PATIENCE (60 * USEC_PER_SEC)
-/* Between two failovers: the other nodes elect a replica of the same master once in two node timeouts. */
+/* Time between two failovers: the nodes elect a replica of the same master once in two node timeouts. */
 #define QUIET_LOAD (5 * USEC_PER_SEC / 2)
 #define OWNER 1                       /* has the slot of namespace test at first */
 #define OLD_SIDE ((size_t) 0)         /* network nodes: that of the owner */
@@ -105,7 +105,7 @@ static void up(const char *timeout) {
     }
 }
 
-/* Returns how long the slowest host needed. */
+/* Returns how long the slowest host needed to reconnect. */
 static usec_t await_hosts(usec_t since) {
     for (size_t i = 0; i < HOSTS; i++) {
         while (host_count(hosts[i], "redis-connected", "redis=%s:%s", nodes.hosts[standby], nodes.ports[standby]) == 0 &&
@@ -137,7 +137,8 @@ static void order_failover(void) {
         (void) run_load_turn();
 }
 
-/* All hosts are connected again, so each has reported what it holds: an administrator may end grace. */
+/* All hosts are connected again, so each has reported what it holds: an administrator may end the grace
+ * period. */
 static usec_t fail_over(unsigned round, void (*cause)(void)) {
     unsigned former = owner;
     usec_t since, took;
@@ -211,7 +212,7 @@ static void test_ordered(void) {
 
 /* --- a partition: a run of ant holds the pool on the old side, and a run of bee waits on the other one --- */
 
-/* The node timeout is 2 s: who is cut off accepts its last write within 3 s, which is the margin. */
+/* The node timeout is 2 s: a master that is cut off accepts its last write within 3 s, the margin. */
 static void part(void) {
     const struct witness_run *before, *after;
     struct host *ant, *bee;

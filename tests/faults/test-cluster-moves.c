@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /* The slot of the namespace moves to and fro between two nodes of a cluster, key by key, while three hosts
- * start and end runs and one berthd after the other is killed. No run is stopped, no limit is exceeded, no
- * migration gets stuck, and nothing is left behind. $BERTH_MOVES: how many (2); several have the default
- * lease. Prints how long each move takes, and until all hosts are connected after it.
- * And a move that stays half done for two leases, until redis-cli ends it. */
+ * start and end runs, and berthds are killed in turn. No run is stopped, no limit is exceeded, no migration
+ * hangs, and nothing is left. $BERTH_MOVES: how many (2); several have the default lease. Prints how long
+ * each move takes, and until all hosts are connected after it. Another move stays half done for two leases,
+ * until redis-cli ends it. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ static void up(void) {
 
     cluster_up_without_redis();
     cluster.on_stopped = stop_nodes;
-    cluster.lease = asked_for() > 2 ? "30s" : "60s"; /* of a default run: no busy machine loses it */
+    cluster.lease = asked_for() > 2 ? "30s" : "60s"; /* of a default run, which no busy machine loses */
     cluster.heartbeat = "5s";
     if (redis_nodes_start(&nodes) < 0)
         abort();
@@ -77,7 +77,7 @@ static void up(void) {
 
 /* --- a move --- */
 
-/* Kills a berthd when this many keys have moved; returns how many have in all. */
+/* Kills a berthd when this many keys have moved. Returns how many move in all. */
 static unsigned move_keys(unsigned to, struct host *victim, unsigned kill_at) {
     unsigned n = 0;
 
@@ -106,8 +106,8 @@ static void await_hosts(void) {
     }
 }
 
-/* A move loses nothing: Redis has all claims, also of hosts that it has not heard since. So an administrator may end the
- * grace period of the epoch that the move began, and there was no other epoch: that would be a loss. */
+/* A move loses nothing: Redis has all claims, also of hosts that have not called since. So an administrator
+ * may end the grace period of the epoch that the move began. Another epoch would mean a loss. */
 static void end_grace(struct host *h) {
     for (size_t i = 0; i < HOSTS; i++)
         TEST_INT(host_count(hosts[i], "grace-begun", " "), 1);
@@ -116,7 +116,7 @@ static void end_grace(struct host *h) {
 
 static unsigned n_keys;
 
-/* Returns how long the slowest host needed after the move. */
+/* Returns how long the slowest host needed to reconnect. */
 static usec_t move(unsigned round, unsigned to) {
     usec_t began, moved, took;
 
@@ -210,8 +210,8 @@ static void fix_cluster(void) {
     cluster.master = &nodes.servers[owner];
 }
 
-/* Who holds a permit is stopped in time, and nobody gets one. When the move is over, work goes on after a grace
- * period. */
+/* A run that holds a permit is stopped in time, and none is granted. After the move and a grace period runs
+ * start again. */
 static void test_half_done(void) {
     struct child *held, *waiting;
     usec_t since;

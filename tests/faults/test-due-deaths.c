@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berthd killed before one of its effects around a due time (what it writes, sends, syncs, renames or
- * removes), from the wake-up over retries and hooks to the last release. Each due time, attempt and hook has
- * its command run once. $DUE_DEATHS: before how many of these effects, evenly spread (20); "60x100": so
- * many, 100 times, each time with the effects next to them. */
+/* berthd is killed before one of its effects (writes, sends, syncs, renames, removals) around a due time,
+ * from the wake-up over retries and hooks to the last release. Each due time, attempt and hook has its
+ * command run once. $DUE_DEATHS: before how many of these effects, evenly spread (20); "60x100": before 60,
+ * 100 times each, with the effects next to them. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 #define HOUR (3600 * USEC_PER_SEC)
 #define BEFORE (30 * USEC_PER_MSEC)  /* the due time, berthd is woken by its timer */
-#define FIRST "2025-01-01T01:00:00Z" /* so long ago that the audit sees no clock that was set back */
+#define FIRST "2025-01-01T01:00:00Z" /* so that the audit sees no clock set back */
 #define EACH_HOUR 9U                 /* commands */
 #define MANY 1000000U
 #define PATIENCE (30 * USEC_PER_SEC)
@@ -61,7 +61,7 @@ static void start_host(usec_t first) {
 
 /* --- rounds --- */
 
-/* How many commands have ended. */
+/* Returns how many commands have ended. */
 static unsigned count_ended(void) {
     static char path[128], *text;
     static size_t read_to;
@@ -90,12 +90,12 @@ static unsigned count_ended(void) {
     return n;
 }
 
-/* As a service manager does. */
+/* Starts berthd again, as a service manager does. */
 static bool start_again(void) {
     if (!ant->berthd->ended)
         return false;
     host_mark(ant);
-    child_reap_orphans(); /* of the last one; else thousands of zombies fill the table of processes */
+    child_reap_orphans(); /* reaps zombies; else thousands fill the table of processes */
     host_launch(ant);
     return true;
 }
@@ -111,7 +111,7 @@ static unsigned go_on_until(unsigned ended) {
     return n_deaths;
 }
 
-/* No more kills. berthd has the ends of all runs. One that still recovers knows of none. */
+/* No more kills. berthd has the ends of all runs, unless it still recovers. */
 static void settle(void) {
     usec_t until = clock_boottime() + PATIENCE;
     size_t n = 1;
@@ -153,7 +153,7 @@ static size_t log_end(void) {
     return end;
 }
 
-/* What each berthd said from there on. */
+/* Returns the messages of each berthd from there on. */
 static void show_log(size_t from, bool has_died) {
     ant->mark = from;
     printf("berthd said:\n%s\n", host_log(ant));
@@ -161,7 +161,7 @@ static void show_log(size_t from, bool has_died) {
         printf("the last one:\n%s\n", child_text(ant->berthd, 2));
 }
 
-/* The n-th due time, from 0. False: something of it did not come. */
+/* Runs the n-th due time, from 0. False: something of it did not come. */
 static bool pass_hour(usec_t first, unsigned n, unsigned *n_deaths) {
     unsigned wanted = (n + 1) * EACH_HOUR, n_before = *n_deaths;
     size_t from = log_end();
@@ -176,7 +176,7 @@ static bool pass_hour(usec_t first, unsigned n, unsigned *n_deaths) {
     return false;
 }
 
-/* Of one due time, where nobody dies. */
+/* Counts the effects of one due time without a kill. */
 static unsigned count_effects(usec_t first) {
     unsigned n_deaths = 0;
 
@@ -201,7 +201,7 @@ static void deaths_at_due_times(void) {
     n_effects = count_effects(first);
     host_clock_end_berthd(ant, 0);
     for (bool ok = n_effects > 0; ok && n <= n_rounds; n++) {
-        if (host_clock_effects(ant) == 0) /* else the death is still to come */
+        if (host_clock_effects(ant) == 0) /* else the kill is still to come */
             host_clock_end_berthd(ant, 1 + ((n - 1) * n_effects / n_steps + (n - 1) / n_steps) % n_effects);
         ok = pass_hour(first, n, &n_deaths);
         child_reap_adopted(); /* guards and runners of the berthds that were killed */

@@ -72,7 +72,7 @@ static int run_case(char *program) {
 /* --- all of them, some at a time --- */
 
 struct job {
-    unsigned again; /* how often it was run once more because the machine stood still */
+    unsigned again; /* repetitions because the machine stood still */
     const char *name;
     uint64_t seed;
     struct child *child;
@@ -93,7 +93,8 @@ static struct child *start_case(const char *program, const struct job *job) {
     return child_start(argv, environment);
 }
 
-/* Where that can explain what went wrong (tests/faults/stall.h): an overlap by a stall before or in it alone. */
+/* Stalls count where they can explain a failure (tests/faults/stall.h): an overlap only by a stall in it or
+ * before it. */
 static bool has_stalled(const struct job *job) {
     const char *text = child_text(job->child, 1), *at = strstr(text, "stalled ");
 
@@ -102,7 +103,7 @@ static bool has_stalled(const struct job *job) {
     return at && strtoull(at + strlen("stalled "), NULL, 10) > STALL_MAX;
 }
 
-/* Indented, so that its last line is not taken for ours. */
+/* Indented, so that no reader takes its last line for ours. */
 static void show(const char *text) {
     for (size_t n; *text; text += n + (text[n] == '\n')) {
         n = strcspn(text, "\n");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berthd killed and started again while fifty jobs run: all go on, and each ends with its own status, also those that end while no
- * berthd is there (hashicorp/nomad#6980, hashicorp/nomad#4302, Supervisor/supervisor#729, etcd-io/etcd#19261).
- * $RESTARTS: how many times (5). */
+/* berthd is killed and started again while fifty jobs run: all continue, and each ends with its own status,
+ * also those that end while berthd is down (hashicorp/nomad#6980, hashicorp/nomad#4302,
+ * Supervisor/supervisor#729, etcd-io/etcd#19261). $RESTARTS: how many times (5). */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,14 +65,14 @@ static void check_statuses(void) {
     await_count("released", JOBS * EACH);
 }
 
-/* Permits of runs that ended meanwhile are free when Redis has the release; only then `released` is logged. */
+/* Permits of runs that ended meanwhile are free when Redis has the release; then berthd logs `released`. */
 static void check_order(void) {
     const char *log = host_log(ant), *connected = strstr(log, "\nredis-connected: "), *released = strstr(log, "\nreleased: ");
 
     CU_ASSERT(connected && released && connected < released);
 }
 
-/* early: the first half ends while no berthd is there; late: the other half, too. */
+/* early: the first half ends while berthd is down; late: the other half as well. */
 static void restart_once(bool early, bool late) {
     host_mark(ant);
     for (unsigned i = 0; i < EACH; i++)
@@ -102,7 +102,7 @@ static void restarts(void) {
     char config[8192];
 
     make_config(config, sizeof(config));
-    cluster.lease = "10s"; /* nobody is away for as long as that, however busy the machine is */
+    cluster.lease = "10s"; /* longer than any busy machine stalls */
     ant = host_up("ant", "%s", config);
     for (uint64_t i = 0; i < times; i++) {
         restart_once(i % 3 == 1 || i % 3 == 2, i % 3 == 2);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The network breaks between the master, one host and one sentinel, and all others. The master goes on
- * granting on its side until min-replicas-max-lag is over, and the others get a new one. failover-margin
- * keeps their runs apart; without it they overlap, which shows that this test sees an overlap.
- * $BERTH_PARTITIONS: how many (1); several have the times of the manual, not short ones. */
+/* A partition has the master, one host and one sentinel on one side, and all others on the other. The master
+ * grants until min-replicas-max-lag is over, and the other side gets a new master. failover-margin keeps
+ * their runs apart. Without it they overlap, so this test can see an overlap. $BERTH_PARTITIONS: how many
+ * (1); several have the times of the manual, not short ones. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -110,8 +110,7 @@ static void set_scene(const char *margin) {
     host_mark(bee);
 }
 
-/* Returns whether the runs of the two hosts overlapped, and ends all. The old side is stopped in any case.
- */
+/* Returns whether the runs of the two hosts overlapped, and ends all. */
 static bool end_scene(const char *margin, usec_t since) {
     const struct witness_run *before, *after;
     struct witness w = {0};
@@ -195,7 +194,7 @@ static void hide_sentinel(unsigned i) {
                             bed.ports[SENTINEL_BED_NODES + i]));
 }
 
-/* Until a failover is over, its sentinels name the old master. */
+/* Sentinels name the old master until the failover is over. */
 static void await_failover_known(unsigned i) {
     usec_t until = clock_boottime() + PATIENCE;
     bool is_known = false;
@@ -211,8 +210,9 @@ static void await_failover_known(unsigned i) {
     CU_ASSERT_FATAL(is_known);
 }
 
-/* It was cut off with the old master, and names that for ever. No host follows it: not one of its side, nor
- * one that reaches both, be there another sentinel or not, nor one that was connected to the new master. */
+/* The sentinel was cut off with the old master, and names it for ever. No host follows: not one of its
+ * side, nor one that reaches both, with or without other sentinels, nor one that was connected to the new
+ * master. */
 static void test_stale(void) {
     struct host *hosts[4];
     char old[48], new[48];
@@ -241,7 +241,7 @@ static void test_stale(void) {
     host_await(hosts[1], "redis-lost", " ");
     host_await(hosts[2], "redis-lost", " ");
     net_heal(BETWEEN);
-    for (size_t i = 1; i < ELEMENTSOF(hosts); i++) /* else one that is stopped on its way would leave its session */
+    for (size_t i = 1; i < ELEMENTSOF(hosts); i++) /* else its session would be left */
         host_await(hosts[i], "redis-connected", "%s", new);
     net_heal(OLD_SIDE);
     host_await_within(hosts[0], PATIENCE, "redis-connected", "%s", new);

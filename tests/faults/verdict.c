@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What became of a load: collects what the judge needs from the runs asked for and from the hosts' journals. */
+/* The result of a load: collects what the judge needs from the requested runs and the hosts' journals. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static bool touches(const struct load_host *h, usec_t from, usec_t until) {
     return false;
 }
 
-/* All lines that the host ever wrote. */
+/* Returns all messages of the host. */
 static char *whole_log(struct host *h) {
     const char *now;
     char *text;
@@ -40,7 +40,7 @@ static bool starts_with(const char *line, const char *event) {
 
 /* --- exit statuses --- */
 
-/* Statuses that say that berth stopped it, or never started it. */
+/* Statuses of runs that berth stopped or never started. */
 enum { LEASE_LOST = 76, KILLED = 128 + SIGKILL };
 
 static bool is_excuse(int status) {
@@ -52,8 +52,8 @@ static bool is_excuse(int status) {
     return false;
 }
 
-/* The status of a command that ended by itself is reported, whatever fails around it. The exception is a command that
- * ended while it was stopped for a lost lease. */
+/* berth reports the status of a command that ended by itself, whatever fails around it, except for a command
+ * that ended while it was stopped for a lost lease. */
 static bool is_wrong(const struct load_item *item, const struct witness_run *run) {
     if (item->status == item->expected)
         return !item->job && !run; /* it says that it ran */
@@ -92,7 +92,7 @@ static const char *find_exited(char *const logs[static LOAD_HOSTS], const char *
     return NULL;
 }
 
-/* The logged end is the real one. If it is not the command's own end, the guard was killed or the run was stopped. */
+/* Checks that the logged end is the real one, unless the guard was killed or the run was stopped. */
 static bool tells_status(const char *exited, const struct witness_run *run) {
     char line[1024], result[32];
 
@@ -103,7 +103,7 @@ static bool tells_status(const char *exited, const struct witness_run *run) {
     return (int) event_get_u64(line, "exit_code") == load_exit_of(run->name);
 }
 
-/* Each job's run that ended by itself is in a journal as `exited`, with its status. */
+/* Checks that each run of a job that ended by itself is in a journal as `exited`, with its status. */
 static void judge_job_runs(const struct witness *w, char *const logs[static LOAD_HOSTS], struct verdict *ret) {
     for (size_t i = 0; i < w->n; i++) {
         const struct witness_run *run = &w->runs[i];
@@ -143,7 +143,8 @@ static bool is_of(const struct entry *e, const struct load_item *item) {
     return e->run && (item->job ? strcmp(e->run, item->run) == 0 : e->job && strcmp(e->job, item->id) == 0);
 }
 
-/* The last ticket of the item: a client of a killed berthd claims again at the next one. The recorder wrote the times. */
+/* The last ticket counts: a client of a killed berthd claims again at the next one. The recorder wrote the
+ * times. */
 static void fill_ticket(const struct entries *logged, const struct load_item *item, struct judge_wait *wait) {
     usec_t ahead = clock_realtime() - clock_boottime();
 
@@ -157,7 +158,7 @@ static void fill_ticket(const struct entries *logged, const struct load_item *it
     }
 }
 
-/* Returns when the host was connected again after one of its events; USEC_INFINITY: not at all. */
+/* Returns when the host reconnected after one of its events; USEC_INFINITY: never. */
 static usec_t connected_after(const struct entries *logged, size_t lost, usec_t ahead) {
     for (size_t i = lost + 1; i < logged->n && strcmp(logged->items[i].host, logged->items[lost].host) == 0; i++)
         if (strcmp(logged->items[i].event, "redis-connected") == 0)

@@ -32,7 +32,8 @@ struct attack {
 
 static const char packet[] = "hello\nversion=1\n", call[] = "{\"method\":\"io.berth.Version\"}";
 
-/* In a process that ends with it: if ours is the last reference after all, its close does not sleep. Whether it was sent. */
+/* Runs in a process of its own: if that has the last reference after all, its close does not sleep. Returns
+ * whether the message was sent. */
 static bool attach(int socket, const char *text, size_t size, int flags) {
     int status = 1;
     pid_t pid = fork();
@@ -49,7 +50,7 @@ static void freeze(struct attack *a, const char *path, int type) {
     const char *text = type == SOCK_STREAM ? call : packet;
     size_t size = type == SOCK_STREAM ? sizeof(call) : sizeof(packet) - 1;
 
-    linger_begin(); /* here, not in what ends */
+    linger_begin(); /* here, not in the process that ends */
     for (unsigned i = 0;; i++) {
         int fd = socket_connect(path, type);
 
@@ -59,13 +60,13 @@ static void freeze(struct attack *a, const char *path, int type) {
         }
         if (i % 4 == 1) /* behind what is read */
             (void) !send(fd, text, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (i % 4 == 2) /* behind what looks like the end of a connection of packets, or is no call */
+        if (i % 4 == 2) /* after an empty packet, or no call */
             (void) !send(fd, "x", type == SOCK_STREAM, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (attach(fd, text, size, i % 4 == 3 && type == SOCK_STREAM ? MSG_OOB : 0))
             a->n_sent++;
         a->n++;
-        (void) poll(NULL, 0, 2); /* a processor is for those who are attacked */
-        if (i % 8 < 4) { /* waits for what comes of it */
+        (void) poll(NULL, 0, 2); /* leaves a processor to the victims */
+        if (i % 8 < 4) {
             struct pollfd p = {.fd = fd, .events = POLLIN | POLLHUP};
 
             (void) poll(&p, 1, 20);
@@ -153,7 +154,7 @@ struct attack *attack_start(enum attack_kind kind, const char *path, int type, u
     CU_ASSERT_FATAL(pid >= 0);
     if (pid == 0)
         attack_main(a, kind, path, type, uid);
-    a->pid = pid; /* set here alone: the child has the same memory */
+    a->pid = pid; /* set only here: the child shares the memory */
     return a;
 }
 

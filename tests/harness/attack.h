@@ -15,7 +15,7 @@ enum attack_kind {
     ATTACK_SLOW,   /* a thousand connections that call again and again, and read no reply */
 };
 
-/* type: SOCK_STREAM or SOCK_SEQPACKET. uid: of the process, which has the group of nobody only. NULL with a
+/* type: SOCK_STREAM or SOCK_SEQPACKET. uid: of the process; its only group is that of nobody. NULL with a
  * failed assertion. */
 struct attack *attack_start(enum attack_kind kind, const char *path, int type, uid_t uid);
 /* Waits, 20 s at most, for this number of attempts: connections with the data of the attack. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* One attempt of store/redis/client/dial.h to connect to a server by TLS, twice if the first connection
- * comes up. */
+/* Connects to a server by TLS with store/redis/client/dial.h, twice if the first connection comes up. */
 
 #include "conf/settings.h"
 #include "store/redis/client/dial.h"
@@ -22,9 +21,9 @@ struct attempt { /* at an address of the server */
 
 /* Trusts ca.crt of the place. Options may be changed before attempt_run(). */
 void attempt_begin(struct attempt *a, const struct tls_place *place, const char *host, unsigned port);
-/* Until both connections are up, or one is down. */
+/* Runs until both connections are up, or one is down. */
 void attempt_run(struct attempt *a);
 void attempt_end(struct attempt *a);
-/* Run it, check its end, and end it. what: shown if it fails; text: part of the reason. */
+/* Run the attempt, check its result, and free it. what: shown on failure; text: part of the reason. */
 void attempt_expect_up(struct attempt *a, const char *what);
 void attempt_expect_down(struct attempt *a, enum redis_error error, const char *text);

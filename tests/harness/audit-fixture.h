@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Event logs of two hosts, ant and bee, made up for the audit, and the expected findings. Times are ms since
+/* Makes up event logs of two hosts, ant and bee, for the audit, and checks the findings. Times are ms since
  * the beginning, by Redis's clock. Texts are borrowed for the life of the program. */
 
 #include "cli/audit/check.h"
@@ -24,18 +24,18 @@ struct entry audit_fixture_entry(struct writer *w, long msec, const char *event,
 void audit_fixture_add(const struct entry *e);
 void audit_fixture_add_event(struct writer *w, long msec, const char *event, const char *run, const char *pools);
 void audit_fixture_limits(struct writer *w, long msec, const char *event, const char *text);
-/* In force for grants after this millisecond. */
+/* Sets a limit for grants after this millisecond. */
 void audit_fixture_declare(struct writer *w, long msec, const char *event, const char *text);
 void audit_fixture_up(struct writer *w, long msec, const char *text);
-/* asked: the ticket's millisecond; granted: the token's. Logged 1 ms later. */
+/* asked: millisecond of the ticket; granted: of the token. Logged 1 ms later. */
 void audit_fixture_grant(struct writer *w, long asked, long granted, const char *run, const char *pools);
-/* Makes the last entry one of this run's grant. */
+/* Gives the last entry the token of this run's grant. */
 void audit_fixture_set_token(const char *run);
 /* Ends and releases a run, before any grant of the next millisecond. */
 void audit_fixture_end(struct writer *w, long msec, const char *run, const char *pools);
-/* Logged by bee about a run on ant. */
+/* Logs as bee about a run on ant. */
 void audit_fixture_reclaim(long msec, const char *run);
-/* Run the audit; expect no finding; expect one finding about this run ("-": none) with this text. */
+/* Runs the audit; expects no finding; expects one finding about this run ("-": none) with this text. */
 void audit_fixture_check(void);
 void audit_fixture_expect_proof(void);
 void audit_fixture_expect_violation(enum audit_kind kind, const char *run, const char *text);

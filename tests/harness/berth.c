@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The command line as tests use it; the functions are in host.h. */
+/* The functions of host.h that run `berth`. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -216,7 +216,7 @@ void test_gate_make(struct test_gate *g, const char *name) {
     TEST_FATAL(g->fd >= 0, "no gate");
 }
 
-/* Nobody reads what is written: all who poll see it, now and later. */
+/* Never read, so that all who poll see it, now and later. */
 void test_gate_open(struct test_gate *g) {
     CU_ASSERT_EQUAL(write(g->fd, "x", 1), 1);
 }

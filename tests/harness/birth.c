@@ -35,8 +35,7 @@ static void let_go(pid_t pid) {
     (void) ptrace(PTRACE_DETACH, pid, NULL, NULL);
 }
 
-/* All are in a stop of ptrace. The signal waits until they are let go, and then comes before anything
- * else. */
+/* All are in a stop of ptrace. The signal is pending until they are released, and comes first then. */
 static void stop_born(const struct birth *b) {
     for (unsigned i = 1; i <= b->n; i++)
         TEST_INT(kill(b->traced[i], SIGSTOP), 0);
@@ -44,7 +43,7 @@ static void stop_born(const struct birth *b) {
         let_go(b->traced[i]);
 }
 
-/* The process has forked: its child is traced, too, and stops before its first instruction. */
+/* The process has forked: its child is traced as well, and stops before its first instruction. */
 static void take_child(struct birth *b) {
     pid_t parent = b->traced[b->n], child;
     unsigned long pid = 0;

@@ -14,7 +14,7 @@
 static struct {
     uid_t uid;
     const char *groups[2];
-    char numbers[32]; /* of the groups, as setpriv(1) takes them */
+    char numbers[32]; /* groups as setpriv(1) takes them */
 } callers[N_WHO] = {
     [OTHER] = {.uid = 64001},
     [RUNNER] = {.uid = 64002, .groups = {RUNNERS}},

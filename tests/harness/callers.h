@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Callers of a berthd with different rights, for tests that run as root: users of groups that Debian always has. */
+/* Callers of a berthd with different rights, for tests that run as root: users of groups that each Debian
+ * has. */
 
 #include <stdbool.h>
 
@@ -32,13 +33,13 @@ extern bool callers_exist;
 
 /* Starts callers_host, with the pools and jobs above; to be a suite's pSetUpFunc. */
 void callers_up(void);
-/* Connects as that caller would. */
+/* Connects as that caller. */
 int caller_connect(enum who who, const char *path);
 /* Calls a method of io.berth. Returns the first answer, valid until the next call. */
 const char *caller_call(int fd, const char *method, const char *params, bool more);
-/* Calls a method on a new connection to control.sock. Returns whether that caller may. */
+/* Calls a method on a new connection to control.sock. Returns whether the caller may do that. */
 bool caller_may(enum who who, const char *method, const char *params);
-/* Starts `berth` with words that spaces divide. */
+/* Starts `berth` with words divided by spaces. */
 struct child *caller_start(enum who who, const char *words);
 /* Checks that `berth` exits with 77 and prints expected as its error. */
 void caller_refused(enum who who, const char *words, const char *expected);

@@ -5,10 +5,10 @@
 
 struct capture {
     int saved; /* the real standard error */
-    int file;  /* in memory; takes any amount without a reader */
+    int file;  /* in memory, so any amount without a reader */
 };
 
-/* Both end the test program on failure, because no further message could be read. */
+/* Both end the test program on failure, because it could print no message. */
 void capture_begin(struct capture *c);
 /* Returns what was written so far, to be freed; the capture continues. */
 char *capture_read(struct capture *c);

@@ -43,7 +43,7 @@ static void read_output(struct child *c, unsigned which) {
         c->fds[which] = close_fd(c->fds[which]);
 }
 
-/* What a program wrote before now is there to be read. */
+/* Reads what a program wrote before now. */
 static void await_recorder(struct child *c) {
     usec_t until = clock_boottime() + USEC_PER_SEC;
     int left;
@@ -162,15 +162,15 @@ static struct child *adopt(pid_t pid, int out, int err) {
     return c;
 }
 
-/* Passes on what comes, then takes it out of the pipe and writes each line with the time when it came: what is no longer in the pipe was
- * passed on. */
+/* Passes input on, then takes it out of the pipe and writes each line with its time: data that left the pipe
+ * was passed on. */
 _Noreturn static void record(int from, int to, const char *path) {
     FILE *out = fopen(path, "we");
     char text[16384];
     bool begins = true;
     ssize_t n, got;
 
-    (void) signal(SIGPIPE, SIG_IGN); /* the record is wanted even if nobody listens any more */
+    (void) signal(SIGPIPE, SIG_IGN); /* the record is wanted even without a reader */
     while (out && ((n = tee(from, to, sizeof(text), 0)) > 0 || (n < 0 && errno == EPIPE))) {
         usec_t now = clock_realtime();
 
@@ -198,7 +198,7 @@ static bool put_recorder(int err[2], const char *path, int *ret) {
     if (pid == 0) {
         int from = fcntl(err[0], F_DUPFD_CLOEXEC, 10), to = fcntl(passed[1], F_DUPFD_CLOEXEC, 10);
 
-        for (int fd = 3; fd < 1024; fd++) /* nothing of the test's is kept open by it */
+        for (int fd = 3; fd < 1024; fd++) /* keeps no descriptor of the test open */
             if (fd != from && fd != to)
                 (void) close(fd);
         record(from, to, path);
@@ -323,7 +323,7 @@ void child_reap_adopted(void) {
     }
 }
 
-/* Our own children that nobody here started came to us as a subreaper. Zombies among them are waited for. */
+/* Children that this program did not start came to it as a subreaper. Reaps the zombies among them. */
 static unsigned visit_orphans(int signal, bool tell) {
     char path[64], state, line[512];
     unsigned n = 0;

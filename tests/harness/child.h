@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Child programs of a test: their output is collected in memory, and their end is detected through a pidfd,
- * in one poll loop without threads. Waiting for one of them reads the output of all, so that no pipe fills
- * up. The test program becomes a subreaper, so orphans of its children are found. */
+/* Child programs of a test. One poll loop without threads collects their output in memory and sees their end
+ * by pidfds. Waiting for one reads the output of all, so that no pipe fills up. The test program becomes a
+ * subreaper, so that it finds orphans of its children. */
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -19,7 +19,7 @@ struct child {
     struct child *next;
     pid_t pid;
     int pidfd;
-    int fds[2];                  /* what it writes to standard output and standard error; -1: closed */
+    int fds[2];                  /* standard output and standard error; -1: closed */
     struct child_text output[2]; /* collected from fds */
     int recorded;                /* the pipe that a recorder of it reads; -1: none */
     bool ended;
@@ -31,8 +31,8 @@ struct child {
  * program's without BERTH_*; NULL: none. Standard input is /dev/null. NULL with a failed assertion on
  * failure. */
 struct child *child_start(char *const argv[], char *const environment[]);
-/* The same as another user, for root, with supplementary groups "60,29" ("": none); the primary group is
- * that of nobody. argv[0] is a path that may be inaccessible for that user, such as one below /root. */
+/* Starts a program as another user, for root, with supplementary groups "60,29" ("": none); the primary
+ * group is that of nobody. argv[0] may be a path that the user cannot access. */
 struct child *child_start_as(uid_t uid, const char *groups, char *const argv[], char *const environment[]);
 struct child *child_start_as_nobody(char *const argv[], char *const environment[]);
 /* Copies its standard error to a file, each line after the time when it came (realtime in µs). */
@@ -41,19 +41,20 @@ struct child *child_start_recorded(char *const argv[], char *const environment[]
  * output[0]; *ret_master is writable by the caller). */
 struct child *child_start_on_terminal(char *const argv[], char *const environment[], int *ret_master);
 
-/* Reads all output, and waits for some until `until` (boottime) at most. */
+/* Waits for output until `until` (boottime) at most, and reads all. */
 void child_turn(usec_t until);
-/* Waits for its end, this many µs at most. Returns whether it has ended. */
+/* Waits for the end, this many µs at most. Returns whether the program has ended. */
 bool child_await(struct child *c, usec_t within);
 /* Returns whether this text was read so far. */
 const char *child_text(const struct child *c, int which /* 1 or 2 */);
-/* Through the pidfd, so never to another process. */
+/* Sends a signal through the pidfd, so never to another process. */
 void child_kill(struct child *c, int signal);
-/* Kills it if it lives, and waits for its end. Returns NULL. */
+/* Kills the program if it lives, and waits for its end. Returns NULL. */
 struct child *child_free(struct child *c);
 void child_free_all(void); /* for a test that ended early */
 
-/* Waits for orphans that have ended, as child_sweep() does. Not for a test that waits for children of its own. */
+/* Reaps orphans that have ended, as child_sweep() does. Not for a test that waits for children of its
+ * own. */
 void child_reap_orphans(void);
 /* Waits, `within` at most, until this program has no living descendants besides the listed children. Names
  * and kills the others, and returns their number. */

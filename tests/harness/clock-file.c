@@ -22,10 +22,10 @@ static void put_environment(struct clock_file *c, const char *path) {
     char library[256];
 
     if (access(place_program(library, sizeof(library), "tests/preload/host-clock.so"), R_OK) < 0)
-        abort(); /* the linker would go on without it */
+        abort(); /* otherwise the linker continues without it */
     snprintf(c->file, sizeof(c->file), "HOST_CLOCK=%s", path);
     snprintf(c->library, sizeof(c->library), "LD_PRELOAD=%s", library);
-    /* A sanitizer wants to come first; this library calls the kernel alone, so it need not. */
+    /* A sanitizer must be first, except before this library, which calls the kernel alone. */
     snprintf(c->sanitizer, sizeof(c->sanitizer), "ASAN_OPTIONS=verify_asan_link_order=0:%s",
              getenv("ASAN_OPTIONS") ? getenv("ASAN_OPTIONS") : "");
     c->environment[0] = c->file;
@@ -104,7 +104,7 @@ void clock_file_own(char **argv) {
         (void) unsetenv(PASSED);
         (void) unsetenv("HOST_CLOCK");
         (void) unsetenv("LD_PRELOAD");
-        (void) place_programs(); /* they are removed when this ends */
+        (void) place_programs(); /* removed at the end of this program */
         return;
     }
     fd = memfd_create("clock", 0); /* goes through the exec */

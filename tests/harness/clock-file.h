@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A clock of some programs that the test controls (tests/preload/host-clock.c): it jumps, or stands still
- * until the test advances it. While it stands still nothing is late on a busy machine, and due times can be
- * checked to the millisecond. */
+/* A clock of some programs that the test controls (tests/preload/host-clock.c). It jumps, or stands still
+ * until the test advances it: then nothing is late on a busy machine, and due times can be checked to the
+ * millisecond. */
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@ struct clock_file {
     char *environment[4];   /* puts it into a program; NULL-terminated */
 };
 
-/* Makes it at this path; removed together with the folder. Its clocks run and are right. */
+/* Makes the clock at this path, which is removed together with its folder. At first it is right and runs. */
 void clock_file_make(struct clock_file *c, const char *path);
 void clock_file_done(struct clock_file *c);
 
@@ -31,15 +31,14 @@ void clock_file_end_berthd(struct clock_file *c, unsigned effects);
 unsigned clock_file_effects(const struct clock_file *c);
 /* Sets whether SIGKILL of these programs is lost. Guards are killed in any case. */
 void clock_file_lose_kills(struct clock_file *c, bool are_lost);
-/* Sets whether the disk answers berthd. While it does not, nothing that berthd writes to its record file is
- * there. */
+/* Sets whether the disk answers berthd. Until it does, the record file lacks what berthd writes. */
 void clock_file_stall_disk(struct clock_file *c, bool is_stalled);
 /* Stops CLOCK_BOOTTIME at this time until the next call; or continues it from there. A program handles what
  * is due by then in its next wait. */
 void clock_file_stand(struct clock_file *c, usec_t boottime);
 void clock_file_go_on(struct clock_file *c);
 
-/* For this program itself: to be called at the begin of main(), executes the program again with the library.
+/* For this program itself: to be called first in main(), executes the program again with the library.
  * Executed programs have true clocks, forked ones these. */
 extern struct clock_file own_clock;
 void clock_file_own(char **argv);

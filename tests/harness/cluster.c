@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Set-up and tear-down of a cluster; the functions are in host.h. */
+/* The functions of host.h that set up and tear down a cluster. */
 
 #include <dirent.h>
 #include <signal.h>
@@ -23,7 +23,7 @@ struct cluster cluster;
 void cluster_up(void) {
     cluster = (struct cluster) {.build = place_programs(), .lease = CLUSTER_LEASE, .heartbeat = CLUSTER_HEARTBEAT,
                                 .redis_extra = cluster.redis_extra, .master = &cluster.redis};
-    /* Like /run it is in memory: renames on a disk may wait for it. */
+    /* Like /run the folder is in memory, because renames on a disk may take long. */
     snprintf(cluster.folder, sizeof(cluster.folder), "%s/berth-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     if (!mkdtemp(cluster.folder) || chmod(cluster.folder, 0755) < 0)
         abort();
@@ -84,7 +84,7 @@ static unsigned cluster_leftovers(void) {
     return n;
 }
 
-/* Of a berthd that was stopped in order nothing of a run may be there. */
+/* A berthd that was stopped in order leaves nothing of a run. */
 static void check_files(const struct host *h) {
     static const char *const folders[] = {"waiting", "holds", "runner/runs"};
 
@@ -101,7 +101,7 @@ static void check_sanitizers(struct host *h) {
     }
 }
 
-/* Whether a host of the cluster's own Redis has no session there now: it is on its way to one, unless it is refused. */
+/* Returns whether a host has no session in the cluster's Redis: it is connecting, unless it is refused. */
 static bool is_connecting(const struct host *h) {
     static const char *const events[] = {"redis-connected:", "redis-lost:", "session-lost:", "namespace-differs:", "lease-differs:",
                                          "host-name-taken:"};
@@ -120,8 +120,8 @@ static bool is_connecting(const struct host *h) {
     return which == 1 || which == 2;
 }
 
-/* A berthd that is stopped before it has said hello does not end the session of the berthd before it, or the one that it has lost its
- * connection to: that would be keys left in Redis. */
+/* A berthd that is stopped before hello does not end the session of an earlier berthd, or that of a lost
+ * connection, whose keys would be left in Redis. */
 static void await_sessions(void) {
     usec_t until = clock_boottime() + CONNECT_PATIENCE;
 
@@ -135,9 +135,9 @@ void cluster_down(void) {
 
     test_gate_done(&cluster.gate);
     for (size_t i = 0; i < cluster.n_hosts; i++)
-        child_kill(cluster.hosts[i]->berthd, SIGCONT); /* a test may have left it stopped */
+        child_kill(cluster.hosts[i]->berthd, SIGCONT); /* the test may have stopped it */
     await_sessions();
-    for (size_t i = 0; i < cluster.n_hosts; i++) /* at once: they need not wait for one another */
+    for (size_t i = 0; i < cluster.n_hosts; i++) /* all at once, to save time */
         child_kill(cluster.hosts[i]->berthd, SIGTERM);
     for (size_t i = 0; i < cluster.n_hosts; i++) {
         struct host *h = cluster.hosts[i];
@@ -162,7 +162,7 @@ void cluster_down(void) {
         struct host *h = cluster.hosts[i];
 
         if (h->berthd && !h->abandoned)
-            check_files(h); /* now that guards have ended, too */
+            check_files(h); /* after the guards have ended */
         if (h->berthd)
             check_sanitizers(h);
         h->berthd = child_free(h->berthd);

@@ -22,25 +22,25 @@ extern struct server {
     size_t n_kept;
     unsigned n_notes, n_gone;      /* calls of Note and Look; kept calls whose client has gone */
     int pass_fd;                   /* of the test */
-    struct settings settings;      /* of the test: run_group and operate_group */
+    struct settings settings;      /* run_group and operate_group of the test */
 } server;
 
 /* CUnit's init and clean-up functions of a suite: a directory and an event loop. */
 int server_make(void);
 int server_remove(void);
 
-/* A server with these limits (NULL: berthd's) and all counts 0; and its end. */
+/* Start a server with these limits (NULL: berthd's) and all counts 0; end it. */
 extern const struct control_limits server_small; /* 4 KiB a message, 1 MiB of answers, 16 clients, 100 ms a message, 8 calls */
 void server_up(const struct control_limits *limits);
-/* One whose listening socket is handed in. */
+/* Starts a server whose listening socket is handed in. */
 void server_up_on(int listen_fd);
-void server_down(void); /* of the test, which closes and removes it; checks that no client is left */
+void server_down(void); /* the test closes the socket; checks that no client is left */
 /* Lets the server finish all current work. */
 void server_turn(void);
-/* A new connection, to be closed. */
+/* Returns a new connection, to be closed. */
 int server_client(void);
 
-/* The client at the other end of fd: sends bytes; sends a text with its NUL and lets the server reply. */
+/* The client of fd sends bytes; sends a text with its NUL and lets the server reply. */
 void peer_put(int fd, const void *data, size_t size);
 void peer_send(int fd, const char *text);
 /* One recvmsg(), like recv(2); sets *ret_fd if a descriptor was passed. */

@@ -16,11 +16,11 @@
 #include "tests/harness/test.h"
 
 static sd_event *event;
-static char order[64]; /* a letter for each call */
+static char order[64]; /* one letter a call */
 
 struct step { /* userdata of a source */
     char letter;
-    sd_event_source *source, *other; /* other: is dropped by the call */
+    sd_event_source *source, *other; /* the callback drops this source */
     int answer;
 };
 
@@ -83,7 +83,7 @@ static void drop(struct step *step) {
     step->source = sd_event_source_disable_unref(step->source);
 }
 
-/* The most urgent one first; of equal ones each has its turn. */
+/* The most urgent source is first; equal ones take turns. */
 static void priorities(void) {
     struct step a, b, c, z;
 
@@ -96,7 +96,7 @@ static void priorities(void) {
     drop(&a), drop(&b), drop(&c), drop(&z);
 }
 
-/* One that is switched off, or dropped, while it is pending is not called. */
+/* A source that is switched off or dropped while it is pending is not called. */
 static void dropped(void) {
     struct step a, b, z;
 
@@ -109,7 +109,7 @@ static void dropped(void) {
     drop(&a), drop(&z);
 }
 
-/* A callback may drop its own source. */
+/* A callback may drop its source. */
 static void drops_itself(void) {
     struct step a, z;
 
@@ -135,7 +135,7 @@ static void io(void) {
     close_fd(fds[0]), close_fd(fds[1]);
 }
 
-/* A negative answer switches the source off; the end of a pipe is reported. */
+/* A negative result switches the source off; the end of a pipe is reported. */
 static void io_failed(void) {
     struct step a = {.letter = 'a', .answer = -EIO}, b = {.letter = 'b'};
     int fds[2], other;
@@ -160,7 +160,7 @@ static void add_time(struct step *step, char letter, uint64_t usec) {
     CU_ASSERT_FATAL(sd_event_add_time(event, &step->source, CLOCK_BOOTTIME, usec, 1, on_time, step) >= 0);
 }
 
-/* What is due at once, later, and never; a timer is called once. */
+/* Timers that are due at once, later, and never; each is called once. */
 static void times(void) {
     usec_t now = clock_boottime(), turn;
     struct step a, b, never, z;

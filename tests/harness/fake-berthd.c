@@ -79,7 +79,7 @@ static _Noreturn void child_main(struct fake *f, int input, int output, const ch
     char *copy = strdup(words), *argv[WORDS_MAX + 3] = {(char[]) {"run"}}, *word;
     int argc = 1, errors = open(f->errors, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
 
-    /* The background jobs of a script ignore these, and `berth run` would inherit that. */
+    /* Background jobs of a script ignore these signals, and `berth run` would inherit that. */
     (void) signal(SIGINT, SIG_DFL);
     (void) signal(SIGQUIT, SIG_DFL);
     (void) signal(SIGHUP, SIG_DFL);

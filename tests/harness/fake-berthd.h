@@ -15,7 +15,8 @@
 #define FAKE_WAITING \
     "{'parameters': {'state': 'waiting', 'run': '" FAKE_RUN "', 'position': {'db': 3, 'net': 1}, 'blocked_by': 'pool full: db'}, 'continues': true}"
 
-/* The rest of a shell's command that ends by a trap. In `wait` it misses no signal, as it would just before a read. */
+/* The end of a shell's command that a trap ends. In `wait` the shell misses no signal; just before a read it
+ * would. */
 #define FAKE_WAITS "exec 3<&0; (read x <&3) & trap \"kill -9 $! 2>/dev/null\" EXIT; echo ready; while :; do wait; done"
 
 struct fake {
@@ -28,13 +29,13 @@ struct fake {
     int pidfd;
     int keys;         /* write end of its standard input, which stays silent: `read` there waits for a signal */
     int output;       /* read end of its standard output */
-    char text[16384]; /* all that was read from output */
+    char text[16384]; /* output read so far */
     int hold;         /* read end of the hold that was granted */
     pid_t command;    /* from Started */
 };
 
 void fake_init(struct fake *f); /* listens */
-void fake_done(struct fake *f); /* kills what is left, removes the directory */
+void fake_done(struct fake *f); /* kills the child, removes the directory */
 void fake_stop(struct fake *f); /* closes the connection and stops listening */
 void fake_listen(struct fake *f);
 
@@ -46,7 +47,7 @@ extern void (*fake_in_child)(struct fake *f);
 
 void fake_accept(struct fake *f);
 void fake_hang_up(struct fake *f);
-/* Accepts, and expects Hold of this run, which berthd knew before. */
+/* Accepts, and expects Hold of this known run. */
 void fake_accept_again(struct fake *f, const char *run);
 /* Receives the next call, which must be this method. Returns its parameters, to be decref'd. */
 json_t *fake_expect(struct fake *f, const char *method);

@@ -106,7 +106,7 @@ pid_t command_start(int *ret_end, int also_holds) {
     }
     close(fds[0]);
     close(ready[1]);
-    TEST_INT(read(ready[0], &c, 1), 0); /* it has closed what it does not hold */
+    TEST_INT(read(ready[0], &c, 1), 0); /* the child has closed all it does not hold */
     close(ready[0]);
     *ret_end = fds[1];
     return pid;
@@ -127,7 +127,7 @@ static void on_found(const char *run, const struct message *record, _unused_ voi
     TEST_STRING(message_get(record, "run"), FIFO_RUN);
 }
 
-/* The record is read once more, because the one shown is gone after the call. */
+/* Reads the record again, because it is valid only during the call. */
 unsigned fifo_recover(void) {
     _cleanup_free_ char *text = NULL;
     size_t size;

@@ -20,7 +20,7 @@ extern struct fifo {
     struct hold_handler handler;
     unsigned over;        /* calls of on_over() */
     bool free_in_handler;
-    struct message found; /* the record, by fifo_recover() */
+    struct message found; /* record that fifo_recover() read */
 } fifo;
 
 /* CUnit's set-up and tear-down. The tear-down frees the hold, and fails if a file is left. */
@@ -45,8 +45,8 @@ void fifo_await_over(void);
 pid_t command_start(int *ret_end, int also_holds);
 void command_end(pid_t pid, int end);
 
-/* Recovers as a restarted berthd does. Returns the number of holds; the record is in fifo.found. */
+/* Recovers holds as a restarted berthd does. Returns their number; the record is in fifo.found. */
 unsigned fifo_recover(void);
-/* Recovers and opens the hold; the second one detaches it before. */
+/* Recover and open the hold; the second one detaches it before. */
 void fifo_open(void);
 void fifo_reopen(void);

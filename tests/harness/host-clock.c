@@ -63,7 +63,7 @@ void host_clock_lose_kills(struct host *h, bool are_lost) {
 }
 
 void host_clock_set_realtime(struct host *h, usec_t realtime) {
-    struct timespec now; /* true, whatever this program's own clock is */
+    struct timespec now; /* true time, whatever the clock of this program is */
 
     (void) syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
     host_clock_step(h, (int64_t) realtime - ((int64_t) now.tv_sec * 1000000 + now.tv_nsec / 1000));

@@ -14,10 +14,9 @@ void host_await_marker(struct host *h);
 
 /* To be called before the host is started; lasts until cluster_down(). */
 void host_clock_give(struct host *h);
-/* Sets CLOCK_REALTIME to an RFC 3339 time and so many ms more; whatever this program's own is. */
+/* Sets CLOCK_REALTIME to an RFC 3339 time and so many ms more. */
 void host_clock_set(struct host *h, const char *time, int64_t msec);
-/* The host's time zones are those that are written, from its next start on, and no others. offset: seconds
- * east, all the year. */
+/* From its next start on, the host has only the time zones written here. offset: seconds east, all year. */
 void host_clock_write_zone(struct host *h, const char *name, int32_t offset);
 void host_clock_remove_zone(struct host *h, const char *name);
 /* Advances CLOCK_BOOTTIME by this many µs, as a suspend does. */

@@ -33,7 +33,8 @@ static bool is_named(pid_t pid, const char *begin) {
     return strncmp(name, begin, strlen(begin)) == 0;
 }
 
-/* Whether it is a runner, a guard or below one, of an earlier berthd, too: all are below this program. */
+/* Returns whether a process is a runner, a guard or below one, also of an earlier berthd: all descend from
+ * this program. */
 static bool is_of_family(pid_t pid) {
     bool is_below = false;
 
@@ -55,7 +56,7 @@ static void find_family(struct family *family) {
         (void) closedir(proc);
 }
 
-/* This program is their parent once their own is gone. */
+/* Orphans become children of this program. */
 static bool is_gone(pid_t pid) {
     (void) waitpid(pid, NULL, WNOHANG);
     return child_parent(pid) == 0;

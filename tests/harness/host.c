@@ -175,7 +175,7 @@ void host_end_grace(struct host *h) {
     usec_t until = clock_boottime() + HOST_PATIENCE;
     int status;
 
-    while ((status = berth(h, "grace --end")) == 69 && clock_boottime() < until) /* so busy a machine that Redis is away again */
+    while ((status = berth(h, "grace --end")) == 69 && clock_boottime() < until) /* on a busy machine */
         child_turn(clock_boottime() + 20 * USEC_PER_MSEC);
     TEST_INT(status, 0);
 }
@@ -236,7 +236,7 @@ static const char *log_from(struct host *h, size_t from) {
 
     if (from >= h->log.size)
         return said + (from - h->log.size > size ? size : from - h->log.size);
-    return h->log.data + from; /* of an older berthd: only with a mark from before a restart, when nothing newer is asked for */
+    return h->log.data + from; /* events of an older berthd: only with a mark from before the restart */
 }
 
 void host_mark(struct host *h) {
@@ -255,7 +255,7 @@ static bool is_event(const char *line, const char *event) {
     return strncmp(line, event, length) == 0 && line[length] == ':';
 }
 
-/* The last " key=" is the field: a message before it might have the like. */
+/* The last " key=" is the field, because the message before it might have the same text. */
 static const char *find_field(const char *line, const char *key) {
     char search[80];
     const char *found = NULL;
@@ -305,7 +305,7 @@ static bool has_fields(const char *line, const char *fields) {
     return true;
 }
 
-/* The first such line from *at on, copied to h->event; *at moves behind it. */
+/* Finds the first such line from *at on, copies it to h->event, and moves *at behind it. */
 static bool find_event(struct host *h, const char **at, const char *event, const char *fields) {
     const char *line_end;
 

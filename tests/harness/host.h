@@ -17,29 +17,29 @@
 #include "tests/harness/child.h"
 #include "tests/harness/redis.h"
 
-#define HOST_PATIENCE (20 * USEC_PER_SEC) /* for anything that has no deadline of its own */
+#define HOST_PATIENCE (20 * USEC_PER_SEC) /* bound of each wait without a deadline of its own */
 #define CLUSTER_LEASE "3s"
 #define CLUSTER_HEARTBEAT "500ms"
 #define CLUSTER_LEASE_USEC (3 * USEC_PER_SEC)
 
 struct host {
     char name[32];
-    const char *called;    /* in its config; NULL: as `name` */
+    const char *called;    /* host name in its config; NULL: as `name` */
     char config[64], runtime[64], socket[80]; /* paths */
     bool has_redis;
     const char *redis;     /* socket in its config; NULL: that of the cluster's Redis */
     /* Descriptors "7,8" passed to berthd as by a service manager, and their names "control:other" (tests/tools/activate); NULL: none. */
     const char *passed, *passed_names;
-    const char *url;       /* of Redis in its config, if that is not a socket; or NULL */
+    const char *url;       /* of Redis in its config, if not a socket; or NULL */
     const char *redis_options; /* beside it; or NULL */
-    const char *network;   /* namespace that berthd is started in (net_path()), or NULL */
-    unsigned uid;          /* that berthd and `berth` run as; 0: as this program */
-    char *const *environment; /* more for both of them, NULL-terminated; or NULL */
-    struct child *berthd;  /* the one that runs, or the last one; NULL: none yet */
+    const char *network;   /* network namespace of berthd (net_path()), or NULL */
+    unsigned uid;          /* user of berthd and `berth`; 0: as this program */
+    char *const *environment; /* environment of both, NULL-terminated; or NULL */
+    struct child *berthd;  /* the present or last one; NULL: none yet */
     struct child_text log; /* of those before it */
-    size_t mark;           /* where events are looked for from */
-    bool abandoned;        /* killed and not started again: what it leaves is no failure */
-    char event[4096];      /* the line that was found last */
+    size_t mark;           /* begin of the search for events */
+    bool abandoned;        /* killed and not started again: leftovers are no failure */
+    char event[4096];      /* the last line found */
     unsigned n_launched;   /* the messages of the n-th berthd are in FOLDER/NAME.N.record */
 };
 
@@ -58,16 +58,16 @@ static inline void test_gate_done(struct test_gate *g) {
 struct cluster {
     char folder[32];          /* short, for the sockets */
     char witness[48];         /* folder for tests/tools/witness */
-    const char *build;        /* where the programs are: place_programs() */
+    const char *build;        /* place_programs() */
     char command[384];        /* "BUILD/tests/tools/witness FOLDER" */
-    struct test_gate gate;         /* one that each cluster has */
+    struct test_gate gate;         /* a gate of each cluster */
     char at_gate[512];        /* `command` that runs until it opens */
     struct redis_server redis;
     unsigned broken;          /* 1 << enum audit_kind: rules that are broken here on purpose; the audit may find that, and nothing else */
     struct redis_server *master; /* its keys are checked at the end; `redis` until a failover */
     const char *lease, *heartbeat; /* of hosts whose config is written from now on; "3s", "500ms" */
     const char *const *redis_extra; /* before cluster_up(): more arguments of redis-server, or NULL */
-    void (*on_stopped)(void); /* called when all berthds have ended, before the checks; or NULL */
+    void (*on_stopped)(void); /* called after the end of all berthds, before the checks; or NULL */
     struct host *hosts[8];
     size_t n_hosts;
 };
@@ -79,8 +79,8 @@ void cluster_up_without_redis(void); /* redis_server_resume(&cluster.redis) star
 /* Stops all, checks what is left, and has the audit check the hosts' events. */
 void cluster_down(void);
 
-/* For a job in a config: `command = {...}` of a witness with these words behind its folder, and `output = "null"`; or one with this id that
- * runs until the cluster's gate opens, and exits with this status. Until the next call. */
+/* Return `command = {...}` and `output = "null"` of a job in a config, until the next call: a witness with
+ * these words behind its folder, or with this id and exit status until the cluster's gate opens. */
 const char *witness_command(const char *words);
 const char *witness_at_gate(const char *id, int status);
 
@@ -118,15 +118,15 @@ void host_signal(struct host *h, int signal);
 void host_mark(struct host *h);
 /* Returns all messages of berthd since the mark. */
 const char *host_log(struct host *h);
-/* Awaits the first line since the mark of this event with all of "key=value key=value" (printf). The line, until the next call for
- * this host. Fatal if it does not come within HOST_PATIENCE. */
+/* Awaits the first line since the mark of this event with all of "key=value key=value" (printf). Returns the
+ * line, until the next call for this host. Fatal after HOST_PATIENCE. */
 const char *host_await(struct host *h, const char *event, const char *fields, ...) _printf_(3, 4);
 const char *host_await_within(struct host *h, usec_t within, const char *event, const char *fields, ...) _printf_(4, 5);
-/* How many of them there are since the mark. Waits for nothing. */
+/* Returns how many there are since the mark, without waiting. */
 unsigned host_count(struct host *h, const char *event, const char *fields, ...) _printf_(3, 4);
 /* Awaits this number of events. */
 void host_await_count(struct host *h, unsigned n, const char *event, const char *fields);
-/* A field of an event's line; "" if it has none; until the next call. */
+/* Returns a field of an event's line, until the next call; "": none. */
 const char *event_get(const char *line, const char *key);
 uint64_t event_get_u64(const char *line, const char *key);
 /* Calls fn for each such line since the mark. */
@@ -134,11 +134,13 @@ void host_each(struct host *h, const char *event, void (*fn)(const char *line, v
 
 /* --- the command line --- */
 
-/* Starts `berth WORDS` (printf; split at spaces; 'in single quotes' a word may have spaces) against this host; NULL: against none. */
+/* Starts `berth WORDS` for this host (NULL: for none). WORDS (printf) are split at spaces; words 'in single
+ * quotes' may have spaces. */
 struct child *berth_start(struct host *h, const char *words, ...) _printf_(2, 3);
 /* Starts `berth run OPTIONS --name NAME` of a witness with that id that runs until the cluster's gate opens; awaits this event of it. */
 struct child *berth_at_gate(struct host *h, const char *options, const char *name, const char *event);
-/* Awaits its end and frees it. The exit status, 128+N for signal N; -1 with a failed assertion if it does not end. */
+/* Awaits the end of a `berth` and frees it. Returns the exit status, 128+N for signal N; -1 with a failed
+ * assertion if it does not end. */
 int berth_end(struct child *c);
 /* Runs `berth` to its end; its output is in berth_out and berth_err until the next call. */
 int berth(struct host *h, const char *words, ...) _printf_(2, 3);
@@ -146,16 +148,17 @@ extern char *berth_out, *berth_err;
 void berth_forget(void); /* frees these two */
 /* `berth VERB --json`, to be json_decref'ed. */
 json_t *berth_json(struct host *h, const char *words, ...) _printf_(2, 3);
-/* SIZE_MAX: berthd does not answer. */
+/* Returns the number of runs; SIZE_MAX: berthd does not answer. */
 size_t berth_count_runs(struct host *h);
-/* The value at a path of it, "redis.state", "runs.0.name", "pools.name=db.holders.0.host" (the item of an array whose name is db), which
- * stays the answer's; NULL: it is not there. And what it should be; a number that is not there is -1. */
+/* Returns the value (borrowed) at a path, "redis.state", "runs.0.name", "pools.name=db.holders.0.host" (the
+ * item whose name is db); NULL: none. The others check a value; a missing number is -1. */
 json_t *berth_at(const json_t *json, const char *path);
 long long berth_number_at(const json_t *json, const char *path);
 #define AT_STRING(json, path, expected) TEST_STRING(json_string_value(berth_at(json, path)), expected)
 #define AT_INT(json, path, expected) TEST_INT(berth_number_at(json, path), expected)
 #define AT_NULL(json, path) CU_ASSERT(json_is_null(berth_at(json, path)))
-/* A number of a pool as `berth pools --json` shows it ("used", "waiting", "limit"); awaits that it has this value. */
+/* Return a number of a pool in `berth pools --json` ("used", "waiting", "limit"); await that it has this
+ * value. */
 long long host_pool(struct host *h, const char *pool, const char *what);
 void host_await_pool(struct host *h, const char *pool, const char *what, long long value);
 /* Awaits that berthd is connected to Redis and has a session there. */

@@ -14,11 +14,11 @@
 
 struct journal_file {
     const char *host;
-    unsigned number;      /* of the host: makes its machine id */
+    unsigned number;      /* seed of the host's machine id */
     unsigned pid, boot;
     unsigned long seq;    /* of the last event */
     int cut;              /* leaves out this entry (0 is the first) if it is not negative */
-    int n;                /* entries so far, with those left out */
+    int n;                /* entries so far, including those left out */
     usec_t monotonic;
     char *text;
     size_t size;
@@ -42,7 +42,7 @@ void journal_file_begin(struct journal_file *f, const char *host, unsigned numbe
 void journal_file_event(struct journal_file *f, long at_msec, const char *event, const char *fields);
 /* Adds any entry; fields as above. */
 void journal_file_entry(struct journal_file *f, long at_msec, const char *fields, const char *message);
-/* Begins another berthd, which counts its events from 1. new_boot: after a reboot. */
+/* Begins another berthd, which counts events from 1. new_boot: after a reboot. */
 void journal_file_restart(struct journal_file *f, bool new_boot);
 /* Opens a journal DIRECTORY/HOST.journal that is written while others read it: journal_file_flush() makes
  * entries visible, journal_file_close() ends it. False after a failed assertion. */

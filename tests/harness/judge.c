@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 
 #define TOLERANCE (200 * USEC_PER_MSEC)
-#define LATE USEC_PER_SEC /* time for a claim or a start on a busy machine, seen from outside */
+#define LATE USEC_PER_SEC /* bound of a claim or start on a busy machine, as seen from outside */
 
 static unsigned limit_at(const struct judge *j, const char *pool, usec_t at) {
     unsigned limit = 0;
@@ -22,7 +22,7 @@ static unsigned limit_at(const struct judge *j, const char *pool, usec_t at) {
     return limit;
 }
 
-/* The highest limit that somebody may have been granted under who starts at this time. */
+/* Returns the highest limit under which a run that starts at this time may have been granted. */
 static unsigned limit_around(const struct judge *j, const char *pool, usec_t at) {
     unsigned limit = limit_at(j, pool, usec_sub(at, j->slack));
 
@@ -33,7 +33,7 @@ static unsigned limit_around(const struct judge *j, const char *pool, usec_t at)
     return limit;
 }
 
-/* For certain: by those who lived for sure. */
+/* Counts certain use: by runs that lived for sure. */
 static unsigned used_for_sure(const struct judge *j, const char *pool, usec_t at) {
     unsigned used = 0;
 
@@ -43,7 +43,7 @@ static unsigned used_for_sure(const struct judge *j, const char *pool, usec_t at
     return used;
 }
 
-/* At most: a command that was killed may have been there until it was seen to be gone. */
+/* Counts possible use: a killed command may have lived until the witness saw it gone. */
 static unsigned used_at_most(const struct judge *j, const char *pool, usec_t at) {
     unsigned used = 0;
 
@@ -53,7 +53,7 @@ static unsigned used_at_most(const struct judge *j, const char *pool, usec_t at)
     return used;
 }
 
-/* How long use stays beyond the limit from here on. */
+/* Returns how long use stays beyond the limit from here on. */
 static usec_t overlap_from(const struct judge *j, const char *pool, unsigned limit, usec_t from) {
     usec_t until = USEC_INFINITY;
 
@@ -66,7 +66,7 @@ static usec_t overlap_from(const struct judge *j, const char *pool, unsigned lim
     return until == USEC_INFINITY ? 1 : until - from;
 }
 
-/* Who else has of the pool then. */
+/* Names the other users of the pool at that time. */
 static void name_others(const struct judge *j, const struct witness_run *of, const char *pool, char *text, size_t size) {
     size_t length = strlen(text);
 
@@ -86,7 +86,7 @@ static bool is_excused(const struct judge *j, const struct witness_run *r) {
     return false;
 }
 
-/* Use grows at starts alone: a start within the limit then in force is within it for ever. */
+/* Use grows only at starts, so only starts are checked against the limit in force. */
 static void judge_overlap(const struct judge *j, struct judgement *ret) {
     for (size_t i = 0; i < j->w->n; i++) {
         const struct witness_run *r = &j->w->runs[i];
@@ -142,7 +142,7 @@ static int by_time(const void *a, const void *b) {
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Whoever wants more than a limit stands aside until it rises (R2). */
+/* A claim that needs more than a limit is parked until the limit rises (R2). */
 static bool stands_aside(const struct judge *j, const struct demands *d, usec_t at) {
     for (size_t i = 0; i < d->n; i++)
         if (d->items[i].permits > limit_at(j, d->items[i].pool, at))
@@ -173,15 +173,16 @@ static bool has_ticket(const struct judge_wait *w, usec_t at) {
     return w->ticket > 0 && w->ticketed <= at;
 }
 
-/* Ordered by tickets. Without tickets the request time decides, which is known only to within the duration of a call. */
+/* Orders two waits by tickets. Without tickets the request times decide, which are known only to within the
+ * duration of a call. */
 static bool may_be_ahead(const struct judge_wait *a, const struct judge_wait *b, usec_t at) {
     if (has_ticket(a, at) && has_ticket(b, at))
         return place(a) < place(b);
     return asked(a) < asked(b) + TOLERANCE;
 }
 
-/* Not all that it wants is free, or somebody ahead of it in one of its queues is held up (R2), perhaps by others in other queues. seen: of
- * each wait, whether it was looked at: none of these is held up, or it is just being looked at. */
+/* Returns whether a wait is held up: not all its permits are free, or a wait ahead of it in one of its
+ * queues is held up (R2). seen: waits already visited, which are not held up or just being visited. */
 static bool is_held_up(const struct judge *j, const struct judge_wait *w, usec_t at, bool *seen) {
     seen[w - j->waits] = true;
     if (!fits(j, &w->pools, at))
@@ -196,8 +197,8 @@ static bool is_held_up(const struct judge *j, const struct judge_wait *w, usec_t
     return false;
 }
 
-/* Everything is there for him, and nobody ahead of him keeps it waiting (R2). Whoever is excused and has all that he wants keeps
- * nobody waiting: if he does not start, it is because he was broken. */
+/* Returns whether a wait should have ended: all its permits are free, and no wait ahead of it holds it up
+ * (R2). An excused wait with all its permits holds up nobody, because its host was broken. */
 static bool is_due(const struct judge *j, const struct judge_wait *w, usec_t at) {
     _cleanup_free_ bool *seen = calloc(j->n_waits, sizeof(*seen));
 
@@ -206,7 +207,7 @@ static bool is_due(const struct judge *j, const struct judge_wait *w, usec_t at)
     return waits_at(w, at) && !is_held_up(j, w, at, seen);
 }
 
-/* All times of changes; between two of them nothing changes. */
+/* Lists all times of changes. */
 static usec_t *list_times(const struct judge *j, size_t *ret_n) {
     usec_t *times = calloc(2 * j->w->n + 3 * j->n_waits + j->n_limits + 1, sizeof(*times));
     size_t n = 0;
@@ -256,7 +257,7 @@ static void judge_idle(const struct judge *j, struct judgement *ret) {
             judge_idle_of(j, &j->waits[i], times, n, ret);
 }
 
-/* He may have stood aside at some time (R2). */
+/* The claim may have been parked at some time (R2). */
 static bool stood_aside(const struct judge *j, const struct judge_wait *w) {
     if (stands_aside(j, &w->pools, w->from))
         return true;
@@ -272,7 +273,7 @@ static bool is_overtaken_by_numbers(const struct judge_wait *w, const struct jud
            w->ticket < by->token;
 }
 
-/* Whatever numbers say: asked long before the other, and started long after him. */
+/* By times alone: requested long before the other, and started long after it. */
 static bool is_overtaken_outside(const struct judge_wait *w, const struct judge_wait *by) {
     return by->token > 0 && asked(w) + LATE < asked(by) && w->from + LATE < by->until && by->until + LATE < w->until;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Judges a whole run of commands from the witness's records, the waiting times, and the limits over time. It
- * knows nothing of berth: except for tickets its input was observed from outside. Times are boottime µs. */
+/* Judges commands by the witness's records, the waiting times, and the limits over time. It knows nothing of
+ * berth: except for tickets its input was observed from outside. Times are boottime µs. */
 
 #include "tests/harness/witness.h"
 
@@ -19,17 +19,17 @@ struct judge_excuse {
     uint64_t token;
 };
 
-struct judge_wait { /* a waiter, from when it could be served until its command started or it left */
+struct judge_wait { /* a waiter, from its request until its command started or it left */
     char id[64];
     struct demands pools;
     usec_t from, until;
-    usec_t head_start; /* the request counts as this much earlier */
+    usec_t head_start; /* head start of the request */
     /* Its ticket, which its host logged at `ticketed`. Before that, and without a ticket (0), the order is
      * known except for the time that a request takes. */
     uint64_t ticket;
     usec_t ticketed;
     uint64_t token; /* of its grant, as its command reports it; 0: none */
-    bool excused; /* its host, network or Redis was broken: its waiting proves nothing, but others may have to wait behind it */
+    bool excused; /* its host, network or Redis was broken: its wait proves nothing, but others may wait behind it */
 };
 
 struct judge {
@@ -46,12 +46,12 @@ struct judge {
 
 struct judgement {
     size_t n_overlaps;        /* starts beyond the limit */
-    usec_t worst_overlap;     /* the longest time beyond the limit after one of them; at least 1 if there was any */
+    usec_t worst_overlap;     /* the longest time beyond the limit; at least 1 if there was any */
     size_t n_excused;         /* other starts beyond the limit */
     char overlap[768];        /* the first one, in words */
     usec_t overlap_from, overlap_until; /* the first one, and the end of the last one */
     size_t n_doubled;         /* ids that started twice */
-    usec_t longest_idle;      /* time that a waiter waited although all its permits were free and it was first */
+    usec_t longest_idle;      /* longest wait of a first claim whose permits were free */
     char idle[128];           /* the name of that waiter */
     usec_t idle_from;
     size_t n_overtaken;       /* waiters that were overtaken by a later one of the same pool */

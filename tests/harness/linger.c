@@ -9,11 +9,11 @@
 
 #include "base/cleanup.h"
 
-static int listener = -1; /* never accepts: its queue has the peers */
+static int listener = -1; /* never accepts: the peers stay in its queue */
 static struct sockaddr_in address;
 
 int linger_begin(void) {
-    const int small = 4096; /* its connections, too: what does not fit stays unsent */
+    const int small = 4096; /* its connections inherit it: the rest stays unsent */
     socklen_t size = sizeof(address);
 
     address = (struct sockaddr_in) {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -37,7 +37,7 @@ int linger_socket(void) {
         connect(fd, (struct sockaddr *) &address, sizeof(address)) < 0 ||
         setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)) < 0)
         return -errno;
-    while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) /* more than the peer has room for */
+    while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) /* more than the peer buffers */
         ;
     return steal_fd(&fd);
 }
@@ -67,7 +67,8 @@ ssize_t linger_send(int socket, const void *data, size_t size, int fd, int flags
 ssize_t linger_attack(int socket, const void *data, size_t size, int flags) {
     _cleanup_close_ int fd = linger_socket();
     ssize_t n = fd < 0 ? fd : linger_send(socket, data, size, fd, flags);
-    /* Our own reference goes while the message has another one: this close does not sleep. If it was not sent, it must not either. */
+    /* This close does not sleep while the message has another reference. Without a message it must not sleep
+     * either. */
     const struct linger none = {0};
 
     if (n < 0 && fd >= 0)

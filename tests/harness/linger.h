@@ -17,5 +17,5 @@ void linger_end(void);
 
 /* sendmsg(2) of these bytes with the descriptor attached. fd stays the caller's. */
 ssize_t linger_send(int socket, const void *data, size_t size, int fd, int flags);
-/* The same with a new lingering socket, of which the message has the only reference. */
+/* Sends a new lingering socket, to which the message has the only reference. */
 ssize_t linger_attack(int socket, const void *data, size_t size, int flags);

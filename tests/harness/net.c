@@ -24,7 +24,7 @@ static int isolate(void) {
     return unshare(CLONE_NEWNET | CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? -errno : 0;
 }
 
-/* Asked once, of a process that may lose its namespaces. */
+/* Asks once, in a child that may lose its namespaces. */
 const char *net_lacks(void) {
     static const char *answer;
     static bool asked;

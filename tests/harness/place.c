@@ -32,7 +32,8 @@ const char *place_build(void) {
     return build;
 }
 
-/* Tests put the path into commands and configs unquoted. Those that root runs as somebody else need a path that all may follow. */
+/* Tests put the path into commands and configs unquoted. Tests that root runs as another user need a path
+ * that all may follow. */
 static bool is_usable_by_all(const char *build) {
     char path[PATH_MAX];
     struct stat st;
@@ -52,7 +53,7 @@ static bool is_usable_by_all(const char *build) {
     return stat(path, &st) < 0 || (st.st_mode & 05) == 05;
 }
 
-/* A program that is not built is left out: a test that needs it fails by itself. */
+/* A program that is not built is left out: a test that needs it fails. */
 static void copy(const char *from, const char *to) {
     _cleanup_close_ int in = open(from, O_RDONLY | O_CLOEXEC), out = -1;
     ssize_t n;
@@ -84,7 +85,7 @@ static void copy_programs(const char *build) {
 
     copied_by = getpid();
     (void) atexit(remove_copies);
-    if (getenv(COPIES)) { /* this program made them before it executed itself again (clock-file.c) */
+    if (getenv(COPIES)) { /* made before this program executed itself again (clock-file.c) */
         snprintf(copies, sizeof(copies), "%s", getenv(COPIES));
         (void) unsetenv(COPIES);
         return;
@@ -131,7 +132,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     (void) st;
     (void) type;
     (void) ftw;
-    return remove(path) < 0 && errno != ENOENT ? -1 : 0; /* what is about to end takes its files away itself */
+    return remove(path) < 0 && errno != ENOENT ? -1 : 0; /* an ending process removes its own files */
 }
 
 void place_remove(const char *folder) {

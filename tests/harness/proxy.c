@@ -39,7 +39,7 @@ struct piece {
 
 struct pair { /* a connection of berthd's and ours to Redis */
     int fds[2];                  /* 0: berthd, 1: Redis */
-    int shadow;                  /* for what is doubled; its answers are not looked at */
+    int shadow;                  /* for doubled requests; its answers are ignored */
     struct piece pieces[2][PIECES_MAX]; /* read from fds[x], not passed on yet */
     size_t n[2];
     bool subscriber;
@@ -68,7 +68,7 @@ static enum proxy_mode mode_of(const struct pair *p) {
     return control->subscriber_only && !p->subscriber ? PROXY_PASS : (enum proxy_mode) control->mode;
 }
 
-/* What the peer takes now, of data; -1: it is gone. */
+/* Returns how much the peer takes now; -1: it is gone. */
 static ssize_t send_some(int fd, const char *data, size_t size) {
     ssize_t n = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 
@@ -87,15 +87,15 @@ static bool keep(struct pair *p, size_t side, const char *data, size_t size, use
     return true;
 }
 
-/* Nothing overtakes what was kept back, and a peer that is slow or stopped is waited for as a network would: all scripts together are
- * more than a unix socket takes (wmem_default) before Redis has had its turn. */
+/* Nothing overtakes kept data, and the proxy waits for a slow or stopped peer as a network does: all scripts
+ * together are more than a unix socket takes (wmem_default). */
 static bool pass(struct pair *p, size_t side, const char *data, size_t size) {
     ssize_t n = p->n[side] > 0 ? 0 : send_some(p->fds[!side], data, size);
 
     return n >= 0 && ((size_t) n == size || keep(p, side, data + n, size - (size_t) n, 0));
 }
 
-/* Here a Redis that does not read is waited for, and not for long. */
+/* Waits for a Redis that does not read, but not for long. */
 static bool pass_to_shadow(int fd, const char *data, size_t size) {
     while (size > 0) {
         ssize_t n = send_some(fd, data, size);
@@ -119,7 +119,7 @@ static void double_request(struct pair *p, const char *data, size_t size) {
         ;
 }
 
-/* What became of a piece that came from this side; whether the connection lives on. */
+/* Treats a piece from this side. Returns whether the connection lives on. */
 static bool treat(struct pair *p, size_t side, const char *data, size_t size) {
     enum proxy_mode mode = mode_of(p);
     bool answer = side == 1;
@@ -155,7 +155,7 @@ static bool treat(struct pair *p, size_t side, const char *data, size_t size) {
     return pass(p, side, data, size);
 }
 
-/* Whether what was kept first may go now. */
+/* Returns whether the first kept piece may go now. */
 static bool is_due(const struct pair *p, size_t side) {
     enum proxy_mode mode = mode_of(p);
 
@@ -185,7 +185,7 @@ static bool read_piece(struct pair *p, size_t side) {
 
     if (n < 0)
         return errno == EAGAIN || errno == EINTR;
-    /* A half-open connection stays so, whatever the other end does. */
+    /* A half-open connection stays half-open, whatever the other end does. */
     if (n == 0)
         return false;
     if (side == 0 && memmem(data, (size_t) n, "SSUBSCRIBE", 10))
@@ -222,7 +222,7 @@ static void turn_pairs(struct pollfd *polled, bool has_events) {
     }
 }
 
-/* A treated piece becomes two at most; where there is no room for them its sender waits. */
+/* A treated piece becomes two at most; without room for them its sender waits. */
 static short events_of(const struct pair *p, size_t side) {
     bool room = p->n[side] + 2 <= PIECES_MAX;
 

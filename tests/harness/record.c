@@ -33,7 +33,7 @@ static int64_t get_number(const char *line, const char *key, int64_t absent) {
     return *value ? strtoll(value, NULL, 10) : absent;
 }
 
-/* What each event must tell besides host, namespace and seq, which all do; "pools:x": x if the run has pools of the cluster. */
+/* Fields of each event besides host, namespace and seq; "pools:x": x if the run has pools of the cluster. */
 static const struct {
     const char *event, *fields;
 } wanted[] = {
@@ -90,7 +90,7 @@ static const struct {
     {"skipped", "job reason"},
 };
 
-/* Of another host, whose name Redis may have lost with a key that somebody deleted. */
+/* Events about another host, whose name Redis may have lost with a deleted key. */
 static bool is_nameless(const char *name, const char *line) {
     return (strcmp(name, "reclaimed") == 0 || strcmp(name, "host-expired") == 0) && strstr(line, " host=\"\" ");
 }

@@ -29,16 +29,16 @@ const struct store_fixture *redis_bed_fixture(unsigned n_hosts);
 /* bed_init() with these pools; and bed_start(). */
 bool redis_bed_init(struct bed *b, unsigned n_hosts);
 bool redis_bed_begin(struct bed *b, unsigned n_hosts);
-/* The settings of the next store; writes the password to its file. */
+/* Returns the settings of the next store; writes the password to its file. */
 struct redis_settings redis_bed_settings(void);
 /* For fixtures of one's own: .make. */
 int redis_bed_make(void *userdata, unsigned host, const char *host_name, bool is_first, sd_event *event, struct events *events,
                    const struct store_listener *listener, struct store **ret);
-/* A command that must not fail, words separated by spaces. */
+/* Runs a command that must work, words separated by spaces. */
 void redis_bed_command(const char *text);
 
 /* As test_main(), with the server up; prepare() (may be NULL) is called before the tests and returns 0 or a negative errno. */
 int redis_bed_main(int argc, char **argv, CU_SuiteInfo *suites, int (*prepare)(void));
-/* The same where the clock of the stores is the test's: no lease is lost because a machine is busy, and what is waited for costs no time. Not
- * for overrides that end: these end by the server's clock. */
+/* As redis_bed_main(), with a clock of the test for the stores: no busy machine loses a lease, and waits
+ * cost no time. Not for overrides that end, because these end by the server's clock. */
 int redis_bed_main_on_own_clock(int argc, char **argv, CU_SuiteInfo *suites);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The wall clock of the redis-servers that this program starts, in the test's hands (tests/preload/clock-step.c). TIME and scripts see it. */
+/* A wall clock of the redis-servers that this program starts (tests/preload/clock-step.c), set by the test.
+ * TIME and scripts see it. */
 
 #include <stdbool.h>
 

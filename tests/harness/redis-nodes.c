@@ -132,14 +132,14 @@ int redis_nodes_add_replica(struct redis_nodes *nodes, unsigned of) {
     while (!is_replica || !is_in_sync(&nodes->replica)) {
         _cleanup_reply_ redisReply *reply = is_replica ? NULL : redis_command(&nodes->replica, "CLUSTER REPLICATE %s", nodes->ids[of]);
 
-        is_replica = is_replica || (reply && reply->type == REDIS_REPLY_STATUS); /* an error: it does not know the node yet */
+        is_replica = is_replica || (reply && reply->type == REDIS_REPLY_STATUS); /* not known yet */
         if (clock_monotonic() > end)
             return -ETIMEDOUT;
         (void) poll(NULL, 0, 10);
     }
     if (learn_id(nodes, NODES) < 0)
         return -EIO;
-    for (unsigned i = 0; i < NODES; i++) /* those that have to elect it, too */
+    for (unsigned i = 0; i < NODES; i++) /* also the nodes that elect it */
         while (!knows_replica(nodes, i)) {
             if (clock_monotonic() > end)
                 return -ETIMEDOUT;

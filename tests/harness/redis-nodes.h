@@ -22,7 +22,7 @@ struct redis_nodes {
     unsigned alone;
 };
 
-/* Starts them and waits until each knows that the cluster is up. 0 or a negative errno. */
+/* Starts the nodes and waits until each knows that the cluster is up. 0 or a negative errno. */
 int redis_nodes_start(struct redis_nodes *nodes);
 void redis_nodes_done(struct redis_nodes *nodes);
 /* Starts a replica of a node, and waits until it has the node's data. 0 or a negative errno. */
@@ -33,11 +33,12 @@ struct redis_server *redis_nodes_get(struct redis_nodes *nodes, unsigned i);
 /* Waits until a node is a replica again that has its master's data. 0 or a negative errno. */
 int redis_nodes_await_replica(struct redis_nodes *nodes, unsigned i);
 
-/* The slot of a key, and the node that has it. */
+/* Return the slot of a key, and the node that has it. */
 unsigned redis_nodes_slot(struct redis_nodes *nodes, const char *key);
 unsigned redis_nodes_owner(struct redis_nodes *nodes, unsigned slot);
 
-/* Begins to move a slot. Moves one of its keys; returns false if none is left. Ends the move: all nodes know it. */
+/* Begin to move a slot; move one of its keys (false: none is left); end the move, so that all nodes know
+ * it. */
 void redis_nodes_begin_move(struct redis_nodes *nodes, unsigned slot, unsigned from, unsigned to);
 bool redis_nodes_move_key(struct redis_nodes *nodes, unsigned slot, unsigned from, unsigned to);
 void redis_nodes_end_move(struct redis_nodes *nodes, unsigned slot, unsigned from, unsigned to);

@@ -19,7 +19,7 @@ struct peer_answer {
 void peer_answer_put(struct peer_answer *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Cuts the text into words. */
 void peer_answer_split(struct peer_answer *a);
-/* A "_" in a word becomes a blank: so a list has lines. After peer_answer_split(). */
+/* A "_" in a word becomes a blank, for lists of lines. After peer_answer_split(). */
 void peer_answer_open_lines(struct peer_answer *a);
 /* Changes a word; the other kinds of changes do nothing here. text must outlive the answer. */
 void peer_answer_change(struct peer_answer *a, enum peer_change how, unsigned at, const char *text);

@@ -119,7 +119,7 @@ static void answer_release(struct peer_answer *a, const char *id) {
     }
 }
 
-/* A list of what `each` returns for each claim in the command's arguments. */
+/* Adds a list with the result of `each` for each claim in the command's arguments. */
 static void answer_several(struct peer_answer *a, const redisReply *command, size_t from, size_t step, void (*each)(struct peer_answer *a, const char *id)) {
     peer_answer_put(a, "[");
     for (size_t i = from; i < command->elements; i += step) {
@@ -187,7 +187,7 @@ static void answer_inspect(struct peer_answer *a, const redisReply *command) {
     peer_answer_put(a, " ]");
 }
 
-/* Overrides, sessions that ended, claims of theirs, limits that went with them. */
+/* Adds overrides, ended sessions, and their claims and limits. */
 #define NEWS "[ [ db %llu 2 0 somebody '' because ] ] [ [ 0123456789abcdef0123456789abcdef bee 900 ] ] " \
              "[ [ fedcba9876543210fedcba9876543210 bee job 00000000000000000000000000000001 db:1 800 900 ] ] [ [ db 3 900 ] ]"
 
@@ -227,7 +227,7 @@ static int kind_of(const redisReply *command) {
            : PEER_OTHER;
 }
 
-/* Redis replies for each second script that it has it. */
+/* Every second script is known. */
 static void answer_scripts(struct peer_answer *a, const redisReply *command) {
     if (strcmp(argument(command, 1), "EXISTS") != 0) {
         peer_answer_put(a, "%s", redis_script_sha(0)); /* nobody looks at it */
@@ -239,7 +239,7 @@ static void answer_scripts(struct peer_answer *a, const redisReply *command) {
     peer_answer_put(a, " ]");
 }
 
-/* Lines in the list that a script answers. */
+/* Lines in the list of a reply. */
 /* As redis-server 6.2 does it; 0: as a newer one. */
 static size_t answer_as_old(const redisReply *command, int kind, char *buffer, size_t size) {
     char info[128];

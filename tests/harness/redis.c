@@ -19,7 +19,7 @@
 #define ARGUMENTS_MAX 160
 #define ACL_FILE "packaging/redis.acl"
 #define ACL_SIZE (16 * 1024)
-#define ADMIN "tester" /* who we are where berth is not allowed everything */
+#define ADMIN "tester" /* our user where berth has few rights */
 
 /* BERTH_TEST_ACL: a client without a name has the rights of packaging/redis.acl, and no others. "text": with EVAL instead of
  * SCRIPT. */
@@ -87,7 +87,7 @@ static void run(struct redis_server *s, const char *const *extra, pid_t parent) 
     if (getenv("REDIS_PRELOAD")) /* a library that is for the server alone */
         (void) setenv("LD_PRELOAD", getenv("REDIS_PRELOAD"), 1);
     execvp(arguments[0], (char *const *) arguments);
-    if (!binary) { /* redis-tools has the server, too, by another name: it goes by the name that it is called with */
+    if (!binary) { /* redis-tools has the server under another name; argv[0] decides which program it is */
         execvp("redis-check-rdb", (char *const *) arguments);
         execvp("valkey-server", (char *const *) arguments);
     }
@@ -100,9 +100,9 @@ static void disconnect(struct redis_server *s) {
     s->client = NULL;
 }
 
-/* Waits until it answers PING: the socket exists a little before. */
+/* Waits until the server answers PING, a little after the socket exists. */
 static int await(struct redis_server *s) {
-    usec_t deadline = clock_monotonic() + 10 * USEC_PER_SEC; /* the other clock may be a test's, and stand */
+    usec_t deadline = clock_monotonic() + 10 * USEC_PER_SEC; /* the other clock may be the test's */
 
     while (clock_monotonic() < deadline) {
         _cleanup_reply_ redisReply *reply = redis_command(s, "PING");
@@ -183,7 +183,7 @@ static bool says(struct redis_server *s, const char *part) {
     return reply && reply->type == REDIS_REPLY_STRING && strstr(reply->str, part);
 }
 
-/* A folder stands where the file would be: root is not asked for permissions. */
+/* A folder has the file's name, because root ignores permissions. */
 int redis_server_break_snapshots(struct redis_server *s, bool broken) {
     usec_t deadline = clock_monotonic() + 10 * USEC_PER_SEC;
     char dump[sizeof(s->directory) + 16];

@@ -23,14 +23,14 @@ struct redis_server {
 int redis_server_start(struct redis_server *s, const char *const *extra);
 /* Kills it, and starts it empty on the same socket; with `data` it is stopped by SHUTDOWN SAVE and comes back with what it had. */
 int redis_server_restart(struct redis_server *s, bool data);
-/* Only stops / only starts again. */
+/* Stop only; start again only. */
 void redis_server_kill(struct redis_server *s);
 int redis_server_resume(struct redis_server *s);
-/* Its last snapshot has failed, and so would the next; or one succeeded. 0 or -EIO. */
+/* Have the next snapshots fail, or succeed again. 0 or -EIO. */
 int redis_server_break_snapshots(struct redis_server *s, bool broken);
-/* Whether it waits for something to do: it sleeps, is frozen or is not there. */
+/* Returns whether the server is idle: it sleeps, is frozen or does not run. */
 bool redis_server_is_idle(const struct redis_server *s);
-/* Stops it and removes its directory; harmless on a zeroed or stopped one. */
+/* Stops the server and removes its directory; harmless on a zeroed or stopped one. */
 void redis_server_done(struct redis_server *s);
 
 /* One command, words separated by spaces with hiredis's format (%s, %b). The reply is to be freed; NULL when Redis is not there.

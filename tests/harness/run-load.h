@@ -14,10 +14,10 @@
 
 /* Workers take turns over these hosts, which must outlive the load. */
 void run_load_begin(struct host *const *hosts, size_t n_hosts);
-/* Ends what has ended, begins what is missing, and waits up to 10 ms. Returns how many are open. */
+/* Collects ended runs, begins missing ones, and waits up to 10 ms. Returns how many are open. */
 unsigned run_load_turn(void);
 void run_load_for(usec_t length);
-/* Begins no more, and waits for the rest. Checks that each ended as its command did. */
+/* Begins no more runs, and waits for the rest. Checks that each ended as its command did. */
 void run_load_end(void);
-/* How many have begun to run. */
+/* Returns how many have begun to run. */
 unsigned run_load_count(void);

@@ -25,7 +25,7 @@ void test_runner_prepare_in(struct test_runner *t, uid_t uid, const char *folder
 /* jobs: text for the config; every @ in it becomes the directory. The runner is started as uid. Fatal for the test if it fails. */
 void test_runner_init(struct test_runner *t, const char *jobs, uid_t uid);
 void test_runner_begin(struct test_runner *t, const char *jobs, uid_t uid); /* and joins it */
-void test_runner_done(struct test_runner *t); /* kills the runner and removes the directory; nothing of a run may be left */
+void test_runner_done(struct test_runner *t); /* kills the runner; nothing of a run may be left */
 void test_runner_configure(struct test_runner *t, const char *jobs);
 void test_runner_start(struct test_runner *t);               /* returns when it is ready */
 /* As berthd --with-runner does, on a socketpair; hello is sent before the runner runs. t->fd is its end. */
@@ -33,10 +33,11 @@ void test_runner_start_as_child(struct test_runner *t);
 void test_runner_end(struct test_runner *t, int signal);
 
 int test_runner_connect(struct test_runner *t);              /* without hello */
-/* For a stranger: that he cannot connect to a socket ("run/runner/..."); and for root: lets everybody connect to it. */
+/* Checks, as another user, that a socket ("run/runner/...") refuses connections; opens it to all users, as
+ * root. */
 void test_runner_cannot_connect(struct test_runner *t, const char *name);
 void test_runner_open_up(struct test_runner *t, const char *name);
-void test_runner_hello(struct test_runner *t, int fd);       /* up to the answer to it */
+void test_runner_hello(struct test_runner *t, int fd);       /* reads on to its answer */
 void test_runner_join(struct test_runner *t);                /* connects, sends hello, reads on to `recovered` */
 void test_runner_connect_again(struct test_runner *t);       /* connects as another berthd, and sends hello */
 /* Sends `start` for a job with the hash of the config as it is now. run: a hex digit that stands for an id. */
@@ -53,22 +54,23 @@ const char *test_runner_id(char run);
 #define TEST_OUT(name, script, more) TEST_JOB(name, script, "output = \"@/" name ".out\" " more)
 #define TEST_SH(name, script) TEST_OUT(name, script, "")
 
-/* Sends `start` and awaits that it is begun. */
+/* Sends `start` and awaits the begin of the run. */
 void test_runner_begin_run(struct test_runner *t, struct message *m, char run, const char *job);
 void test_runner_start_until(struct test_runner *t, struct message *m, char run, const char *job, usec_t deadline); /* USEC_INFINITY: none */
-/* Starts a run that ends by itself. Without a berthd at its guard it leaves a report, which the runner
- * sends. *m: that report. */
+/* Starts a run that ends by itself. Its guard leaves a report, which the runner sends. *m: that report. */
 void test_runner_run(struct test_runner *t, struct message *m, char run, const char *job);
-/* One that succeeds and writes this into NAME.out; one that is not started, and at which stage. *m: the report. */
+/* Check a run that succeeds and writes this into NAME.out; a run that fails at this stage of its start. *m:
+ * the report. */
 void test_runner_prints(struct test_runner *t, struct message *m, const char *job, const char *expected);
 void test_runner_fails(struct test_runner *t, struct message *m, const char *job, int error, const char *stage);
-/* Whether there is a file of this run: run/runner/runs/RUN + suffix. */
+/* Returns whether there is a file of this run: run/runner/runs/RUN + suffix. */
 bool test_runner_has_file(struct test_runner *t, char run, const char *suffix);
-bool test_runner_is_clean(struct test_runner *t); /* run 1 has left no file */
+bool test_runner_is_clean(struct test_runner *t); /* checks that run 1 has left no file */
 /* Returns when the runner has handled all earlier messages. */
 void test_runner_settle(struct test_runner *t);
 
-/* Of a file below the directory, until the next call; and writes one, which may be a FIFO that somebody reads. */
+/* Returns the path of a file below the directory, until the next call; writes one, which may be a FIFO with
+ * a reader. */
 const char *test_runner_path(struct test_runner *t, const char *name);
 void test_runner_write(struct test_runner *t, const char *name, const char *text);
 
@@ -78,10 +80,10 @@ int test_guard_join(struct test_runner *t, struct message *m, const char *output
 void test_guard_set_deadline(int guard, usec_t deadline);
 void test_guard_finish(int guard);
 
-/* The next message, whichever that is; which must be this verb. 30 s. */
+/* Await the next message; the next message, which must have this verb. 30 s. */
 void test_await_any(int fd, struct message *m);
 void test_await(int fd, struct message *m, const char *verb);
-void test_await_end(int fd); /* the other side closes; no message before */
+void test_await_end(int fd); /* the other side closes without a message before */
 void test_say(int fd, const char *verb, const char *key, const char *value);
 /* The fields of a message, shown when they differ; expected NULL: there is no such field. */
 #define TEST_FIELD(m, key, expected) TEST_STRING(message_get(m, key), expected)

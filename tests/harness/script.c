@@ -74,7 +74,7 @@ static const char failing[] =
     "end}, {__index = halfway_redis})\n"
     "local function halfway_script()\n%s\nend\nreturn halfway_script()\n";
 
-/* Loads it; its digest, until the next call of this. */
+/* Loads a script. Returns its digest, until the next call. */
 static const char *failing_sha(enum redis_script script, unsigned at) {
     static char sha[REDIS_SHA_SIZE];
     const char *text = redis_script_text(script), *rest = strchr(text, '\n') + 1; /* the first line is #!lua and flags */
@@ -89,7 +89,8 @@ static const char *failing_sha(enum redis_script script, unsigned at) {
     return sha;
 }
 
-/* Calls; the reply stays in `shown` until the next call. at: the call of Redis that fails; 0: none. */
+/* Calls a script; the reply stays in `shown` until the next call. at: the call of Redis that fails; 0:
+ * none. */
 static const char *say(const char *line, unsigned at) {
     _cleanup_free_ char *copy = strdup(line);
     _cleanup_reply_ redisReply *reply = NULL;
@@ -167,7 +168,7 @@ void script_learn_new_epoch(void) {
     CU_ASSERT(strcmp(old, script_epoch) != 0 && strcmp(script_epoch, "0") != 0);
 }
 
-/* A word of the last reply, from 0. */
+/* Returns a word of the last reply, from 0. */
 uint64_t script_number(unsigned index) {
     const char *p = script_shown;
 
@@ -216,7 +217,7 @@ static void load(void) {
     }
 }
 
-/* An empty namespace, two hosts in it, no grace: s1 and s2 with db = 4 and net = 2. */
+/* Makes a namespace without grace and with two hosts, s1 and s2, with db = 4 and net = 2. */
 void script_begin(void) {
     script_tell("FLUSHALL");
     memcpy(script_epoch, "0", sizeof("0"));
@@ -251,7 +252,7 @@ char script_state(const char *id) {
     return r && r->type == REDIS_REPLY_STRING ? r->str[0] : '-';
 }
 
-/* R16: ends all sessions with bye; what stays does not grow. */
+/* R16: ends all sessions with bye; checks that nothing that grows is left. */
 void script_end(void) {
     _cleanup_reply_ redisReply *sessions = redis_command(&script_server, "ZRANGE berth:{t}:heartbeats 0 -1");
 

@@ -27,11 +27,11 @@ static inline bool script_has_serial(enum redis_script script) {
            script != REDIS_SCRIPT_INSPECT;
 }
 
-/* One plain command that must work. */
+/* Runs a plain command that must work. */
 void script_tell(const char *command);
 /* Calls a script: "claim s1 1 $ ..."; the reply as text, until the next call. */
 const char *script_say(const char *line);
-/* The same, but its at-th call of Redis fails without effect. Earlier pushes are in the list "pushes". */
+/* As script(), but the at-th call of Redis fails without effect. Earlier pushes are in the list "pushes". */
 const char *script_say_failing(const char *line, unsigned at);
 const char *script_sayf(const char *format, ...) _printf_(1, 2);
 void script_expect(const char *file, unsigned line, const char *actual, const char *pattern);
@@ -41,9 +41,10 @@ uint64_t script_number(unsigned index);
 void script_learn_epoch(void);
 void script_learn_new_epoch(void); /* and it must be one */
 
-/* An empty namespace, two hosts in it, no grace: s1 and s2, connection 1, with db = 4 and net = 2. Their hellos were counts 1 and 2. */
+/* Makes a namespace without grace and with two hosts: s1 and s2, connection 1, with db = 4 and net = 2.
+ * Their hellos were counts 1 and 2. */
 void script_begin(void);
-/* R16: ends all sessions with bye; nothing that grows may be left. */
+/* R16: ends all sessions with bye; checks that nothing that grows is left. */
 void script_end(void);
 /* hello of a session whose host has the same name, with n limits: "db 2 net 1" */
 const char *script_hello(const char *session, int connection, unsigned n, const char *limits);
@@ -51,12 +52,12 @@ const char *script_hello(const char *session, int connection, unsigned n, const 
 const char *script_claim(const char *session, const char *id, const char *pools);
 /* Of several claims, "a b c", with one permit each, no head start, and a queue limit of 100. */
 const char *script_claims(const char *session, const char *pool, const char *ids);
-/* Redis becomes another one, with its data. */
+/* Gives Redis another run id, with its data. */
 void script_fail_over(void);
 const char *script_beat(const char *session, uint64_t dead, uint64_t known);
 long long script_used(const char *pool);
 long long script_claims_of(const char *session);
-/* Of a hash ("meta", "claims"), "nothing" if it is not there; until the next call of this. */
+/* Returns a field of a hash ("meta", "claims"), until the next call; "nothing": none. */
 const char *script_field(const char *key, const char *field);
 /* 'W', 'P', 'H', or '-': no such claim */
 char script_state(const char *id);

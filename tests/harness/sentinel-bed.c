@@ -68,7 +68,7 @@ static int start_node(struct sentinel_bed *bed, unsigned i) {
     return start(bed, i, &bed->nodes[i], extra);
 }
 
-/* A sentinel writes what it knows to its config. */
+/* A sentinel writes its state to its config. */
 static int write_config(const struct sentinel_bed *bed, const char *path) {
     FILE *f = fopen(path, "we");
 
@@ -160,7 +160,7 @@ void sentinel_bed_done(struct sentinel_bed *bed) {
 
 /* --- waiting --- */
 
-/* The value of a name in a list of names and values; "" if there is none. */
+/* Returns the value of a name in a list of names and values; "": none. */
 static const char *value_of(const redisReply *list, const char *name) {
     for (size_t i = 0; list && list->type == REDIS_REPLY_ARRAY && i + 1 < list->elements; i += 2)
         if (strcmp(list->element[i]->str, name) == 0)
@@ -233,7 +233,7 @@ int sentinel_bed_find_master(struct sentinel_bed *bed, int former) {
     return -1;
 }
 
-/* On a busy machine the sentinels give up a failover; then it is ordered again. */
+/* On a busy machine sentinels abandon a failover; then orders it again. */
 int sentinel_bed_fail_over(struct sentinel_bed *bed, int former) {
     usec_t end = usec_add(clock_monotonic(), LIMIT);
     int master;

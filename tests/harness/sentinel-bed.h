@@ -21,19 +21,20 @@ struct sentinel_bed {
 
 /* Starts all, and waits until each sentinel knows the replicas and the other sentinels. 0 or a negative errno. */
 int sentinel_bed_start(struct sentinel_bed *bed);
-/* The same after net_up(): the first node and the first sentinel are in network node 0, all others in
- * network node 1. */
+/* As sentinel_bed_up(), after net_up(): the first node and the first sentinel are in network node 0, all
+ * others in 1. */
 int sentinel_bed_start_apart(struct sentinel_bed *bed);
-/* A sentinel goes to another port, and `options` with it. 0 or a negative errno. */
+/* Moves a sentinel to another port, and changes `options`. 0 or a negative errno. */
 int sentinel_bed_move_sentinel(struct sentinel_bed *bed, unsigned i);
 void sentinel_bed_done(struct sentinel_bed *bed);
 /* "ADDRESS:PORT" of a node, as berth shows it. Until the next call. */
 const char *sentinel_bed_address(const struct sentinel_bed *bed, int node);
-/* Sends a command to each sentinel that runs. Whether all of them did it. */
+/* Sends a command to each running sentinel. Returns whether all succeeded. */
 bool sentinel_bed_tell(struct sentinel_bed *bed, const char *command);
-/* The index of the node that calls itself a master, other than `former`; -1: there is none. */
+/* Returns the index of the node that calls itself a master, other than `former`; -1: none. */
 int sentinel_bed_find_master(struct sentinel_bed *bed, int former);
-/* Orders a failover from this node, and waits for the new master. Its index, or -1 after a minute. */
+/* Orders a failover from this node, and waits for the new master. Returns its index, or -1 after a
+ * minute. */
 int sentinel_bed_fail_over(struct sentinel_bed *bed, int former);
 /* Waits until each sentinel knows this node as the master, with its replicas that run. 0 or a negative errno. */
 int sentinel_bed_await_settled(struct sentinel_bed *bed, int master);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Hosts that share a job (`on = "any"`): ant, bee and cat. Their clocks are in the test's hands, at times that
- * are past for Redis. The job is due each minute, from SHARING_FIRST on. */
+/* Hosts that share a job (`on = "any"`): ant, bee and cat. The test sets their clocks, at times that are
+ * past for Redis. The job is due each minute, from SHARING_FIRST on. */
 
 #include <stdint.h>
 
@@ -23,7 +23,7 @@ void sharing_up(const char *config);
 void sharing_clocks_at(int64_t due, int64_t msec);
 /* The text of a due time, until the next call. */
 const char *sharing_text(int64_t due);
-/* How many of these events there are on all hosts; awaits this number of them. */
+/* Count these events on all hosts; await this number of them. */
 unsigned sharing_count(const char *event, const char *fields);
 void sharing_await_count(const char *event, const char *fields, unsigned n);
 /* Awaits the event on any host. Returns that host; fatal if none comes. */

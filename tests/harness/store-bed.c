@@ -6,7 +6,7 @@
 
 #include "tests/harness/clock-file.h"
 
-#define TURN (5 * USEC_PER_MSEC) /* by which a clock of ours goes on */
+#define TURN (5 * USEC_PER_MSEC) /* step of the test's clock */
 
 /* --- the listener --- */
 
@@ -98,10 +98,10 @@ static void on_state(struct store *s, enum store_state state, void *userdata) {
 /* --- the loop --- */
 
 static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata _unused_) {
-    return 0; /* sd_event_run() came back: that is all */
+    return 0; /* wakes sd_event_run() only */
 }
 
-/* The clock stands, whatever this machine is busy with, until all is done that can be done without it. */
+/* The clock stands until nothing is left to do without it, however busy the machine is. */
 static bool turn_on_own_clock(struct bed *b, usec_t left) {
     bool idle = !b->fixture->is_idle || b->fixture->is_idle(b->fixture->userdata); /* before events are collected */
     int n = sd_event_run(b->event, 0);
@@ -348,7 +348,7 @@ struct snapshot *bed_inspect(struct bed *b, unsigned host) {
 void bed_settle(struct bed *b) {
     for (unsigned round = 0; round < 2; round++) /* what the first ones bring about is known to all after the second */
         for (unsigned i = 0; i < b->n_hosts; i++)
-            CU_ASSERT(bed_revoke(b, i, "00000000000000000000000000000000") >= 0); /* no such claim: only the answer counts */
+            CU_ASSERT(bed_revoke(b, i, "00000000000000000000000000000000") >= 0); /* no such claim: only the reply counts */
 }
 
 const struct snapshot_pool *snapshot_find(const struct snapshot *s, const char *pool) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A test bed for any `struct store`: one or more hosts' stores on one event loop, claims that note what their listener received, and
- * waiting for something to become true with a deadline. tests/harness/store-suite.c runs on it. */
+/* A test bed for any `struct store`: the stores of one or more hosts on one event loop, claims that note the
+ * calls of their listener, and waits with a deadline. tests/harness/store-suite.c runs on it. */
 
 #include <stdbool.h>
 #include <systemd/sd-event.h>
@@ -12,9 +12,9 @@
 #include "tests/harness/test.h"
 
 #define BED_HOSTS_MAX 3
-#define BED_DEADLINE_USEC (20 * USEC_PER_SEC) /* for anything awaited; a test that works is far below */
+#define BED_DEADLINE_USEC (20 * USEC_PER_SEC) /* bound of each wait, far above what a good test takes */
 
-/* What each kind of store provides. */
+/* Provided by each kind of store. */
 struct store_fixture {
     /* How many hosts can share the same pools: 1 (scope host) to BED_HOSTS_MAX. Claims are spread over them. */
     unsigned n_hosts;
@@ -24,8 +24,9 @@ struct store_fixture {
      * an earlier bed may be left in them (is_first: the first one of a bed, forget what was). 0 or a negative errno. */
     int (*make)(void *userdata, unsigned host, const char *host_name, bool is_first, sd_event *event, struct events *events,
                 const struct store_listener *listener, struct store **ret);
-    /* Whether those whom the stores ask have nothing to do, so that no answer is on its way but what can be read. Needed where the clock is the
-     * test's (clock_file_own()): time passes there only while nobody has anything to do, and then as fast as it can. May be NULL. */
+    /* Returns whether the servers of the stores are idle, so that no reply is on its way but what can be
+     * read. Needed where the clock is the test's (clock_file_own()), on which time passes only while all is
+     * idle. May be NULL. */
     bool (*is_idle)(void *userdata);
     /* After all stores of a bed were emptied, stopped and freed: whether nothing that grows is left (R16), with CU_ASSERTs.
      * May be NULL. */
@@ -46,7 +47,7 @@ struct probe { /* a claim, and the callbacks that its listener got */
     enum store_refusal refusal;
     char refused_pool[POOL_NAME_SIZE];
     enum store_loss loss;
-    uint64_t ticket, token;               /* from the last callback; the claim's own belong to the owner again after its end */
+    uint64_t ticket, token;               /* from the last callback; after the end those of the claim belong to the owner */
     unsigned grant_number;                /* 1: the first grant in this bed */
 };
 
@@ -67,26 +68,26 @@ struct bed {
     unsigned n_states;                    /* calls of on_state */
     unsigned n_grants;
     unsigned n_committed, n_turns_refused, n_opened; /* of claims with turns */
-    bool in_call;                         /* a call into a store is on the stack: no listener may be called */
+    bool in_call;                         /* during a call into a store: no listener may be called */
     struct list probes;
-    void (*on_granted)(struct probe *p);  /* extra ear; may be NULL */
+    void (*on_granted)(struct probe *p);  /* also called; may be NULL */
 };
 
-/* Stores with these pools declared, not started. On failure the test has failed and false is returned. */
+/* Makes stores with these pools declared, not started. Returns false after a failed assertion. */
 bool bed_init(struct bed *b, const struct store_fixture *fixture, const struct store_pool *pools, size_t n);
-/* Starts all and waits until they are ready; a grace is ended. */
+/* Starts all stores, ends the grace period, and waits until they are ready. */
 bool bed_start(struct bed *b);
-/* The host dies: its store goes without a bye. And comes back in its place, not started. */
+/* Free the store of a host without bye; make it again, not started. */
 void bed_die(struct bed *b, unsigned host);
 void bed_come_back(struct bed *b, unsigned host);
-/* Whether all stores that there are are ready. */
+/* Returns whether all existing stores are ready. */
 bool bed_all_ready(const struct bed *b);
 /* Releases everything, checks that nothing is left, stops and frees. */
 void bed_done(struct bed *b);
 
-/* Runs the loop once, until `end` (boottime) at the latest; false when that is over. */
+/* Runs the loop once, until `end` (boottime) at the latest. Returns false after that. */
 bool bed_turn(struct bed *b, usec_t end);
-/* Runs the loop until the condition holds; fails the test when the deadline passes. */
+/* Runs the loop until the condition holds; fails the test at the deadline. */
 #define BED_UNTIL(b, condition)                                            \
     do {                                                                   \
         usec_t _end = usec_add(clock_boottime(), BED_DEADLINE_USEC);       \
@@ -105,11 +106,11 @@ void probe_wait(struct probe *p);
 void probe_refuse(struct probe *p, enum store_refusal refusal);
 /* Checks that a waiting claim is not granted even after all earlier calls are answered. */
 void probe_still_waits(struct probe *p);
-/* Gives back; the second one waits until that was answered. */
+/* Release a claim; the second one waits for the reply. */
 void probe_release(struct probe *p);
 void probe_end(struct probe *p);
 
-/* These wait for the answer. */
+/* These wait for the reply. */
 int bed_declare(struct bed *b, unsigned host, const struct store_pool *pools, size_t n);
 int bed_override(struct bed *b, unsigned host, const struct store_override *o);
 int bed_move(struct bed *b, unsigned host, struct store_move *move); /* the answer */
@@ -117,7 +118,7 @@ int bed_revoke(struct bed *b, unsigned host, const char *claim);
 /* To be freed; the next one waits until every store has answered, so that all asked before is known there. */
 struct snapshot *bed_inspect(struct bed *b, unsigned host);
 void bed_settle(struct bed *b);
-/* In a snapshot; NULL: not there. */
+/* Return a pool or host of a snapshot; NULL: none. */
 const struct snapshot_pool *snapshot_find(const struct snapshot *s, const char *pool);
 /* Returns a pool from a snapshot of host 0. */
 uint32_t bed_used(struct bed *b, const char *pool);

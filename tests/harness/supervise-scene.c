@@ -65,7 +65,7 @@ static void on_done(struct supervise *s, const struct supervise_result *result, 
     (void) sd_event_exit(scene->event, 0);
 }
 
-/* All that was due has been done by now: does it still answer? */
+/* All that was due is done by now: returns whether the command still answers. */
 static int on_idle(_unused_ sd_event_source *source, void *userdata) {
     struct scene *scene = userdata;
 
@@ -143,7 +143,7 @@ void scene_run(struct scene *scene, supervise_child_fn child) {
     scene->writer = close_fd(scene->writer);
     (void) sd_event_loop(scene->event);
     CU_ASSERT(fcntl(scene->reader, F_SETFL, O_NONBLOCK) == 0);
-    /* It may have ended before that was read. */
+    /* The command may have ended before its output was read. */
     scene->n_lines += read(scene->reader, text, sizeof(text)) > 0;
     TEST_INT(scene->n_done, 1);
     TEST_INT(process_tree_list(getpid(), NULL, 0), 0);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* One command under supervision (base/process/supervise.h) in this process, and what the handler was
- * called for. */
+/* One command under supervision (base/process/supervise.h) in this process, and the calls of the handler. */
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -24,10 +23,10 @@ struct step {
 #define WAITS(ignored, trapped) \
     ignored "exec 3<&0; (read x <&3) & " trapped "trap 'echo here' USR1; echo ready; while :; do wait; done"
 #define DEAF "trap '' TERM; "
-/* Processes that hide: another session, orphaned, deaf to the stop signal. */
+/* Processes that hide: orphans in another session that ignore the stop signal. */
 #define HIDDEN "trap '' TERM; setsid sh -c 'setsid sleep 1000 & setsid sleep 1000 &' & setsid sleep 1000 & "
 
-/* The command writes to a pipe what the test waits for. */
+/* The command writes to a pipe, and the test waits for that. */
 struct scene {
     sd_event *event;
     struct supervise *supervise;
@@ -52,11 +51,11 @@ struct scene {
 
 /* For sh. */
 void scene_init(struct scene *scene, const char *script);
-/* The clock stands, until scene_run() comes back. */
+/* Stops the clock until scene_run() returns. */
 void scene_step(struct scene *scene, const struct step *steps);
-/* Runs the command to its end and frees what belongs to the scene; `result` stays. */
+/* Runs the command to its end and frees the scene, except `result`. */
 void scene_run(struct scene *scene, supervise_child_fn child);
-/* The child of most scenes: the script. */
+/* Runs the script, as the child of most scenes. */
 int scene_run_script(void *userdata, const char **ret_stage);
 /* For on_line: stops the command, and tries to stop it once more for another reason. */
 void scene_stop(struct scene *scene);

@@ -92,7 +92,7 @@ int test_main(int argc, char **argv, CU_SuiteInfo *suites) {
     unsigned run, failed;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
-    (void) unsetenv("NOTIFY_SOCKET"); /* who runs the tests may be a service; our berthds are none */
+    (void) unsetenv("NOTIFY_SOCKET"); /* the tests may run in a service; their berthds are none */
     if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS) {
         fprintf(stderr, "%s: %s\n", argv[0], CU_get_error_msg());
         return 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What each test program has: its suites, and a main that is quiet unless something failed. A program prints a line
- * "FAIL: SUITE / TEST: PLACE: CONDITION" for each failure, "SKIP: TEST: WHY" for each test that it left out, and ends with "N passed, N
- * failed, N skipped"; tests/run.sh adds these up. So do tests that are shell scripts. */
+/* The main of each test program, quiet unless something failed. A program prints a line "FAIL: SUITE / TEST:
+ * PLACE: CONDITION" for each failure and "SKIP: TEST: WHY" for each skipped test, and ends with "N passed, N
+ * failed, N skipped", which tests/run.sh adds up. Tests that are shell scripts do the same. */
 
 #include <CUnit/CUnit.h>
 #include <stdbool.h>
@@ -21,8 +21,8 @@ void test_skip(const char *why);
         return;         \
     } while (0)
 
-/* Leaves a test of what root alone can do if this is somebody else. CI runs these tests as root; where it runs the suite as an ordinary
- * user besides, it sets BERTH_TEST_ROOT=elsewhere, and this skip is legal. */
+/* Skips a test that needs root if the user is another one. CI runs these tests as root; where it also runs
+ * the suite as an ordinary user, BERTH_TEST_ROOT=elsewhere makes this skip legal. */
 bool test_is_root(void);
 /* Returns how often a test repeats something: the number in a variable of the environment, or by_default. Ends the test if that is
  * no number from 1 to 10 000 000. */

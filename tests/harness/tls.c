@@ -38,7 +38,7 @@ int tls_place_make_ca(struct tls_place *p, const char *name, const char *common_
                name, common_name);
 }
 
-/* A date as `openssl ca` has it. */
+/* Formats a date as `openssl ca` does. */
 static const char *format_date(int days, char text[static 24]) {
     time_t at = time(NULL) + (time_t) days * 86400;
     struct tm tm;

@@ -19,13 +19,13 @@ int tls_place_make_ca(struct tls_place *p, const char *name, const char *common_
  * from and until so many days from now. 0 or -EIO. */
 int tls_place_sign(struct tls_place *p, const char *ca, const char *name, const char *common_name,
                    const char *san, int from, int until);
-/* The path of a file in it, in one of 8 buffers. */
+/* Returns the path of a file in the place, in one of 8 buffers. */
 char *tls_place_path(const struct tls_place *p, const char *file);
 
-/* A place with server.crt for 127.0.0.1, which is made once and removed when the process exits. */
+/* Returns a place with server.crt for 127.0.0.1, made once and removed when the process exits. */
 const struct tls_place *tls_shared_place(void);
 
-/* A port of 127.0.0.1 that nobody listens on, and that no other test gets while this process lives. */
+/* Returns a free port of 127.0.0.1 that no other test gets while this process lives. */
 unsigned tls_free_port(void);
 /* Starts a server with server.crt of the place on a free port besides its unix socket, and returns the port.
  * auth_clients: "no", "optional", "yes". 0: it does not start. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A zone file (RFC 9636) from its parts, for tests of the reader and of what the reader's zones do. */
+/* Makes a zone file (RFC 9636) of its parts, for tests of the reader and of schedules. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,5 +16,5 @@ struct tzif {
     const char *footer; /* without its newlines; NULL: "" */
 };
 
-/* The bytes, to be freed; exits without memory. At most 255 times. */
+/* Returns the bytes, to be freed; exits without memory. At most 255 times. */
 uint8_t *tzif_make(const struct tzif *tzif, size_t *ret_size);

@@ -19,7 +19,7 @@ void witness_prepare(const char *folder) {
     (void) mkdir(folder, 0777);
     snprintf(path, sizeof(path), "%s/locks", folder);
     (void) mkdir(path, 0777);
-    /* Whoever the commands run as. */
+    /* For commands of any user. */
     (void) chmod(folder, 01777);
     (void) chmod(path, 01777);
 }
@@ -116,7 +116,7 @@ void witness_read(struct witness *w, const char *folder) {
         qsort(w->runs, w->n, sizeof(*w->runs), by_start);
 }
 
-/* Use is highest at some start: so look at each. */
+/* Use is highest at some start, so each is checked. */
 unsigned witness_max(const struct witness *w, const char *pool) {
     unsigned most = 0;
 
@@ -200,7 +200,7 @@ void witness_watch_turn(struct witness_watch *watch, const char *folder) {
     list = opendir(path);
     for (struct dirent *entry; list && (entry = readdir(list));) {
         const char *at = strrchr(entry->d_name, '@');
-        usec_t before = clock_boottime(); /* who is seen after this was alive then, however long we do not run meanwhile */
+        usec_t before = clock_boottime(); /* a lock seen after this time was held then, however long this process stalls */
         struct witness_lock *lock;
 
         if (entry->d_name[0] == '.' || !at)
@@ -210,7 +210,7 @@ void witness_watch_turn(struct witness_watch *watch, const char *folder) {
             lock->last = before;
             continue;
         }
-        /* It is locked before it gets this name: free means gone. */
+        /* The file is locked before it gets this name, so a free lock means that the process is gone. */
         lock->gone = clock_boottime();
         (void) unlinkat(dirfd(list), entry->d_name, 0);
     }
@@ -218,7 +218,7 @@ void witness_watch_turn(struct witness_watch *watch, const char *folder) {
         (void) closedir(list);
 }
 
-/* A pid may come again: the lock seen first at or after the start. */
+/* A pid may be used again, so takes the lock that was first seen at or after the start. */
 static const struct witness_lock *lock_of(const struct witness_watch *watch, const struct witness_run *r) {
     for (size_t i = 0; i < watch->n; i++)
         if (watch->locks[i].pid == r->pid && (watch->locks[i].gone == 0 || watch->locks[i].gone >= r->start))

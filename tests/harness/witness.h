@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Judges what tests/tools/witness wrote, without knowing anything of berth: how much of each pool was in use at once, who started
- * when. */
+/* Reads the records of tests/tools/witness, without knowing anything of berth: how much of each pool was in
+ * use at once, and what started when. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,8 +19,8 @@ struct witness_run {
     usec_t ignored; /* boottime of the last signal that it ignored */
     uint64_t token;
     struct demands pools;
-    usec_t alive, gone; /* when it was alive for sure, last, and gone for sure, first: of witness_watch_apply(); gone 0: it is alive */
-    struct demands seen; /* in use at its start by all whose kernel lock was held, itself included */
+    usec_t alive, gone; /* last time known alive, first time known gone (witness_watch_apply()); gone 0: alive */
+    struct demands seen; /* use at its start by all held locks, itself included */
 };
 
 struct witness {
@@ -28,7 +28,7 @@ struct witness {
     size_t n;
 };
 
-/* Makes folder (for the commands' argument) with nothing in it. */
+/* Makes an empty folder for the commands. */
 void witness_prepare(const char *folder);
 /* Reads all records so far; a line that makes no sense is a failed assertion. */
 void witness_read(struct witness *w, const char *folder);
@@ -36,12 +36,12 @@ void witness_done(struct witness *w);
 
 /* Most permits of the pool in use at any instant: by starts and ends (of runs that wrote both), and by kernel locks. */
 unsigned witness_max(const struct witness *w, const char *pool);
-/* Runs with this id; NULL or the newest one of them. */
+/* Return the number of runs with this id; the newest one, or NULL. */
 size_t witness_count(const struct witness *w, const char *id);
 const struct witness_run *witness_find(const struct witness *w, const char *id);
-/* Whether a process of this run is alive: by its kernel lock. */
+/* Returns whether a process of this run is alive, by its lock. */
 bool witness_is_alive(const char *folder, const struct witness_run *run);
-/* How many processes' locks are held. */
+/* Returns how many locks are held. */
 size_t witness_count_alive(const char *folder);
 
 /* Watches the locks while commands run, so that the end of one that could not write it (SIGKILL) is known, too: called

@@ -25,7 +25,7 @@ static inline bool fault_is_met(void) {
     return fault.n >= fault.from;
 }
 
-/* None fails any more. Whether there were so many calls that the first one to fail was among them. */
+/* Ends the fault. Returns whether there were so many calls that the first failure was among them. */
 static inline bool fault_end(void) {
     fault.count = 0;
     return fault_is_met();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The sockets that a service manager makes: they are there before the programs, stay when these end, and who calls meanwhile waits. Here
- * the test is the service manager. */
+/* Sockets of a service manager exist before the programs and stay after their end; clients wait meanwhile.
+ * Here the test is the service manager. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -41,7 +41,7 @@ static void launch(const char *fds, const char *names) {
     ant->passed = NULL;
 }
 
-/* Until somebody is in the socket's queue. */
+/* Waits until a client is in the socket's queue. */
 static void await_caller(int fd) {
     struct pollfd p = {.fd = fd, .events = POLLIN};
     usec_t until = clock_boottime() + HOST_PATIENCE;
@@ -51,7 +51,7 @@ static void await_caller(int fd) {
     CU_ASSERT_FATAL(p.revents == POLLIN);
 }
 
-/* It ends at once, with 78 and a reason. */
+/* berthd ends at once, with 78 and a reason. */
 static void assert_refuses(const char *why) {
     CU_ASSERT_FATAL(child_await(ant->berthd, HOST_PATIENCE));
     TEST_INT(ant->berthd->exit_code, 78);
@@ -107,7 +107,7 @@ static void test_look_socket(void) {
     (void) unlink(ant->socket);
 }
 
-/* A run that is under way, and one that waits behind it. */
+/* Starts a run, and one that waits behind it. */
 static void begin_runs(int fd, struct child **ret_holder, struct child **ret_waiter) {
     host_launch_on(ant, fd);
     host_await(ant, "ready", " ");
@@ -126,7 +126,7 @@ static void end_runs(struct child *holder, struct child *waiter) {
     (void) unlink(ant->socket);
 }
 
-/* They go on over a restart of berthd that leaves no moment without a socket. */
+/* Both continue over a restart of berthd, during which the socket stays. */
 static void test_restart(void) {
     _cleanup_close_ int fd = listen_at(ant->socket, SOCK_STREAM);
     struct child *holder, *waiter;
@@ -226,7 +226,7 @@ static int say_hello(const char *path) {
     return fd;
 }
 
-/* The answer to it, or the end of the connection. */
+/* Returns the reply, or the end of the connection. */
 static bool is_answered(int fd) {
     struct message m;
     int k;
@@ -243,7 +243,7 @@ static int listen_for_runner(char path[static 120]) {
     return listen_at(path, SOCK_SEQPACKET);
 }
 
-/* Awaits that it refuses its config or its socket; to be freed. */
+/* Awaits that berthd refuses its config or socket. Returns its output, to be freed. */
 static struct child *runner_refuses(int fd) {
     struct child *runner = runner_start(fd);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is cut out of a true record, altered, doubled or moved in it, the audit finds out. (That true records are proved is asked at the end
- * of every test of a cluster: tests/harness/record.h.) */
+/* The audit finds entries that were removed, altered, doubled or moved in a true record. (Every test of a
+ * cluster checks that true records are proved: tests/harness/record.h.) */
 
 #include <signal.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ static void wipe(void) {
     CU_ASSERT(reply != NULL && reply->type == REDIS_REPLY_STATUS);
 }
 
-/* A host dies with what it holds, Redis loses its data, and one run goes on beyond its lease. */
+/* A host dies with its permits, Redis loses its data, and one run continues beyond its lease. */
 static void live_with_faults(void) {
     struct host *ant = host_up("ant", POOLS), *bee = host_up("bee", POOLS);
     struct child *held, *lost, *waiting;
@@ -155,7 +155,7 @@ static void cut_double_and_move(void) {
     for (size_t i = 0; i < truth.n; i++) {
         struct entries record = copy_without(i);
 
-        if (!is_last_of_process(i)) /* the last one leaves no trace, nor could it */
+        if (!is_last_of_process(i)) /* the last one leaves no trace */
             expect(finds(&record, AUDIT_SEQ_GAP), "cut", i);
         entries_done(&record);
         record = copy_without(SIZE_MAX);
@@ -221,10 +221,10 @@ static bool alter_release(struct entry *e) {
 static bool alter_limit(struct entry *e) {
     if (e->limits && strncmp(e->limits, "db:", 3) == 0)
         e->limits[3] = '0';
-    return strcmp(e->event, "redis-connected") == 0 && strcmp(e->process, "bee.0") == 0 && e->seq < 5; /* in force when all begins */
+    return strcmp(e->event, "redis-connected") == 0 && strcmp(e->process, "bee.0") == 0 && e->seq < 5; /* in force at the begin */
 }
 
-/* Another event in its place. */
+/* Puts another event in its place. */
 static bool alter_event(struct entry *e) {
     static const char *const swaps[][2] = {{"granted", "queued"}, {"started", "withdrawn"}, {"exited", "started"},
                                            {"released", "queued"}, {"exited", "queued"}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `berth audit` on real journal files of two hosts; what it finds is tested in tests/unit/cli/test-audit.c. */
+/* `berth audit` on real journal files of two hosts. Findings are tested in tests/unit/cli/test-audit.c. */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -101,7 +101,7 @@ static void test_violated(void) {
     TEST_INT(audit("bad", " --limit db=2"), 0);
 }
 
-/* What is not proved is named as what is violated. */
+/* Unproved rules are named like violated ones. */
 static void test_unproved(void) {
     json_t *document, *doubt;
 
@@ -127,7 +127,7 @@ static void test_unproved(void) {
 
 #define DUE "BERTH_JOB=dump BERTH_DUE=2025-11-20T13:00:00+01:00"
 
-/* What was begun twice is a violation, what was missed is listed. */
+/* A due time that was begun twice is a violation; a missed one is listed. */
 static void test_due_times(void) {
     struct journal_file ant;
     char path[128];

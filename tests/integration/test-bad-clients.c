@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Clients of the control socket that are not `berth`: berthd answers nonsense with an error that names the problem, or cuts it off; slow, deaf
- * and half-closed ones hurt nobody else: while they are connected and after, `berth` works. */
+/* Bad clients of the control socket: berthd answers nonsense with an error that names the problem, or closes
+ * the connection. Slow, deaf and half-closed clients hurt no other client, and `berth` works while they are
+ * connected and afterwards. */
 
 #include <errno.h>
 #include <poll.h>
@@ -36,7 +37,7 @@ static void others_work(void) {
     host_await_pool(ant, "db", "used", 0);
 }
 
-/* What is answered until nothing comes for a moment or the connection ends; whether it ended. */
+/* Reads replies until a pause or the end of the connection. Returns whether it ended. */
 static bool read_answer(int fd, char *answer, size_t size, int wait_msec) {
     size_t n = 0;
     ssize_t got;
@@ -59,7 +60,7 @@ static bool read_answer(int fd, char *answer, size_t size, int wait_msec) {
     return false;
 }
 
-/* One call on a new connection, its first answer; '...' for "...". */
+/* Makes one call on a new connection. Returns the first reply; '...' for "...". */
 static const char *ask(const char *call) {
     static char text[65536];
     _cleanup_free_ char *message = strdup(call);
@@ -155,7 +156,7 @@ static void parameters(void) {
                                   "method Hold("));
 }
 
-/* Nobody can tell of a run that is not his. */
+/* A client cannot report about the run of another user. */
 static void foreign_run(void) {
     struct child *holder;
     char call[256];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berthd as it is called: --check, and closed standard descriptors. */
+/* Command line of berthd: --check, and closed standard descriptors. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 static struct host *ant;
 
-/* An answer that cannot be written is no success. */
+/* Output that cannot be written is no success. */
 static void check_to_a_full_disk(void) {
     char shell[] = "sh", flag[] = "-c", command[512];
     char *argv[] = {shell, flag, command, NULL};
@@ -53,7 +53,8 @@ static void check_of_commands(void) {
                 "environment-file /no/such/file: No such file or directory");
 }
 
-/* Whoever starts berthd may have closed 0, 1 and 2: its own sockets must not land there, where it and its runner write what is for people. */
+/* The caller of berthd may have closed 0, 1 and 2: no socket of berthd must get these numbers, because
+ * berthd and its runner write messages there. */
 static void closed_standard_descriptors(void) {
     char shell[] = "sh", flag[] = "-c", command[512], path[64], target[64];
     char *argv[] = {shell, flag, command, NULL};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a verb asks of berthd, in one call; the rest of cli/client.h is tested through `berth run`. */
+/* One call of a verb to berthd. The rest of cli/client.h is tested through `berth run`. */
 #include "cli/client.h"
 
 #include <stdio.h>

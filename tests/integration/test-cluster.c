@@ -151,8 +151,8 @@ static void await_connected(const char *name, unsigned node, usec_t within) {
     CU_ASSERT(clock_boottime() - began < within);
 }
 
-/* The only host of the url is a replica. Then it is a node that the cluster has forgotten, and knows of no slots; a
- * node of the cluster is behind it in the url. */
+/* The only host of the url is a replica. Then the first host is a node that the cluster has forgotten and
+ * that has no slots, followed by a node of the cluster. */
 static void test_seeds(void) {
     unsigned slot = redis_nodes_slot(&nodes, "berth:{test}:meta"), owner = redis_nodes_owner(&nodes, slot);
     unsigned seed = (owner + NODES - 1) % NODES; /* urls[seed]: of the host; urls[owner]: of the node of the slot */

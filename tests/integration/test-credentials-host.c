@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Credentials of a job on a whole host (S31): berthd learns nothing of them, and they outlive neither their run nor the machine. */
+/* Credentials of a job on a whole host (S31): berthd gets none of them, and they outlive neither their run
+ * nor the machine. */
 
 #include <stdio.h>
 #include <string.h>
@@ -59,8 +60,8 @@ static int look_into(const char *name, void *userdata) {
     return 0;
 }
 
-/* In no file of the host: configs, records, reports, the state directory, what the witness wrote. The credential itself, and what it is
- * made of, are called token. */
+/* Checks that no file of the host has the secret: configs, records, reports, the state directory, records of
+ * the witness. The credential and its source are called token. */
 static void is_nowhere(void) {
     struct search search = {};
 
@@ -76,7 +77,7 @@ static int count_one(_unused_ const char *name, void *userdata) {
     return 0;
 }
 
-/* Runs that have a directory of credentials. */
+/* Returns the number of runs with a directory of credentials. */
 static unsigned count(void) {
     unsigned n = 0;
     char path[128];
@@ -102,7 +103,7 @@ static void known_to_nobody(void) {
     is_nowhere();
 }
 
-/* The run goes on without berthd, and keeps them until it is over. */
+/* The run continues without berthd, and keeps its credentials until it is over. */
 static void berthd_killed(void) {
     TEST_INT(berth(ant, "start long"), 0);
     host_await(ant, "started", "job=long");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Credentials of a job (S31): what the command finds, who else does, and that nothing is left when the run is over, whatever was killed. */
+/* Credentials of a job (S31): what the command and other users can read, and that nothing is left after the
+ * run, whatever was killed. */
 
 #include <dirent.h>
 #include <errno.h>
@@ -63,7 +64,7 @@ static int count_one(_unused_ const char *name, void *userdata) {
     return 0;
 }
 
-/* How many runs have a directory of credentials. */
+/* Returns the number of runs with a directory of credentials. */
 static unsigned count(void) {
     unsigned n = 0;
 
@@ -71,7 +72,7 @@ static unsigned count(void) {
     return n;
 }
 
-/* A run that has read its secret and hangs. Its guard's pid. */
+/* Starts a run that reads its secret and hangs. Returns the pid of its guard. */
 static pid_t hang(char run) {
     _cleanup_free_ char *text = NULL;
     int fd;
@@ -117,7 +118,7 @@ static void cannot_look(void) {
     CU_ASSERT(open(path, O_RDONLY | O_CLOEXEC) < 0);
 }
 
-/* Whether any file of /proc/PID has the secret. */
+/* Returns whether any file of /proc/PID has the secret. */
 static bool leaks(pid_t pid, const char *name) {
     char path[64], text[65536];
     _cleanup_close_ int fd = -1;

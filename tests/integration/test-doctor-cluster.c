@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* `berth doctor`: findings about hosts, pools and queues of a cluster, and that what each names ends it. */
+/* `berth doctor`: findings about hosts, pools and queues of a cluster, each ended by the remedy that it
+ * names. */
 
 #include <signal.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* `berth doctor`: processes that runs have left, or that cannot be stopped. Other tests run at the same time
- * as the same user, so the host has a name of its own. */
+/* `berth doctor`: processes that runs left behind or that cannot be stopped. Other tests run as the same
+ * user at the same time, so the host has a name of its own. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void up(void) {
     host_open(ant);
 }
 
-/* Whether the check tells this about processes; what it could not look at is no matter here. */
+/* Returns whether the check reports this about processes, except those that it could not read. */
 static bool tells(const char *check, const char *text) {
     (void) berth(ant, "doctor -c %s --only %s", ant->config, check);
     return strstr(berth_out, text) != NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* `berth doctor` on a healthy cluster, and with berthd, its config or Redis broken: each finding, and that
- * what it names ends it. */
+/* `berth doctor` on a healthy cluster, and with berthd, its config or Redis broken: each finding, ended by
+ * the remedy that it names. */
 
 #include <fcntl.h>
 #include <signal.h>
@@ -98,7 +98,7 @@ static void test_words(void) {
     TEST_INT(berth(ant, "doctor now"), 64);
 }
 
-/* Without berthd that is the finding, and the other checks say what they lack. */
+/* Without berthd that is the finding, and the other checks report what they lack. */
 static void test_daemon(void) {
     struct host *ant = host_add("ant", "%s", JOBS);
     usec_t began;
@@ -126,7 +126,7 @@ static void test_daemon(void) {
     host_await(ant, "redis-connected", " ");
 }
 
-/* A berthd that was started alone has nobody who starts its jobs. */
+/* A berthd without berth-runner starts no job. */
 static void test_runner(void) {
     struct host *ant = host_up("ant", "%s", JOBS), *bee = host_add("bee", "%s", JOBS);
     char program[512];

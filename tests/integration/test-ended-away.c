@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A `berth run` whose command ends while berthd is away, killed with SIGKILL: the journal gets its true end from the next one, or it
- * says that it is not known. */
+/* The command of a `berth run` ends after berthd was killed: the next berthd logs the true end, or that the
+ * end is unknown. */
 
 #include <fcntl.h>
 #include <signal.h>
@@ -86,7 +86,7 @@ static void not_read(void) {
     TEST_INT(host_count(ant, "exited", "job=held"), 1);
 }
 
-/* `berth run` has given up, or was killed: nobody reports a status that nobody knows. */
+/* `berth run` has given up or was killed: no status is reported. */
 static void no_report(void) {
     struct child *c = begin("db", "--exit 7");
     const char *line;
@@ -133,7 +133,7 @@ static void start_on(int listen_fd) {
     host_await(ant, "redis-connected", " ");
 }
 
-/* `berth run` waits no longer, but what it said waits for the next berthd, which looks at that before it judges. */
+/* `berth run` has ended, but its report waits for the next berthd, which reads it before it decides. */
 static void words_wait(void) {
     struct child *c;
     _cleanup_close_ int listen_fd = -1;

@@ -16,7 +16,7 @@ static struct client *client;
 static char run[64];
 static int hold;
 
-/* A client that was granted its permits and has not said anything of a command. */
+/* A client that has its permits and has reported no command. */
 static void up(void) {
     _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a command finds in its environment besides what test-job-command.c shows: the facts that berthd sends
- * of a run. */
+/* Environment of a command, besides test-job-command.c: the facts of a run that berthd sends. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -258,7 +257,8 @@ static void test_refused(void) {
     test_runner_done(&t);
 }
 
-/* Root reads what the job's user may not; but no file of a third one, and no link of one. */
+/* The file may be root's, even if the job's user may not read it; not that of a third user, nor a link of
+ * one. */
 static void test_owners(void) {
     TEST_NEEDS_ROOT();
     test_runner_begin(&t,

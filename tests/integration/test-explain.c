@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* `berth explain`: why runs of two hosts wait, and commands that do what they promise. */
+/* `berth explain`: why runs of two hosts wait, and that the proposed commands work. */
 
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static void all_end(struct child *const children[], size_t n) {
         TEST_INT(berth_end(children[i]), 0);
 }
 
-/* A full pool: who holds it, who is before, and the limit that starts the last one. */
+/* A full pool: the holders, the claims ahead, and the limit that starts the last one. */
 static void full(void) {
     struct child *children[3];
     json_t *answer;
@@ -252,7 +252,7 @@ static void estimate(void) {
     all_end(children, 3);
 }
 
-/* What does not wait: a job without a run, runs that are over; and words that name nothing, or several. */
+/* A job without a run, runs that are over, and words that name nothing or several runs. */
 static void not_waiting(void) {
     json_t *answer;
     char id[33];
@@ -274,7 +274,7 @@ static void not_waiting(void) {
     TEST_INT(berth(ant, "explain"), 64);
 }
 
-/* Without Redis: the reason is that, and nothing is proposed from what was true once. */
+/* Without Redis that is the reason, and nothing is proposed from old data. */
 static void redis_away(void) {
     struct child *children[2];
     json_t *answer;

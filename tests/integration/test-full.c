@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A runtime directory without room, a berthd without descriptors: a run that is granted and cannot begin has a reason, exits with 125, and
- * gives its permits back at once. A state directory without room: jobs run, and berthd writes their records once it has room. */
+/* With a full runtime directory, or a berthd without descriptors, a granted run that cannot begin has a
+ * reason, exits with 125, and releases its permits at once. With a full state directory jobs run, and berthd
+ * writes their records once there is room. */
 
 #include <fcntl.h>
 #include <sched.h>

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Permits that are granted while something stalls, for half a lease to a whole one and more. Whatever the
- * stall leaves of the lease: each command runs once and to its end, now or in its old place later. None
- * is begun just to be stopped. A job's guard stalls before it looks at its deadline, or when it has
- * forked the command; that then stalls with the guard.
- *
+/* Permits are granted while something stalls for half a lease to more than one. Whatever is left of the
+ * lease, each command runs once and to its end, now or later in its old place. None is begun only to be
+ * stopped. A job's guard stalls before it looks at its deadline, or with the command that it has forked.
  * GRANT_STALLS=all: each two percent of the lease, for each thing that can stall. */
 
 #include <signal.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* When guards of a real berth-runner stop a command, or do not begin it: the deadline. The guard's clock stands, and the test moves it on. */
+/* Guards of a real berth-runner stop a command by its deadline, or do not begin it. The test sets the
+ * guard's clock. */
 
 #include <errno.h>
 #include <signal.h>
@@ -39,7 +40,7 @@ static void begin_on_clock(const char *jobs) {
     test_runner_join(&t);
 }
 
-/* A guard that has answered twice has seen meanwhile what time it is. */
+/* A guard that has replied twice has read its clock in between. */
 static void is_running_at(usec_t time) {
     _cleanup_close_ int guard = -1;
 
@@ -52,7 +53,8 @@ static void is_running_at(usec_t time) {
     }
 }
 
-/* Nobody says anything: the kill is sent 100 ms before the deadline, the stop signal a stop timeout of 200 ms before that. */
+/* Without a message the guard kills 100 ms before the deadline, and sends the stop signal 200 ms
+ * (stop-timeout) before that. */
 static void stops_for(usec_t deadline) {
     _cleanup_close_ int guard = -1;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berthd is killed and started again, and a guard does not tell what it holds: because it is stopped (SIGSTOP), or because berthd is out
- * of descriptors. Nothing is granted that may be held, and no run that is well is ended. */
+/* After a restart of berthd a guard does not report what it holds, because it is stopped (SIGSTOP) or
+ * because berthd lacks descriptors. Nothing is granted that may be held, and no healthy run is ended. */
 
 #include <fcntl.h>
 #include <signal.h>
@@ -89,7 +89,7 @@ static void is_ended(void) {
     TEST_INT(berth(ant, "start job --wait"), 7); /* and goes on as ever */
 }
 
-/* It was stopped for a while only: its run goes on, and keeps its permit all the time. */
+/* The guard was stopped for a while only: its run continues, and keeps its permit. */
 static void goes_on(void) {
     pid_t guards[RUNS];
     struct child *next;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What waiting costs: from a release on one host to the start on another, and Redis's work while a thousand claims wait. */
+/* The time from a release on one host to the start on another, and the work of Redis while a thousand claims
+ * wait. */
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -30,7 +30,7 @@ static bool make_journals(void) {
     journal_file_event(&ant, 1020, "started",
                        "BERTH_RUN=" RUN_A " BERTH_JOB=dump BERTH_POOLS=db:2,net:1 BERTH_WAIT_MS=1000 BERTH_DUE=2025-11-20T13:00:00+01:00 "
                        "BERTH_TRIGGER=retry BERTH_ATTEMPT=2 BERTH_FIRST_RUN=" RUN_C);
-    /* Anybody can write this; it is not of berthd. */
+    /* Any user can write this entry; it is not from berthd. */
     journal_file_entry(&ant, 1500, "BERTH_EVENT=exited BERTH_RUN=" RUN_A " BERTH_RESULT=failure _SYSTEMD_UNIT=evil.service", "forged");
     /* The first value of a field counts; a malformed number counts as absent. */
     journal_file_event(&ant, 3520, "exited", "BERTH_RUN=" RUN_A " BERTH_JOB=dump BERTH_RESULT=success BERTH_RESULT=failed BERTH_EXIT_CODE=0 "

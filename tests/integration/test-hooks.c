@@ -175,7 +175,7 @@ static void bad_many_times(void) {
     TEST_INT(host_count(ant, "recovered", "job=flaky"), 1);
 }
 
-/* How many were bad is remembered by the next berthd. */
+/* The next berthd remembers the number of bad runs. */
 static void bad_over_a_restart(void) {
     json_t *jobs;
 
@@ -275,7 +275,7 @@ static void hooks_overlap(void) {
     host_await_count(ant, 2, "exited", "job=hook result=success");
 }
 
-/* A hook that stands still: a hundred runs of it wait, and more are skipped. */
+/* Of a hook that hangs a hundred runs wait, and more are skipped. */
 static void hook_limit(void) {
     struct child *c;
 

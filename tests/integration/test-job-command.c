@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a job's command finds when it is started by a real berth-runner: environment, files, user; and where that fails. */
+/* The environment, files and user of a command that a real berth-runner starts; and failures at its
+ * start. */
 
 #include <errno.h>
 #include <stdio.h>

@@ -133,7 +133,7 @@ static void overlap_rules(void) {
     TEST_INT(host_count(ant, "started", "job=allow"), 4);
 }
 
-/* A stop reaches the whole tree: also who ignores TERM, and who forked twice. */
+/* A stop reaches the whole tree, also processes that ignore TERM or forked twice. */
 static void stop_takes_the_whole_tree(void) {
     struct child *c, *next;
     uint64_t over;
@@ -243,7 +243,7 @@ static void tells(const char *event, const char *job, const char *sentence) {
         printf("not \"%s\": %s\n", expected, line);
 }
 
-/* What an operator reads in the journal, without knowing the fields. */
+/* The messages that an operator reads in the journal. */
 static void sentences_of_events(void) {
     struct child *c;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A journald that does not read while berthd works: runs go on as fast as ever, and when it reads again
- * it gets each entry, in order. In a mount namespace with a socket of our own at the journal's place.
- * What is lost beyond 4 MiB, and counted: tests/unit/base/test-journal.c. */
+/* journald does not read while berthd works: runs are as fast as ever, and later journald gets each entry,
+ * in order. In a mount namespace with a socket of the test in place of the journal's. Entries lost beyond 4
+ * MiB, and their count: tests/unit/base/test-journal.c. */
 
 #include <errno.h>
 #include <sched.h>

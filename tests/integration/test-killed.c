@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* kill -9 of `berth run`, of berthd and of a guard, and a runner that hangs: permits come back when the last process is gone, and not
- * before; jobs outlive berthd until their deadline. */
+/* kill -9 of `berth run`, berthd and guards, and a runner that hangs: permits are free when the last process
+ * is gone, not before; jobs outlive berthd until their deadline. */
 
 #include <glob.h>
 #include <signal.h>
@@ -218,7 +218,7 @@ static void job_goes_on_over_a_restart(void) {
     TEST_INT(witness_count(&w, "job"), 2);
 }
 
-/* It ends while no berthd is there: its status waits for the next one. */
+/* The run ends while berthd is down: its status waits for the next one. */
 static void job_ends_while_berthd_is_away(void) {
     json_t *json;
 
@@ -239,7 +239,8 @@ static void job_ends_while_berthd_is_away(void) {
     host_await_pool(ant, "db", "used", 0);
 }
 
-/* Nobody pushes its deadline forward: the guard stops it, before anybody else gets the permits. */
+/* Without berthd nothing extends the deadline: the guard stops the run before another one gets the
+ * permits. */
 static void job_is_stopped_at_its_deadline(void) {
     struct child *c;
     usec_t killed, alive = 0, next_start;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Runs that are longer than their lease: heartbeats carry them on, over a restart of berthd as well (R8). */
+/* Runs longer than a lease: heartbeats extend their deadline, also over a restart of berthd (R8). */
 
 #include "tests/harness/host.h"
 #include "tests/harness/test.h"

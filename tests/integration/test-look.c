@@ -156,7 +156,7 @@ static void test_cost(void) {
 #define POOLS 60
 #define DESCRIPTION 2000 /* bytes: a picture has more than half of what the socket takes */
 
-/* A client that has not read gets the pictures that fit into its socket, and then the newest. */
+/* A slow client gets the pictures that fit into its socket, and then the newest. */
 static void test_slow(void) {
     _cleanup_(client_freep) struct client *slow = NULL, *other = NULL;
     static char config[POOLS * (DESCRIPTION + 100)];

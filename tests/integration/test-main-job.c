@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The main job: hosts share pools through one Redis. Many `berth run` at once, mixed claims, order, nothing left. */
+/* Hosts share pools through one Redis: many `berth run` at once, mixed claims, order, and nothing is
+ * left. */
 
 #include <stdio.h>
 #include <stdlib.h>

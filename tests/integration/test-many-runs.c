@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Many runs at once on one host: more than a user may have inotify instances (128), and than processes that look at each other could afford.
- * BERTH_TEST_RUNS=2000 sets how many; `.ci/run full` tries 2000. */
+/* Many runs at once on one host: more than a user may have inotify instances (128), and too many for
+ * processes that scan each other. BERTH_TEST_RUNS=2000 sets how many; `.ci/run full` tries 2000. */
 
 #include <dirent.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* `berth metrics`: each counter moves by what it counts, and by nothing else. */
+/* `berth metrics`: each counter counts its events and nothing else. */
 
 #include <stdio.h>
 #include <stdlib.h>

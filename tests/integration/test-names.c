@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names and ids that people type: which run they mean, and that a verb looks at all of them before it does anything. */
+/* Names and ids on command lines: which run they mean, and that a verb checks all of them before it acts. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A `berth run` that knows of a run, and does not descend from it, is an ordinary claim. (What descends from a run: test-jobs.) */
+/* A `berth run` that knows a run but does not descend from it is an ordinary claim. (Descendants:
+ * test-jobs.) */
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What one worker writes into Redis by hand, whatever it is, blinds nobody: each verb answers, with JSON that is UTF-8, shows what is
- * malformed as that, and all the rest. One row for each field that a worker can write. */
+/* Whatever one host writes into Redis by hand, each verb answers with UTF-8 JSON, shows the malformed
+ * records as such, and all the rest. One row for each field that a host can write. */
 
 #include <stdio.h>
 #include <string.h>
@@ -152,7 +152,7 @@ static void each_field(void) {
     TEST_INT(berth(ant, "run -n -p net:2 -- true"), 0);
 }
 
-/* Who parks a pool is named: a host that declares 0, and a session that no host has. */
+/* `berth` names who pauses a pool: a host that declares 0, or a session without a host. */
 static void who_parks(void) {
     json_t *json;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Guards that a real berth-runner prepares for runs that are not granted yet: nothing runs before the grant, and without one nothing is
- * left. */
+/* Guards that a real berth-runner prepares before the grant: nothing runs before it, and nothing is left
+ * without it. */
 
 #include <signal.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who a job is and what it may do, looked at from inside a job of a real berth-runner; and whom and what the runner refuses. */
+/* The user and rights of a job, seen from inside a job of a real berth-runner; and the callers and requests
+ * that the runner refuses. */
 
 #include <errno.h>
 #include <fcntl.h>

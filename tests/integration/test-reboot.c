@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a job's attempts and its health are after its host went down without warning. */
+/* Attempts and health of a job after its host crashed. */
 
 #include <poll.h>
 #include <stdio.h>
@@ -78,7 +78,7 @@ static void keep(char *id, size_t size, const char *line, const char *field) {
 
 /* --- the chain --- */
 
-/* The delay goes on by the wall clock, also while the host is down. */
+/* The delay counts wall clock time, also while the host is down. */
 static void in_the_delay(void) {
     char first[64];
     usec_t delay;

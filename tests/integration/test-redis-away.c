@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Redis missing at start, restarted empty, frozen; hosts frozen until others expire them. */
+/* Redis is missing at start, restarted empty, or frozen; hosts are frozen until others expire them. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -92,7 +92,8 @@ static void restarted_empty(void) {
     }
 }
 
-/* Nothing answers for a lease: late, then lost; commands are stopped in time, and say so (etcdctl-lock, clilocker: nobody watched it). */
+/* Redis does not answer for a lease: commands are stopped in time, and users see why (etcdctl-lock,
+ * clilocker). */
 static void frozen_redis(void) {
     struct child *c, *job;
 

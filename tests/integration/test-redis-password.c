@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The password of Redis is in berthd for as long as a connection is being made: not in its memory afterwards, nor in
- * its arguments or its environment. */
+/* berthd has the password of Redis only while it connects: not in its memory afterwards, nor in its
+ * arguments or environment. */
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What `berth pools` and `berth hosts` say of Redis and of other hosts is true: connecting or away, last seen or not known. */
+/* `berth pools` and `berth hosts` show the true state of Redis and of other hosts: connecting or away, last
+ * seen or unknown. */
 
 #include <signal.h>
 #include <string.h>

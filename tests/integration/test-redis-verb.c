@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* `berth redis`: what berthd knows of its Redis, with a warning, while Redis is away, and without one. */
+/* `berth redis`: facts about Redis, with a warning, while Redis is away, and without Redis. */
 
 #include <stdio.h>
 #include <stdlib.h>

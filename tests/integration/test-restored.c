@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Redis comes back from one and the same copy again and again (R10). Each time the first hello is that of a berthd that knows nothing: it
- * was just started, and its host has a new name. The clock in the copy is an hour ahead of Redis's clock. One of two other hosts runs a
- * command that the copy knows nothing of. The other one waits for the same permit, and reaches Redis first. ROUNDS=n: so many times. */
+/* Redis is restored from the same copy again and again (R10). Each time the first hello is from a new berthd
+ * whose host has a new name. The clock in the copy is an hour ahead of Redis's clock. One of two other hosts
+ * runs a command that the copy does not have. The other one waits for the same permit, and reaches Redis
+ * first. ROUNDS=n: so many times. */
 
 #include <stdio.h>
 #include <stdlib.h>

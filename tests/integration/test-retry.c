@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Attempts as users see them: retries, what ends them, restarts, and both over the death of berthd. */
+/* Attempts as users see them: retries and their end, restarts, and both over a crash of berthd. */
 
 #include <poll.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Who may call what of a real berthd: each method for each kind of caller. */
+/* Rights of a real berthd: each method for each kind of caller. */
 
 #include <stdio.h>
 #include <string.h>
@@ -118,7 +118,8 @@ static void matrix_is_whole(void) {
 
 /* --- more than rights --- */
 
-/* What changes something is recorded with who asked, and for whom. Nothing else takes a person. */
+/* Methods that change something log the caller and on whose behalf it acts. No other method takes
+ * on_behalf. */
 static void recorded(void) {
     static const char *const methods[][2] = {{"Start", "\"job\":\"plain\","}, {"Stop", "\"target\":\"plain\","}, {"Reload", ""}, {"SetLimit", "\"pool\":\"open\",\"limit\":3,"}, {"ClearLimit", "\"pool\":\"open\","},
         {"Pause", "\"pool\":\"open\",\"reason\":\"x\","}, {"Resume", "\"pool\":\"open\","}};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* `berth run` waits while berthd goes away and comes back, or stays away until the wait is over. The clock of test and `berth run` stands, and
- * the test moves it on. */
+/* `berth run` waits while berthd restarts, or is down until the wait is over. The test sets the clock of
+ * itself and `berth run`. */
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `berth run` and time: deadlines that are pushed or not, a berthd that goes away and comes back. Where a time decides, the clock of test and
- * `berth run` stands, and the test moves it on. Runs that wait are in test-run-away-waiting.c. */
+/* `berth run` and time: deadlines that are extended or not, and restarts of berthd. The test sets the clock
+ * of itself and `berth run`. Waiting runs are in test-run-away-waiting.c. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

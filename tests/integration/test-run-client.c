@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `berth run` against a berthd that the test plays: what it asks, what it makes of answers, exit statuses, environment. */
+/* `berth run` against a fake berthd: its calls, its use of replies, exit statuses, environment. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>

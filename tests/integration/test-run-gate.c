@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The child of `berth run` that is forked while the claim waits near the head, and waits at its gate. The test plays berthd. */
+/* The child of `berth run` that is forked near the head of the queue and waits at its gate. The test is
+ * berthd. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>

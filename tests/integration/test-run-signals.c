@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals to `berth run` and to its command, and other ends: stopped by berthd, a timeout, killed. The test plays berthd. */
+/* Signals to `berth run` and its command, and other ends: a stop by berthd, a timeout, a kill. The test is
+ * berthd. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The report of how the command of a `berth run` ended, while berthd is away: sent soon or not at all. The caller does not wait longer. */
+/* While berthd is down `berth run` sends the report of its command soon or not at all; the caller does not
+ * wait longer. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

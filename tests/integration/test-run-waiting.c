@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What `berth run` prints while it waits: on a terminal after a second, elsewhere with -v alone. */
+/* Output of a waiting `berth run`: after a second on a terminal, otherwise only with -v. */
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A real berth-runner, with this test in the place of berthd: what it starts, refuses and reports. */
+/* What a real berth-runner starts, refuses and reports. The test is berthd. */
 
 #include <errno.h>
 #include <poll.h>

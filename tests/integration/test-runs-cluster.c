@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Runs of other hosts: `berth runs --cluster`, and which host has a run that is not here. */
+/* Runs of other hosts: `berth runs --cluster`, and which host has a run. */
 
 #include <stdio.h>
 #include <string.h>

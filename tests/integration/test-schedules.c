@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Schedules: when a job is begun, with the clock of its host in the test's hands; what is missed, and what is
- * remembered. */
+/* Schedules: when a job is begun, what is missed, and what is remembered. The test sets the clock of the
+ * host. */
 
 #include <stdio.h>
 #include <string.h>

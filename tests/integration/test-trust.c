@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What other systems trusted and should not have: a socket that anybody in the same network namespace reaches, a pid in a file, a control
- * interface that lets callers name the command. */
+/* What other systems wrongly trusted: a socket open to the whole network namespace, a pid in a file, a
+ * control interface on which callers name the command. */
 
 #include <dirent.h>
 #include <errno.h>
@@ -117,7 +117,8 @@ static void abstract_socket_is_seen(void) {
 
 /* --- CVE-2018-16888: a pid in a file is believed --- */
 
-/* The record of a run names as its guard somebody who never was it: nobody holds the record's lock, so the pid is nobody's. */
+/* The record of a run names a process that was never its guard: no process holds the record's lock, so the
+ * pid means nothing. */
 static void forged_pid(void) {
     struct guard_file record = {.job = "a", .namespace = "test", .host = "ant", .hash = "0123456789abcdef", .deadline = USEC_INFINITY};
     struct test_runner t;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Attempts of jobs with `on = "any"`: each is made once, on any host, whatever happens to the host of the one
- * before. */
+/* Attempts of jobs with `on = "any"`: each is made once, on any host, whatever happens to the host of the
+ * attempt before. */
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* `on = "any"` while berthd is killed, and many due times while all kinds of things break. */
+/* `on = "any"` while berthd is killed; and many due times during many faults. */
 
 #include <signal.h>
 #include <stdio.h>

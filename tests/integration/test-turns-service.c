@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* `restart` with `on = "any"`: one service, somewhere, always. BERTH_TEST_OWNERS: so many times its host dies; 2 are the default. */
+/* `restart` with `on = "any"`: one service always runs on some host. BERTH_TEST_OWNERS: how often its host
+ * dies (2). */
 
 #include <stdio.h>
 #include <stdlib.h>

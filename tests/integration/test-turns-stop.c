@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berth stop of a job with `on = "any"`: it ends what no host has, and says which host has a run. */
+/* berth stop of a job with `on = "any"`: it ends open turns, and prints which host has a run. */
 
 #include <signal.h>
 #include <stdio.h>

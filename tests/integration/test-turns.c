@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Jobs with `on = "any"`: each due time is begun once in the cluster, whatever happens to a host, its berthd
- * or Redis. The clocks of the hosts are in the test's hands, at times that are past for Redis. */
+ * or Redis. The test sets the clocks of the hosts, at times that are past for Redis. */
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berth-web over real sockets: what is refused does nothing, who is who, and many or slow browsers. */
+/* berth-web over real sockets: refused requests do nothing, users are told apart, and browsers may be many
+ * or slow. */
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Zones whose rules change, and zones that are not there, with the clock and the zones of the host in the
- * test's hands. */
+/* Zones whose rules change, and missing zones. The test sets the clock and the zones of the host. */
 
 #include <stdio.h>
 #include <string.h>

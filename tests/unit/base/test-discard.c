@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Connections whose peer attached descriptors that sleep when they are closed: none of these closes is ours, whatever the peer does. */
+/* A peer attaches descriptors whose close sleeps: this process makes none of these closes, whatever the peer
+ * does. */
 
 #include <fcntl.h>
 #include <poll.h>
@@ -49,7 +50,7 @@ static void make_pair(int type, int *ret_ours, int *ret_theirs) {
     *ret_theirs = fds[1];
 }
 
-/* Until all children have ended. */
+/* Waits until all children have ended. */
 static void settle(void) {
     siginfo_t info;
     usec_t until = clock_boottime() + TURN_MAX;
@@ -62,7 +63,7 @@ static void settle(void) {
     }
 }
 
-/* That the attack is one: without us it takes its time. */
+/* The attack is real: a plain close takes its time. */
 static void test_attack_works(void) {
     int ours, theirs, state;
     char byte;
@@ -108,7 +109,7 @@ static void test_packets(void) {
     attacked(SOCK_SEQPACKET, 0);
 }
 
-/* What is urgent is looked at in its turn. */
+/* Urgent data are read in their turn. */
 static void test_urgent(void) {
     char bytes[64];
     int ours, theirs;
