@@ -286,7 +286,7 @@ static void test_limits_differ(void) {
     TEST_INT(bed_declare(&b, 1, changed, ELEMENTSOF(changed)), 0);
     BED_UNTIL(&b, bed_has_event(&b, "limits-differ: "));
     _cleanup_(snapshot_freep) struct snapshot *s = bed_inspect(&b, 0);
-    const struct snapshot_pool *db = snapshot_find(s, "db");
+    const struct snapshot_pool *db = snapshot_find_pool(s, "db");
     CU_ASSERT_PTR_NOT_NULL_FATAL(db);
     TEST_INT(db->limit, 3);
     CU_ASSERT(db->limits_differ);
@@ -311,7 +311,7 @@ static void test_scopes_differ(void) {
     TEST_INT(bed_declare(&b, 1, changed, ELEMENTSOF(changed)), 0);
     BED_UNTIL(&b, bed_has_event(&b, "limits-differ: "));
     _cleanup_(snapshot_freep) struct snapshot *s = bed_inspect(&b, 0);
-    const struct snapshot_pool *db = snapshot_find(s, "db");
+    const struct snapshot_pool *db = snapshot_find_pool(s, "db");
     CU_ASSERT_PTR_NOT_NULL_FATAL(db);
     TEST_INT(db->limit, 4);
     CU_ASSERT(db->limits_differ);

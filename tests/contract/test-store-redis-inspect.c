@@ -98,7 +98,7 @@ static void test_slices(void) {
     if (!begin(&b))
         return;
     _cleanup_(snapshot_freep) struct snapshot *named = ask(&b, "db"), *brief = ask(&b, NULL);
-    const struct snapshot_pool *db = snapshot_find(named, "db"), *few = snapshot_find(brief, "db"), *keyed = snapshot_find(brief, "t/*");
+    const struct snapshot_pool *db = snapshot_find_pool(named, "db"), *few = snapshot_find_pool(brief, "db"), *keyed = snapshot_find_pool(brief, "t/*");
     CU_ASSERT_FATAL(db && few && keyed);
     check_named(db);
     TEST_INT(few->used, 3 * HELD);

@@ -227,7 +227,7 @@ static int kind_of(const redisReply *command) {
            : PEER_OTHER;
 }
 
-/* Every second script is known. */
+/* Replies that every second script is known. */
 static void answer_scripts(struct peer_answer *a, const redisReply *command) {
     if (strcmp(argument(command, 1), "EXISTS") != 0) {
         peer_answer_put(a, "%s", redis_script_sha(0)); /* nobody looks at it */

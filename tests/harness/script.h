@@ -52,7 +52,7 @@ const char *script_hello(const char *session, int connection, unsigned n, const 
 const char *script_claim(const char *session, const char *id, const char *pools);
 /* Of several claims, "a b c", with one permit each, no head start, and a queue limit of 100. */
 const char *script_claims(const char *session, const char *pool, const char *ids);
-/* Gives Redis another run id, with its data. */
+/* Makes Redis another one with the same data, as a failover does. */
 void script_fail_over(void);
 const char *script_beat(const char *session, uint64_t dead, uint64_t known);
 long long script_used(const char *pool);

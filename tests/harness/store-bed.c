@@ -351,23 +351,16 @@ void bed_settle(struct bed *b) {
             CU_ASSERT(bed_revoke(b, i, "00000000000000000000000000000000") >= 0); /* no such claim: only the reply counts */
 }
 
-const struct snapshot_pool *snapshot_find(const struct snapshot *s, const char *pool) {
-    for (size_t i = 0; s && i < s->n_pools; i++)
-        if (strcmp(s->pools[i].name, pool) == 0)
-            return &s->pools[i];
-    return NULL;
-}
-
 uint32_t bed_used(struct bed *b, const char *pool) {
     _cleanup_(snapshot_freep) struct snapshot *s = bed_inspect(b, 0);
-    const struct snapshot_pool *p = snapshot_find(s, pool);
+    const struct snapshot_pool *p = snapshot_find_pool(s, pool);
 
     return p ? p->used : 0;
 }
 
 uint32_t bed_limit(struct bed *b, const char *pool) {
     _cleanup_(snapshot_freep) struct snapshot *s = bed_inspect(b, 0);
-    const struct snapshot_pool *p = snapshot_find(s, pool);
+    const struct snapshot_pool *p = snapshot_find_pool(s, pool);
 
     return p ? p->limit : UINT32_MAX;
 }

@@ -118,9 +118,7 @@ int bed_revoke(struct bed *b, unsigned host, const char *claim);
 /* To be freed; the next one waits until every store has answered, so that all asked before is known there. */
 struct snapshot *bed_inspect(struct bed *b, unsigned host);
 void bed_settle(struct bed *b);
-/* Return a pool or host of a snapshot; NULL: none. */
-const struct snapshot_pool *snapshot_find(const struct snapshot *s, const char *pool);
-/* Returns a pool from a snapshot of host 0. */
+/* Return numbers of a pool in a snapshot of host 0. */
 uint32_t bed_used(struct bed *b, const char *pool);
 uint32_t bed_limit(struct bed *b, const char *pool);
 /* How many events were written whose line begins so ("limit-changed:"); whether there was one; whether any says this anywhere. */

@@ -186,7 +186,7 @@ void store_suite_test_keys_inspect(void) {
     probe_end(gone);
     probe_wait(waiting);
     _cleanup_(snapshot_freep) struct snapshot *s = bed_inspect(&b, 0);
-    const struct snapshot_pool *pattern = snapshot_find(s, "tenant/*"), *key = snapshot_find(s, "tenant/a"), *full = snapshot_find(s, "tenant/big");
+    const struct snapshot_pool *pattern = snapshot_find_pool(s, "tenant/*"), *key = snapshot_find_pool(s, "tenant/a"), *full = snapshot_find_pool(s, "tenant/big");
     CU_ASSERT_FATAL(pattern && key && full);
     TEST_INT(pattern->n_keys, 3);
     TEST_INT(pattern->limit, 2);
@@ -199,6 +199,6 @@ void store_suite_test_keys_inspect(void) {
     TEST_INT(key->waiting, 1);
     TEST_INT(full->has_pattern, false);
     TEST_INT(full->limit, 3);
-    CU_ASSERT_PTR_NULL(snapshot_find(s, "tenant/gone"));
+    CU_ASSERT_PTR_NULL(snapshot_find_pool(s, "tenant/gone"));
     bed_done(&b);
 }

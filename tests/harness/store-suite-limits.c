@@ -77,7 +77,7 @@ void store_suite_test_override(void) {
     TEST_INT(bed_override(&b, 1, OVERRIDE(.limit = 6, .reason = "more of it")), 0);
     BED_UNTIL(&b, next->n_granted > 0);
     _cleanup_(snapshot_freep) struct snapshot *s = bed_inspect(&b, 0);
-    const struct snapshot_pool *pool = snapshot_find(s, "db");
+    const struct snapshot_pool *pool = snapshot_find_pool(s, "db");
     CU_ASSERT_PTR_NOT_NULL_FATAL(pool);
     TEST_INT(pool->limit, 6);
     TEST_INT(pool->has_override, true);
@@ -136,7 +136,7 @@ void store_suite_test_pause_remembers(void) {
     TEST_INT(bed_limit(&b, "db"), 0);
     TEST_INT(bed_override(&b, 0, OVERRIDE(.resume = true)), 0);
     _cleanup_(snapshot_freep) struct snapshot *s = bed_inspect(&b, 0);
-    const struct snapshot_pool *pool = snapshot_find(s, "db");
+    const struct snapshot_pool *pool = snapshot_find_pool(s, "db");
     CU_ASSERT_PTR_NOT_NULL_FATAL(pool);
     TEST_INT(pool->limit, 3);
     TEST_STRING(pool->override_reason, "less");
@@ -156,7 +156,7 @@ void store_suite_test_override_ends(void) {
     struct probe *p = bed_probe(&b, 0, "db:1");
     TEST_INT(bed_override(&b, 0, OVERRIDE_FOR(300 * USEC_PER_MSEC, .limit = 0)), 0);
     _cleanup_(snapshot_freep) struct snapshot *s = bed_inspect(&b, 0);
-    const struct snapshot_pool *pool = snapshot_find(s, "db");
+    const struct snapshot_pool *pool = snapshot_find_pool(s, "db");
     CU_ASSERT_PTR_NOT_NULL_FATAL(pool);
     TEST_INT(pool->limit, 0);
     CU_ASSERT(pool->override_until > clock_realtime() - USEC_PER_SEC);
@@ -306,7 +306,7 @@ void store_suite_test_inspect(void) {
     probe_wait(first);
     probe_wait(second);
     _cleanup_(snapshot_freep) struct snapshot *s = bed_inspect(&b, 0);
-    const struct snapshot_pool *db = snapshot_find(s, "db"), *net = snapshot_find(s, "net");
+    const struct snapshot_pool *db = snapshot_find_pool(s, "db"), *net = snapshot_find_pool(s, "net");
     CU_ASSERT_FATAL(db && net);
     TEST_INT(s->n_pools, ELEMENTSOF(store_suite_pools));
     TEST_INT(s->grace_usec, 0);
