@@ -9,7 +9,8 @@
 
 #include "conf/syntax/notes.h"
 
-/* 0, or the errno of a lookup that failed; an account that does not exist is no failure (getpwnam(3) lists the values of errno then). */
+/* Returns 0, or the errno of a failed lookup. A missing account is no failure (getpwnam(3) lists its values
+ * of errno). */
 static int find(struct account *a) {
     const struct passwd *user;
     const struct group *group;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berth-web over real sockets: refused requests do nothing, users are told apart, and browsers may be many
+/* berth-web over real sockets: refused requests do nothing, users are distinguished, browsers may be many
  * or slow. */
 
 #include <arpa/inet.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The demo of `make demo`: a private Redis and three hosts (ant, bee, cow) on this machine, whose jobs compete for two pools for about
-# 20 seconds. Shows pools, holders and queues meanwhile, then what the commands themselves wrote down. Leaves nothing behind.
+# 20 seconds. Shows pools, holders and queues meanwhile, then the records of the commands themselves. Leaves nothing behind.
 set -u
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 build=$(cd "${BUILD:-build}" && pwd) || exit 1
@@ -13,7 +13,7 @@ redis='' daemons='' runs=''
 
 # --- begin and end ---
 
-# A process id may belong to somebody else once our process has ended, so it checks the parent.
+# Another process may get the id of one that has ended, so checks the parent.
 is_ours() {
     [ "$(sed 's/.*) [A-Z] \([0-9]*\) .*/\1/' "/proc/$1/stat" 2>/dev/null)" = $$ ]
 }
@@ -77,7 +77,7 @@ berth() {
     "$build/berth" --socket "$folder/$host/control.sock" "$@"
 }
 
-# Where Debian's redis-tools alone is installed the server is called redis-check-rdb; called redis-server it is one.
+# With Debian's redis-tools alone the server is named redis-check-rdb; under the name redis-server it is a server.
 start_redis() {
     ln -s "$(command -v redis-server || command -v redis-check-rdb || command -v valkey-server)" "$folder/redis-server" ||
         fail "no redis-server"
@@ -96,7 +96,7 @@ start_host() {
     await berth "$1" version || fail "berthd of host $1 does not start"
 }
 
-# From a shell instead of a config: `berth run` on each host at once.
+# Runs without a config: `berth run` on each host at once.
 start_runs() {
     for host in $hosts; do
         for kind in db net; do
@@ -106,7 +106,7 @@ start_runs() {
     done
 }
 
-# --- what is shown ---
+# --- output ---
 
 # Reads the JSON of `berth pools`, one object a line; writes "pool NAME USED LIMIT WAITING", "holder HOST NAME PERMITS", "waiter ...".
 read_pools() {
@@ -158,8 +158,8 @@ show() {
     fi
 }
 
-# Most in use at once and how many runs, by what the commands wrote themselves: at one instant an end comes before a start. "POOL MOST
-# RUNS".
+# Prints "POOL MOST RUNS", by the records of the commands: the most permits in use at once, and the number of runs. At one instant an
+# end counts before a start.
 judge() {
     sort -k1,1n -k2,2 "$folder/witness" 2>/dev/null | awk '
         {
@@ -178,7 +178,7 @@ limit_of() {
     sed -n "/^pool \"$1\"/,/^}/s/^ *limit = //p" "$here/shared.conf"
 }
 
-# One job begins at a time of day, another needs a second attempt.
+# Shows a job that begins at a time of day, and one that needs a second attempt.
 show_jobs() {
     echo
     echo "What begins next on host cow (berth next):"
@@ -203,7 +203,7 @@ report() {
     return $bad
 }
 
-# With DEMO_PICTURE=FILE: what the commands wrote down as an SVG (the README has one).
+# With DEMO_PICTURE=FILE: draws the records of the commands as an SVG (the README has one).
 picture() {
     [ -n "${DEMO_PICTURE:-}" ] || return 0
     sort -k1,1n -k2,2 "$folder/witness" | awk -v pools="db:$(limit_of db) net:$(limit_of net)" -f "$here/picture.awk" >"$DEMO_PICTURE"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Draws what the commands of a demo wrote down (sorted by time) as an SVG: a row for each permit in use, a bar for each run that had it.
+# Draws the records of the commands of a demo (sorted by time) as an SVG: a row for each permit, a bar for each run that held it.
 # demo.sh calls it if DEMO_PICTURE names a file. pools="db:4 net:2".
 BEGIN {
     left = 64; width = 840; row = 17; gap = 34

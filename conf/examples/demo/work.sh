@@ -1,12 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What each job of the demo runs: work.sh FOLDER SECONDS. It asks nobody for anything; it only writes down when it started and
-# ended, and which permits it got.
+# The command of each job of the demo: work.sh FOLDER SECONDS. It only records when it started and ended, and its permits.
 set -u
 folder=$1
 seconds=$2
 
-# Who stops a run signals all its processes: date(1), too, which is asked again then.
+# A stop signals all processes of a run, date(1) included; then calls it again.
 record() {
     now=
     while [ -z "$now" ]; do
