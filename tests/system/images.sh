@@ -13,8 +13,8 @@ build_packages="build-essential debhelper libconfuse-dev libcunit1-dev libhiredi
 
 runtime_packages() { # SUITE: what apt is to find in its cache
     case $1 in
-    bookworm) echo libconfuse2 libhiredis0.14 libjansson4 libsmartcols1 redis-server rpm ;;
-    trixie) echo libconfuse2 libhiredis1.1.0 libjansson4 libsmartcols1 redis-server valkey-server systemd-journal-remote ;;
+    bookworm) echo libconfuse2 libhiredis0.14 libjansson4 libmicrohttpd12 libsmartcols1 redis-server rpm ;;
+    trixie) echo libconfuse2 libhiredis1.1.0 libjansson4 libmicrohttpd12t64 libsmartcols1 redis-server valkey-server systemd-journal-remote ;;
     esac
 }
 

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2154
+# The package of the live page: it starts nothing by itself. Its sockets start it, as a user of its own that may look and no more. It sees
+# a berthd that restarts, and goes with its package.
+
+each_up
+for suite in $suites; do
+    deb=$(make_package "$suite" 1 | tail -n 1)
+    cp "${deb%/*}"/berth-web_*-1_*.deb "$shared/$suite.deb"
+done
+script_each <<'END'
+    exits 0 env DEBIAN_FRONTEND=noninteractive apt-get -qq -y install "/shared/$(hostname).deb"
+    not active berth-web.socket
+    not active berth-web.service
+    man -w berth-web >/dev/null
+    systemctl start berth-web.socket
+    not active berth-web.service
+    get() { # PATH, over TCP
+        exec 3<>/dev/tcp/127.0.0.1/9737
+        printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' "$1" >&3
+        timeout 30 cat <&3 >/run/said
+        exec 3>&-
+    }
+    is_well() { get /healthz && grep -q '^HTTP/1.1 200' /run/said; }
+    await is_well # the first request starts the service
+    active berth-web.service
+    get /api/1/overview
+    says '"heavy"'
+    get /
+    says '<html'
+    user=$(ps -o user= -p "$(pid berth-web.service)")
+    case $user in root | berth) fail "berth-web runs as $user" ;; esac
+    not grep -q '[1-9a-f]' <(sed -n 's/^Cap...:[[:space:]]*//p' "/proc/$(pid berth-web.service)/status")
+    [ "$(stat -c '%a %U:%G' /run/berth-web/web.sock)" = "660 root:root" ] || fail "web.sock"
+    # The bar is 1.1; newer versions of systemd count more.
+    score=$(systemd-analyze security --no-pager berth-web.service | sed -n 's/.*Overall exposure level[^:]*: \([0-9.]*\) .*/\1/p')
+    awk "BEGIN { exit !($score <= 1.1) }" || fail "systemd-analyze security: $score"
+    systemctl restart berthd.service
+    await is_well
+    get /api/1/overview
+    says '"heavy"'
+    exits 0 env DEBIAN_FRONTEND=noninteractive apt-get -qq -y purge berth-web
+    not active berth-web.service
+    not active berth-web.socket
+    active berthd.service
+END
