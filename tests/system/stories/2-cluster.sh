@@ -100,6 +100,15 @@ on ant berth hosts
 on ant berth pools
 [ "$(on dog berth pools --json db | tr -d ' \n' | sed 's/.*"used":\([0-9]*\).*/\1/')" = 0 ]
 
+# The cluster is healthy: doctor has notes at most, on both Debians.
+for host in $hosts; do
+    script $host <<'END'
+        exits 0 berth doctor
+        cat /run/said
+        not grep -q '^WARN \|^CRIT ' /run/said
+END
+done
+
 # Another server in its place, empty: a new epoch, its grace, and everything goes on.
 on redis redis-cli --user berth --pass secret --no-auth-warning dbsize 2>&1 | grep -q NOPERM
 script redis <<'END'
