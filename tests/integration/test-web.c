@@ -96,10 +96,6 @@ static unsigned ask(bool is_unix, const char *method, const char *path, const ch
     char text[16 * 1024];
     int fd = is_unix ? socket_connect(unix_path, SOCK_STREAM) : connect_tcp();
 
-    if (fd >= 0 && is_unix) { /* as TCP, for blocking reads */
-        struct timeval none = {};
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none));
-    }
     snprintf(text, sizeof(text), "%s %s HTTP/1.1\r\nConnection: close\r\n%sContent-Length: %zu\r\n\r\n%s", method, path, headers, strlen(body),
              body);
     return ask_on(fd, text, ret);
