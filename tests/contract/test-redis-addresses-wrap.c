@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=getaddrinfo */
 
-/* Connecting to a name with several addresses, some of them dead; the test plays the resolver. */
+/* Connects to a name with several addresses, some of them dead. The test replaces getaddrinfo(). */
 
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -53,8 +53,8 @@ static void drop(const char *address, int fds[static 4]) {
         (void) connect(fds[i], (struct sockaddr *) &in, sizeof(in));
 }
 
-/* One refuses, one drops packets, one has another certificate: the fourth is used within 3 s, for both
- * connections. */
+/* The first address refuses, the second drops packets, the third has another certificate. The client
+ * connects to the fourth within 3 s. */
 static void test_one_of_four(void) {
     usec_t began = clock_boottime();
     struct attempt a;
@@ -75,7 +75,8 @@ static void test_one_of_four(void) {
         (void) close(fds[i]);
 }
 
-/* Each address fails for its own reason. That of the certificate is reported, because only an administrator can mend it. */
+/* Each address fails for its own reason. The error is fatal, because only an administrator can mend the
+ * certificate. */
 static void test_none(void) {
     struct attempt a;
     char text[400];

@@ -20,11 +20,11 @@ struct setting {
     sd_event *event;
     char path[64];
     int listener, peer;
-    const char *say;       /* sent when the client has sent something */
+    const char *say;       /* reply to the client's first bytes */
     bool hang_up;
-    size_t flood;          /* number of bytes that follow, */
-    const char *again;     /* of this text, repeated; NULL: zeros */
-    size_t poured;         /* of them, in this round */
+    size_t flood;          /* number of bytes sent after `say` */
+    const char *again;     /* text that these bytes repeat; NULL: zeros */
+    size_t poured;         /* position in `again` */
     unsigned n_up, n_down, n_replies, n_heard;
     enum redis_error error;
     char text[256];

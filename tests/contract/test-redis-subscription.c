@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A silent subscription on a real server: the client sends PING, its answers are not taken as messages, and a subscription that does not answer
- * ends. */
+/* A silent subscription on a real server. The client sends PING, and does not take the reply for a message.
+ * A subscription whose server does not reply ends. */
 
 #include <signal.h>
 #include <string.h>
@@ -130,7 +130,7 @@ static void unbounded(void) {
     subscribe();
     TEST_INT(redis_number(&bed.server, "SPUBLISH channel hello"), 1);
     await(&bed.n_messages, 1);
-    (void) sd_event_run(bed.event, 200 * USEC_PER_MSEC); /* ten times the bound of the others */
+    (void) sd_event_run(bed.event, 200 * USEC_PER_MSEC); /* ten times silence_usec of the other tests */
     TEST_INT(count_pings("calls="), before);
 }
 

@@ -36,7 +36,7 @@ static void openssl_free(void *p, _unused_ const char *file, _unused_ int line) 
     free(p);
 }
 
-/* Returns whether an attempt with a failing allocation got that far. */
+/* Returns whether the attempt made k allocations. The last of them failed. */
 static bool fail_at(enum fault_kind kind, unsigned k) {
     struct attempt a;
     bool is_met;

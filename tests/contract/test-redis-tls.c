@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Connecting by TLS to a real redis-server: which certificates are accepted, and the reason of each failure.
- */
+/* Connects by TLS to a real redis-server: which certificates the client accepts, and why it refuses
+ * others. */
 
 #include <string.h>
 #include <sys/stat.h>
@@ -90,7 +90,7 @@ static void test_expiry(void) {
     attempt_run(&a);
     CU_ASSERT_PTR_NOT_NULL(strstr(a.warning, "the certificate of localhost is not valid after 20"));
     a.warning[0] = '\0';
-    attempt_run(&a); /* the same day */
+    attempt_run(&a); /* no second warning on the same day */
     TEST_STRING(a.warning, "");
     attempt_end(&a);
 }
@@ -106,7 +106,7 @@ static void test_pinned(void) {
     free(a.settings.tls.ca);
     a.settings.tls.ca = strdup(tls_place_path(&place, "self.crt"));
     attempt_expect_up(&a, "up");
-    /* A folder, in which other files are ignored. */
+    /* The client ignores other files of a folder. */
     attempt_begin(&a, &place, "localhost", port);
     free(a.settings.tls.ca);
     a.settings.tls.ca = strdup(place.folder);

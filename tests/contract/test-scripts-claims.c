@@ -66,7 +66,7 @@ static void test_somebody_waits(void) {
     script_end();
 }
 
-/* "+": claims may be waiting. A script that finds none removes it. */
+/* A "+" means that claims may wait. A script that finds none removes the "+". */
 static void test_noted_limit(void) {
     script_begin();
     EXPECT(script_claim("s2", "a", "db 4 100"), "ok $ 0 H *");
@@ -101,7 +101,7 @@ static void test_queue_full(void) {
     TEST_INT(script_state("e"), '-');
     TEST_INT(script_state("f"), '-');
     TEST_INT(script_claims_of("s1"), 3);
-    EXPECT(script_say("claims s1 1 $ db 2 e 0_7_r_name d 0_7_r_name"), "refused $ 0 queue-full db ok $ 0 W *"); /* it had a place before */
+    EXPECT(script_say("claims s1 1 $ db 2 e 0_7_r_name d 0_7_r_name"), "refused $ 0 queue-full db ok $ 0 W *"); /* d is queued already */
     script_end();
 }
 
@@ -117,7 +117,7 @@ static void test_again(void) {
     EXPECT(script_claims("s1", "db", "a b"), "ok $ 0 H * ok $ 0 H *");
     CU_ASSERT(script_number(5) == a && script_number(LINE + 5) == b);
     TEST_INT(script_used("db"), 2);
-    EXPECT(script_claims("s1", "db", "a c b d e"), "ok $ 0 H * ok $ 0 H * ok $ 0 H * ok $ 0 H * ok $ 0 W * 0 * 1 *"); /* some of them */
+    EXPECT(script_claims("s1", "db", "a c b d e"), "ok $ 0 H * ok $ 0 H * ok $ 0 H * ok $ 0 H * ok $ 0 W * 0 * 1 *"); /* a and b again, and three new claims */
     CU_ASSERT(script_number(5) == a && script_number(2 * LINE + 5) == b);
     CU_ASSERT(script_number(LINE + 5) > b && script_number(3 * LINE + 5) > script_number(LINE + 5));
     CU_ASSERT(script_number(LINE + 6) == b && script_number(3 * LINE + 6) == script_number(LINE + 5));

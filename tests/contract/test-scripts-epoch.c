@@ -56,7 +56,7 @@ static void test_failover_at_claim(void) {
     script_end();
 }
 
-/* Counts from before a failover expire no session. */
+/* Heartbeat counts from before a failover expire no session. */
 static void test_failover_at_expiry(void) {
     script_begin();
     EXPECT(script_claim("s2", "a", "db 1 100"), "ok $ 0 H *");
@@ -68,8 +68,8 @@ static void test_failover_at_expiry(void) {
     script_end();
 }
 
-/* Redis comes back empty, with its clock set back: held claims are restored, even beyond the limit; waiting
- * claims keep their places; tokens grow. */
+/* Redis comes back empty, with its clock set back. Held claims are restored, even beyond the limit. Waiting
+ * claims keep their places, and tokens grow. */
 static void test_wipe(void) {
     script_begin();
     EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H *");
@@ -108,7 +108,7 @@ static void test_wipe_remembered(void) {
     EXPECT(script_say("hello s1 1 ~ s1 m1 v1 30000000 0 0 $ 0 0 0 ! 1 db 4 db 1700000000000002 2 0 idB ~ newer"), "ok *");
     script_learn_epoch();
     EXPECT(script_say("hello s2 1 ~ s2 m1 v1 30000000 0 0 $ 0 0 0 ! 1 db 4 db 1700000000000001 0 0 idA ~ older net 1700000000000003 3 0 idC ~ ~ gone 1700000000000004 - 0 idD ~ ~"),
-           "ok $ 0 1 2 0 * [[db 1700000000000002 2 0 idB  newer] [net 1700000000000003 3 0 idC  ]] [] [] [] [] *"); /* the time of one is over */
+           "ok $ 0 1 2 0 * [[db 1700000000000002 2 0 idB  newer] [net 1700000000000003 3 0 idC  ]] [] [] [] [] *"); /* the override of pool gone is over */
     TEST_STRING(script_field("meta", "o:gone"), "nothing");
     EXPECT(script_say("inspect pool db"), "ok [] 2 4 4 [2 0 newer] *");
     EXPECT(script_say("sync s1 1 $ 1893456000000000 1 1"), "ok $ 0 1 0 1893456000000000 *");
@@ -206,7 +206,7 @@ static void test_pushes(void) {
     EXPECT(script_claim("s1", "c", "db 2 100"), "ok $ 0 W *");
     EXPECT(script_claim("s2", "o", "db 2 100"), "ok $ 0 W *");
     EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
-    expect_push(__LINE__, c, before); /* each push names the token before it, also one from a reply */
+    expect_push(__LINE__, c, before); /* each push names the previous token, even if a reply brought that one */
     EXPECT(script_beat("s1", 0, 0), "ok *");
     uint64_t newest = script_number(5);
     (void) snprintf(last, sizeof(last), "granted $ * %" PRIu64 " c * * *", newest);
@@ -219,7 +219,7 @@ static void test_pushes(void) {
     (void) snprintf(before, sizeof(before), "revoked $ %" PRIu64 " * b because", newest);
     expect_push(__LINE__, c, before);
     EXPECT(script_say("revoke s2 1 $ nobody why"), "unknown $");
-    EXPECT(script_say("sync s1 1 $ 0 1 1 b H 5 5 0 0 0 r name db:2"), "ok * [[b H * because ]] []*"); /* for the case that the push was lost */
+    EXPECT(script_say("sync s1 1 $ 0 1 1 b H 5 5 0 0 0 r name db:2"), "ok * [[b H * because ]] []*"); /* in case the push was lost */
     redisFree(c);
     script_end();
 }
@@ -273,8 +273,8 @@ static void test_partly_gone(void) {
     script_end();
 }
 
-/* Redis has older data, and other hosts have caught up since: only what this session wrote itself shows the
- * loss. That call expires no session. */
+/* Redis has older data, and other hosts have caught up since. Only this session's own writes show the loss.
+ * The call that detects the loss expires no session. */
 static void test_heartbeat_proves(void) {
     static const char *const beats[] = {
         "heartbeat s1 1 $ 0 5 0 0 0 0", /* its own count was higher */
@@ -293,8 +293,8 @@ static void test_heartbeat_proves(void) {
     }
 }
 
-/* hello returns the highest number that can have been drawn, and the end of grace advances the clock to it.
- * */
+/* hello returns the highest number that can have been drawn. The end of grace advances the clock to this
+ * number. */
 static void test_clock_remembered(void) {
     script_begin();
     script_tell("HSET " META " clock 1700000000000000"); /* in the past */
@@ -306,7 +306,7 @@ static void test_clock_remembered(void) {
     script_end();
 }
 
-/* Hosts would refuse every number from such a lead, and no host could come back. */
+/* hello resets an implausible lead, because hosts would refuse every number drawn with it. */
 static void test_implausible_lead(void) {
     script_begin();
     script_tell("HSET " META " lead 400000000000000000");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Scripts that fail in the middle of their work, because berth's user lacks a right or a key has a wrong
- * type. Redis undoes nothing. The host that got the error reports it in its next hello: the script then
- * drops all but clock and overrides, and hosts report again. */
+ * type. Redis undoes nothing. The host that got the error reports it in its next hello. This hello drops
+ * everything except the clock and the overrides, and hosts report again. */
 
 #include <fnmatch.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static void hear_pushes(void) {
     script_tell("DEL pushes");
 }
 
-/* No permit is granted twice. */
+/* Checks that no permit is granted twice. */
 static void check_limits(const char *when) {
     unsigned db = 0, net = 0;
 
@@ -132,7 +132,7 @@ static void start_anew(const char *first) {
     EXPECT(script_beat(first, 0, LEASE), "ok $ 0 0 *");
 }
 
-/* In the end each claim is granted. */
+/* Checks that each claim is granted in the end. */
 static void serve_all(void) {
     bool all = false;
 
@@ -182,7 +182,7 @@ static const struct halfway calls[] = {
     {.session = "s2", .line = "verify s2 1 $ n b d"},
 };
 
-/* Another host claims before any host could report again. */
+/* Sends a claim of the other host before any host has reported again. */
 static void ask_meanwhile(const char *failed) {
     const char *reply;
 

@@ -31,7 +31,7 @@ static size_t count_all(void) {
            (size_t) redis_number(&script_server, "SCARD berth:{t}:waiting");
 }
 
-/* S34: keys that are used once leave nothing behind. */
+/* Keys that are used once leave nothing behind. */
 static void test_used_once(void) {
     uint64_t n = 3000;
 
@@ -57,7 +57,7 @@ static void test_used_once(void) {
     script_end();
 }
 
-/* However the last claim of a key ends, the key ends with it. */
+/* A key ends with its last claim, however that claim ends. */
 static void test_every_way_out(void) {
     begin("t/* 1 net 2", 2);
     size_t before = count_all();
@@ -69,7 +69,7 @@ static void test_every_way_out(void) {
     EXPECT(script_say("releases s1 1 $ a"), "*");
     TEST_INT(count_all(), before);
     EXPECT(script_claim("s1", "a", "t/x 1 100"), "ok $ 0 H *");
-    EXPECT(script_claim("s2", "b", "t/x 1 100 t/y 1 100 net 2 100"), "ok $ 0 W *"); /* waits at t/y alone, and is withdrawn */
+    EXPECT(script_claim("s2", "b", "t/x 1 100 t/y 1 100 net 2 100"), "ok $ 0 W *"); /* b is the only claim of t/y */
     TEST_INT(keys_of("t/*"), 2);
     EXPECT(script_say("release s1 1 $ a"), "ok $ 0 *");
     TEST_INT(script_state("b"), 'H');
@@ -84,8 +84,9 @@ static void test_every_way_out(void) {
     script_end();
 }
 
-/* R2, R15: after a limit was raised, each call returns 128 parked claims. Until all are back, a release grants nothing to those that are.
- * Claims with the lowest ids return first; here the oldest claims have the highest ids. */
+/* R2, R15: after a limit was raised, each call requeues 128 parked claims. Until all are requeued, a release
+ * grants nothing to them. Claims with the lowest ids are requeued first. Here the oldest claims have the
+ * highest ids. */
 static void test_release_waits_for_parked(void) {
     begin("t/* 2", 1);
     EXPECT(script_claim("s1", "h", "t/x 1 1000"), "ok $ 0 H *");
@@ -94,7 +95,7 @@ static void test_release_waits_for_parked(void) {
     EXPECT(script_say("override s1 1 $ t/* 0 ! set 1 0 ~"), "ok $ *");
     for (unsigned i = 0; i < PARKED_OLD; i++)
         EXPECT(script_sayf("claim s1 1 $ z%03u 0_7_r_name 0 0 t/x 2 1000", i), "ok $ 0 P *");
-    uint64_t ticket = script_number(4) + 1; /* behind these, before those */
+    uint64_t ticket = script_number(4) + 1; /* between the z claims and the a claims */
     for (unsigned i = PARKED_OLD; i < PARKED; i++)
         EXPECT(script_sayf("claim s1 1 $ a%03u 0_7_r_name 0 0 t/x 2 1000", i), "ok $ 0 P *");
     EXPECT(script_sayf("claim s2 1 $ one 0_7_r_name %" PRIu64 " 0 t/x 1 1000", ticket), "ok $ 0 W *");
@@ -219,7 +220,8 @@ static void test_grant_waits_for_unvisited(void) {
     script_end();
 }
 
-/* The set of a key's holders is deleted: Redis drops everything, the key too, and hosts report again. */
+/* The holders of a key, its queue, or all claims are deleted. Redis drops everything, the key too, and hosts
+ * report again. */
 static void test_deleted(void) {
     static const char *const deleted[] = {"pool:t/x:held", "pool:t/x:queue", "claims"};
 
@@ -245,7 +247,7 @@ static void test_deleted(void) {
     }
 }
 
-/* The set of keys is deleted: it is needed to find all keys, so claims put theirs back. */
+/* The set of keys is deleted. verify adds the keys of its claims to the set again. */
 static void test_keys_deleted(void) {
     begin("t/* 1 t/full 1", 2);
     size_t before = count_all();
@@ -281,7 +283,6 @@ static void test_many_deleted(void) {
     script_end();
 }
 
-/* Inspecting a key and its pattern. */
 static void test_inspect(void) {
     begin("t/* 2 t/full 3", 2);
     EXPECT(script_say("override s1 1 $ t/y 0 ! set 1 0 ~"), "ok $ *");

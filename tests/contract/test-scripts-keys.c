@@ -7,7 +7,8 @@
 
 #include "tests/harness/script.h"
 
-/* a holds all of db, b and c wait for it, d wants more than the limit in force; n is in both pools. */
+/* a holds all of db, and b and c wait for it. n holds a permit of net. d wants more than the limit of
+ * net. */
 static void fill(void) {
     script_begin();
     EXPECT(script_claim("s1", "a", "db 4 100"), "ok $ 0 H *");
@@ -124,7 +125,7 @@ static void test_claims_of_the_dead(void) {
     }
 }
 
-/* The host reports it again: hello writes it. */
+/* If declared limits are missing, verify asks the host to report again, and hello writes them. */
 static void test_declared(void) {
     static const char *const keys[] = {"sessions", "pool:db:limits"};
 
@@ -158,7 +159,7 @@ static void test_record_of_a_dead_session(void) {
     script_end();
 }
 
-/* The set of a session's claims is lost: the number in the heartbeat's reply shows it. */
+/* The number of claims in the heartbeat's reply shows that the set of a session's claims is lost. */
 static void test_claims_of_a_session(void) {
     fill();
     delete("session:s1:claims");

@@ -17,7 +17,7 @@
 #include "store/redis/client/script.h"
 #include "tests/harness/script.h"
 
-#define CALL 32 /* claims */
+#define CALL 32 /* claims in one call */
 #define HEARTBEATS 40u /* each is repeated while the reply has `more` */
 #define MOST (100 * USEC_PER_MSEC)
 
@@ -150,7 +150,7 @@ static void test_long_queue(void) {
     CU_ASSERT_FATAL(!text || number_parse(text, 1000000, &size) == 0);
     script_begin();
     crowd((unsigned) size);
-    printf("%" PRIu64 " wait\n", size);
+    printf("%" PRIu64 " claims wait\n", size);
     quiet = look_beside("before", NULL);
     paused = look_beside("pause", "pause 0 0 ~");
     TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:pool:db:queue"), (long long) size - 4);

@@ -82,7 +82,7 @@ static void test_releases_grant(void) {
     script_end();
 }
 
-/* All are removed before the first grant, so none of them gets the permits of another. */
+/* All named claims are removed before the first grant, so none of them gets the permits of another. */
 static void test_releases_before_grants(void) {
     static const char *const orders[] = {"releases s1 1 $ a w v", "releases s1 1 $ w a v", "releases s1 1 $ v w a"};
 
@@ -105,7 +105,7 @@ static void test_releases_before_grants(void) {
     }
 }
 
-/* Each gets its own reply, in every state. */
+/* Each claim gets its own reply, in every state. */
 static void test_releases_of_all_kinds(void) {
     script_begin();
     EXPECT(script_claim("s1", "h", "db 3 100"), "ok $ 0 H *");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Each reply that a host acts on names its call by the serial number that the call has. */
+/* Each reply that a host acts on carries the serial number of its call. */
 
 #include "tests/harness/script.h"
 
-/* Says it with serial number 77, and expects this reply. */
+/* Makes the call with serial number 77 and expects a reply of this pattern. */
 #define EXPECT_NAMED(line, pattern)        \
     do {                                   \
         script_serial = "77";              \
@@ -12,7 +12,7 @@
         script_serial = script_epoch;      \
     } while (0)
 
-/* The fast paths: one pool, nobody waits. */
+/* The fast paths: one pool, and no claim waits. */
 static void test_fast(void) {
     script_begin();
     EXPECT_NAMED("claim s1 1 $ a 0_7_r_name 0 0 db 1 9", "ok 77 0 H *");

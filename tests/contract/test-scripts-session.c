@@ -59,8 +59,7 @@ static void test_connections(void) {
     script_end();
 }
 
-/* The reply names by numbers of one clock until when a claim was held, and since when a limit is in force.
- * */
+/* Numbers of one clock in the reply: until when a claim was held, and since when a limit is in force. */
 static void test_clock(void) {
     uint64_t before, token;
 
@@ -174,8 +173,8 @@ static void test_refused_expires(void) {
     script_end();
 }
 
-/* A name belongs to a host as long as it uses it: when a session continues under another name, the old one
- * is free. */
+/* A name belongs to a host while its session uses the name. When the session continues under another name,
+ * the old name is free. */
 static void test_renamed(void) {
     script_begin();
     EXPECT(script_say("hello s1 2 ~ cow m1 v1 30000000 0 0 $ 0 0 0 ! 0"), "ok $ *");
@@ -188,8 +187,8 @@ static void test_renamed(void) {
     script_end();
 }
 
-/* Permits granted under a longer lease may be in use until that lease ends; with a shorter one others would
- * expire the session earlier (R8). */
+/* Permits granted under a longer lease may be in use until that lease ends. With a shorter lease, other
+ * hosts would expire the session earlier (R8). */
 static void test_shorter_lease(void) {
     script_begin();
     EXPECT(script_say("bye s2 1"), "ok *");
@@ -218,7 +217,7 @@ static void test_namespace_id(void) {
     EXPECT(script_say("hello s2 2 ~ s2 m1 v1 30000000 0 0 $ 0 0 0 f00d,+" TWO " 0"), "ok $ 0 0 * " ONE);
     EXPECT(script_say("hello s2 3 ~ s2 m1 v1 30000000 0 0 $ 0 0 0 f00d,=" ONE " 0"), "ok $ 0 0 * " ONE);
     EXPECT(script_say("hello s2 4 ~ s2 m1 v1 30000000 0 0 $ 0 0 2 f00d,=" TWO " 0"), "other " ONE);
-    EXPECT(script_say("hello s2 3 ~ s2 m1 v1 30000000 0 0 $ 0 0 0 f00d,=" ONE " 0"), "ok $ 0 0 *"); /* nothing was done */
+    EXPECT(script_say("hello s2 3 ~ s2 m1 v1 30000000 0 0 $ 0 0 0 f00d,=" ONE " 0"), "ok $ 0 0 *"); /* the refused hello changed nothing */
     script_fail_over();
     EXPECT(script_say("hello s1 3 ~ s1 m1 v1 30000000 0 0 $ 0 0 0 f00d,=" ONE " 0"), "ok f00d * " ONE);
     script_tell("HDEL " META " id");
@@ -229,8 +228,8 @@ static void test_namespace_id(void) {
     script_end();
 }
 
-/* A session that is being ended does not count, not even for itself when it comes back with another lease.
- * */
+/* A session that is being ended does not count, not even for itself when it comes back with another
+ * lease. */
 static void test_lease_after_end_begun(void) {
     script_begin();
     script_tell("ZADD berth:{t}:heartbeats 0 s1");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The scripts while the slot of their namespace moves (R17), without a host: with one key a script stops half
- * way, or grants what is held on the other node. With the second key each is refused before it runs. */
+/* The scripts alone, while the slot of their namespace moves (R17). With one key, a script stops halfway, or
+ * grants permits that are held on the other node. With the second key, Redis refuses each script before it
+ * runs. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +65,7 @@ static const char *shown(const redisReply *reply) {
     return reply && reply->str ? reply->str : "";
 }
 
-/* Returns the beginning of what the script answers, until the next call. */
+/* Returns the beginning of the script's reply. It is valid until the next call. */
 static const char *say(unsigned node, bool asking, enum redis_script script, unsigned n_keys, const char *words) {
     static char text[400];
     _cleanup_reply_ redisReply *reply = call(node, asking, script, n_keys, words);
@@ -187,7 +188,7 @@ static void test_asking_grants_twice(void) {
     finish();
 }
 
-/* --- with it --- */
+/* --- with the second key --- */
 
 /* Both nodes refuse each script, even for a client that follows ASK, and no key changes. */
 static void refuse_all(const char *at_source) {
@@ -217,7 +218,7 @@ static void test_refused(void) {
     redis_nodes_end_move(&nodes, slot, from, to);
     EXPECT_BEGIN(claim(from, false, 2, EPOCH, "bb"), "MOVED");
     EXPECT_BEGIN(hello(to, false, 2, SESSION, NEW_EPOCH), "ok");
-    EXPECT_BEGIN(claim(to, false, 2, EPOCH, "bb"), "epoch"); /* that of before has ended */
+    EXPECT_BEGIN(claim(to, false, 2, EPOCH, "bb"), "epoch"); /* the old epoch has ended */
     TEST_INT(redis_number(&nodes.servers[to], "SCARD " HELD), 1);
     for (unsigned i = 0; i < NODES; i++)
         redis_reply_freep(&(redisReply *){redis_command(&nodes.servers[i], "FLUSHALL")});

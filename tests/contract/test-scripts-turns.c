@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The scripts alone: turns (R18). The job is that of pool @b, with one permit; s1 and s2 define it. */
+/* The scripts alone: turns (R18). Pool @b, with one permit, belongs to a job that s1 and s2 define. */
 
 #include <string.h>
 
@@ -53,7 +53,7 @@ static void test_once(void) {
     EXPECT(turn("s1", "a", due), TAKEN "1 -");
     EXPECT(turn("s2", "b", due), "taken $ 0 * s1");
     CU_ASSERT(script_number(3) == due);
-    EXPECT(turn("s2", "c", due - 60), "taken $ 0 * s1"); /* a later one was decided */
+    EXPECT(turn("s2", "c", due - 60), "taken $ 0 * s1"); /* a later due time is decided */
     EXPECT(turn("s1", "a", due), TAKEN "1 -");           /* R6 */
     TEST_INT(script_used("@b"), 1);
     EXPECT(turned("s1", "commit a - -"), "ok $ 0");
@@ -104,7 +104,7 @@ static void test_burial(void) {
     EXPECT(turn("s2", "a", due_in(-9)), TAKEN "1 -");
     EXPECT(script_say("bye s2 1"), "ok *");
     EXPECT(turned("s1", "look @b"), "ok $ 0 [@b * [* 1 0 - host-lost]]");
-    EXPECT(turn("s1", "b", due_in(-8)), "skipped $ 0 overlap - -"); /* a new due time waits for none that is open */
+    EXPECT(turn("s1", "b", due_in(-8)), "skipped $ 0 overlap - -"); /* the open turn counts as an overlap */
     EXPECT(turn_as("s1", "c", due_in(-9), "skip"), TAKEN "1 -");
     EXPECT(turned("s1", "look @b"), "ok $ 0 [@b ??????????]");
     EXPECT(turned("s1", "commit c 0 r-c"), "ok $ 0");
@@ -119,7 +119,7 @@ static void test_burial(void) {
     end();
 }
 
-/* `berth start` is answered by overlap alone, whatever is decided. */
+/* Overlap alone decides about a `berth start`. Decided due times do not matter. */
 static void test_started(void) {
     begin();
     EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
@@ -130,7 +130,7 @@ static void test_started(void) {
     EXPECT(turn_as("s2", "c", 0, "queue"), "ok $ 0 H * 1 -"); /* the answer was lost */
     EXPECT(turn("s1", "e", due_in(-8)), "skipped $ 0 overlap r-c s2");
     EXPECT(script_say("release s2 1 $ c"), "ok *");
-    EXPECT(turn("s1", "f", due_in(-9)), "taken $ 0 * s1"); /* it has decided nothing */
+    EXPECT(turn("s1", "f", due_in(-9)), "taken $ 0 * s1"); /* c, a start, has decided no due time */
     EXPECT(turn("s1", "f", due_in(-7)), TAKEN "1 -");
     EXPECT(turned("s1", "back f 2 60000 r-f"), "ok *");
     EXPECT(turn("s2", "g", 0), "ok $ 0 H * 1 - [* 2 r-f]"); /* another trigger ends the attempts */
@@ -143,10 +143,10 @@ static void test_started(void) {
 static void test_given_back(void) {
     begin();
     EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
-    EXPECT(turned("s1", "back a 1 0 -"), "ok $ 0 * *"); /* drained */
+    EXPECT(turned("s1", "back a 1 0 -"), "ok $ 0 * *"); /* the host is drained */
     EXPECT(turn("s2", "b", due_in(-9)), TAKEN "1 -");
     EXPECT(turned("s2", "commit b - -"), "ok $ 0");
-    EXPECT(turned("s2", "back b 2 60000 r-b"), "ok $ 0 * *"); /* it failed */
+    EXPECT(turned("s2", "back b 2 60000 r-b"), "ok $ 0 * *"); /* the run failed */
     EXPECT(turned("s2", "back b 2 60000 r-b"), "ok $ 0");
     EXPECT(turn("s1", "c", due_in(-9)), "later $ 0 * 2");
     CU_ASSERT(script_number(3) > 50000 && script_number(3) <= 60000);
@@ -158,7 +158,7 @@ static void test_given_back(void) {
     end();
 }
 
-/* The reply is lost, and the sync names the claim, which therefore waits again: the first delay goes on. */
+/* The reply is lost, and the sync makes the claim wait again. The first delay goes on. */
 static void test_given_back_again(void) {
     begin();
     EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
@@ -172,7 +172,8 @@ static void test_given_back_again(void) {
     end();
 }
 
-/* The host may give its turn back again after a sync. The permit is another host's if Redis has done it. */
+/* The host may give its turn back again after a sync. If Redis has done so before, another host may have the
+ * permit. */
 static void test_given_back_and_synced(void) {
     begin();
     EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
@@ -191,7 +192,7 @@ static void test_given_back_and_synced(void) {
     end();
 }
 
-/* TIME may be set back after that. */
+/* Redis stores no time for a turn that is given back at once, because TIME may be set back. */
 static void test_given_back_at_once(void) {
     char due[24];
 

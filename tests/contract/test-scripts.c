@@ -86,7 +86,7 @@ static void test_refusals(void) {
     EXPECT(script_claim("s1", "b", "db 1 1"), "ok $ 0 W *");
     EXPECT(script_claim("s1", "c", "net 1 100 db 1 1"), "refused $ 0 queue-full db");
     TEST_INT(script_state("c"), '-');
-    EXPECT(script_say("claim s1 1 $ t 0_0_r_name 1700000000000001 0 db 1 1"), "ok $ 0 W * 1 *"); /* it had a place before */
+    EXPECT(script_say("claim s1 1 $ t 0_0_r_name 1700000000000001 0 db 1 1"), "ok $ 0 W * 1 *"); /* the ticket shows that it had a place */
     script_end();
 }
 
@@ -111,8 +111,8 @@ static void test_lowest_limit(void) {
     script_end();
 }
 
-/* A pool with scope host here and cluster there: reported to both sessions, in either order, until it ends
- * (R14). */
+/* A pool has scope host on one host and cluster on the other. hello reports this to both sessions, in either
+ * order, until the scopes agree (R14). */
 static void test_scopes_differ(void) {
     script_begin();
     EXPECT(script_hello("s2", 1, 2, "db host net 2"), "ok $ 0 0 * 1 * [] [[db 4 4 1]] [] [] [] *");
@@ -219,7 +219,8 @@ static void test_many_parked(void) {
     script_end();
 }
 
-/* One call raises two pools, and its bound ends with the first: nobody overtakes the parked claims of the second. */
+/* One call raises the limits of two pools, and reaches its bound in the first. No claim overtakes the parked
+ * claims of the second. */
 static void test_two_pools_return(void) {
     script_begin();
     EXPECT(script_hello("s1", 1, 2, "db 4 net 4"), "ok *");

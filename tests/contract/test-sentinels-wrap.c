@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup */
 
-/* Three sentinels are asked for the master. They answer, hang, close the connection or answer nonsense; also with each allocation failing. */
+/* The client asks three sentinels for the master. They reply, hang, close the connection or reply nonsense.
+ * One test lets each allocation fail. */
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -207,7 +208,7 @@ static void test_behaviours(void) {
     ask(CLOSE, ANSWER, ANSWER, true);
 }
 
-/* A question that ends, or is followed by another, calls nobody. */
+/* A question that is stopped, or replaced by another, calls no handler. */
 static void test_stop(void) {
     unsigned n_asked = fakes[0].n_asked;
     usec_t end;

@@ -18,7 +18,7 @@
 #define MANY 10000   /* claims of one session */
 #define HANDOVERS 200
 #define KEY_PAUSE (3 * USEC_PER_MSEC)
-#define LEASE (4 * USEC_PER_SEC)       /* which a busy machine does not lose; also the grace after a move */
+#define LEASE (4 * USEC_PER_SEC)       /* long enough for a busy machine; also the grace period after a move */
 #define TIMEOUT (5 * USEC_PER_SEC / 2) /* in which a slot must have moved */
 
 static struct redis_nodes nodes;
@@ -28,7 +28,7 @@ static unsigned owner(void) {
     return redis_nodes_owner(&nodes, slot);
 }
 
-/* The stores begin at a node that has the slot, or at another one. */
+/* Starts the stores at the node that has the slot, or at another one. */
 static bool begin(struct bed *b, unsigned n_hosts, bool at_owner) {
     unsigned node = at_owner ? owner() : (owner() + 1) % NODES;
 
@@ -70,7 +70,7 @@ static void on_granted(struct probe *p) {
     load.most = load.n_held > load.most ? load.n_held : load.most;
 }
 
-/* Gives back what is held, and asks again. */
+/* Releases held claims and requests new ones. */
 static void work(void) {
     for (size_t i = 0; i < WORKERS; i++) {
         struct probe *p = load.workers[i];
@@ -177,7 +177,7 @@ static void test_many_claims(void) {
 
 /* --- pushes --- */
 
-/* Returns whether a node was called, or published, this command. */
+/* Returns whether a node has executed a command. */
 static bool has_called(unsigned node, const char *command) {
     _cleanup_reply_ redisReply *info = redis_command(&nodes.servers[node], "INFO commandstats");
     char key[40];
@@ -192,7 +192,7 @@ static int by_time(const void *a, const void *b) {
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Returns how long half of the hand-overs from host to host took at most. */
+/* Returns the median duration of hand-overs from host to host. */
 static usec_t hand_over(struct bed *b) {
     usec_t took[HANDOVERS];
     struct probe *held = bed_probe(b, 0, "one");
@@ -261,7 +261,7 @@ static void test_stuck(void) {
     CU_ASSERT(redis_nodes_move_key(&nodes, slot, from, to));
     BED_UNTIL(&b, b.stores[0]->state == STORE_STATE_AWAY);
     CU_ASSERT(bed_says(&b, "the cluster moves the slot of this namespace to another node"));
-    BED_UNTIL(&b, held->n_lost == 1); /* its lease is over: whoever runs has stopped */
+    BED_UNTIL(&b, held->n_lost == 1); /* its lease is over */
     probe_ask(late);
     while (redis_nodes_move_key(&nodes, slot, from, to))
         ;
@@ -270,7 +270,7 @@ static void test_stuck(void) {
     bed_done(&b);
 }
 
-/* --- nodes that do not know who has the slot --- */
+/* --- nodes that disagree about the slot --- */
 
 static void believe(unsigned at, const char *whose) {
     redis_reply_freep(&(redisReply *) {redis_command(&nodes.servers[at], "CLUSTER SETSLOT %u NODE %s", slot, whose)});
@@ -317,7 +317,7 @@ static void test_margin(void) {
         s = bed_inspect(&b, 0);
         CU_ASSERT(s && s->grace_usec > expected[i] + LEASE / 2 && s->grace_usec <= expected[i] + LEASE + 1);
         snapshot_free(s);
-        if (expected[i] == USEC_PER_SEC) { /* it lasts as long as it is shown */
+        if (expected[i] == USEC_PER_SEC) { /* grace lasts as long as the snapshot shows */
             usec_t begun = clock_boottime();
 
             BED_UNTIL(&b, bed_all_ready(&b));

@@ -48,7 +48,7 @@ static void test_revoked_before_told(void) {
     bed_done(&b);
 }
 
-/* The next claim need not wait for the next turn of the loop. */
+/* store_send() grants the next claim without waiting for the next turn of the loop. */
 static void test_sent_at_once(void) {
     struct bed b;
 

@@ -170,7 +170,7 @@ static void test_probe(void) {
     TEST_INT(redis_number(&redis_bed.server, "EXISTS berth:{test}:probe:h berth:{test}:probe:s berth:{test}:probe:s2 berth:{test}:probe:z"), 0);
 }
 
-/* A host that lacks a right logs which one, and connects as soon as it has it. */
+/* A host that lacks rights logs their names, and connects as soon as it has them. */
 static void test_missing_right(void) {
     struct bed b;
 

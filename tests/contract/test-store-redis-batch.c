@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The requests of one turn of the event loop go to Redis in few calls, in order; each claim gets one result.
- * */
+/* The requests of one turn of the event loop go to Redis in few calls and in order. Each claim gets one
+ * result. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static void await_granted(struct bed *b, struct probe **probes, size_t n) {
     }
 }
 
-/* Waits for all turns that earlier requests can still cause, to see that no callback comes twice. */
+/* Waits until earlier requests can cause no more callbacks, then checks that none came twice. */
 static void expect_heard(struct bed *b, struct probe **probes, size_t n, unsigned granted, unsigned released) {
     bed_settle(b);
     for (size_t i = 0; i < n; i++) {

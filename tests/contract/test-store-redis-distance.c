@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A Redis that is far away: a relay between it and the hosts delays everything. A hand-over from host to host takes
- * one round trip, and nothing is lost even if that is long. BERTH_TEST_DISTANCE: how many seconds to test, 3 by
- * default. */
+/* A Redis that is far away: a relay between Redis and the hosts delays everything. A hand-over from host to
+ * host takes one round trip. Nothing is lost even if the round trip is long. BERTH_TEST_DISTANCE: how many
+ * seconds to test, 3 by default. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static bool begin(struct bed *b, usec_t round_trip) {
     return redis_bed_begin(b, 2);
 }
 
-/* Returns how long half of the hand-overs took at most. */
+/* Returns the median duration of the hand-overs. */
 static usec_t hand_over(struct bed *b) {
     struct probe *held = bed_probe(b, 0, "one");
     usec_t took[HANDOVERS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* store-redis when Redis is missing, restarted, wiped or slow, or loses a message. What it refuses:
+/* store-redis when Redis is missing, restarted, wiped or slow, or loses a message. For refusals see
  * test-store-redis-refused.c. */
 
 #include <errno.h>
@@ -138,7 +138,7 @@ static void test_frozen(void) {
     bed_done(&b);
 }
 
-/* R8: the deadline counts from before the heartbeat was sent, however late its reply is. */
+/* R8: the deadline counts from before the heartbeat was sent, however late the reply comes. */
 static void test_deadline_from_sending(void) {
     struct bed b;
 
@@ -263,7 +263,7 @@ static void test_scripts_there(void) {
     bed_done(&b);
 }
 
-/* Another master: grace, although all data is there; nothing is lost. */
+/* A failover begins grace, although the new master has all data. No claim is lost. */
 static void test_failover(void) {
     struct bed b;
 
@@ -281,7 +281,7 @@ static void test_failover(void) {
     bed_done(&b);
 }
 
-/* A lost push: a heartbeat's reply shows it, and also that a claim is missing. */
+/* A heartbeat's reply shows that a push was lost, and that a claim is missing. */
 static void test_lost_push(void) {
     struct bed b;
 
@@ -309,9 +309,9 @@ static void test_lost_push(void) {
     bed_done(&b);
 }
 
-/* Granted while berthd was away or cut off: on_granted was not called, so nothing was started. If its
- * session was expired meanwhile, another claim has the permits: the host must not report the claim as held
- * (R11), which would restore it beyond the limit. */
+/* A claim is granted while berthd is away or cut off, so on_granted is not called and no run starts. If the
+ * session expires meanwhile, another claim gets the permits. The host must not report the first claim as
+ * held (R11), because Redis would restore it beyond the limit. */
 static void test_undelivered_grant(void) {
     struct bed b;
 

@@ -242,7 +242,7 @@ static void test_lease_differs(void) {
     struct probe *dead = bed_probe(&b, 0, "db:4");
     probe_grant(dead);
     keep_alive(true);
-    bed_die(&b, 0); /* dead: only the refused host can report that, and it does although it is still refused */
+    bed_die(&b, 0); /* only the refused host can report this death, and it does so while it is still refused */
     BED_UNTIL(&b, bed_has_event(&b, "reclaimed: "));
     TEST_INT(bed_count_events(&b, "host-expired: "), 1);
     CU_ASSERT(b.stores[1]->state == STORE_STATE_AWAY);
@@ -322,7 +322,7 @@ static void on_grace(int r, void *userdata) {
     *(int *) userdata = r;
 }
 
-/* Whoever ends grace knows what ran at the last loss of data, but not what Redis lost after that. */
+/* An operator who ends grace knows what ran at the last loss of data, but not what Redis lost after that. */
 static void test_end_of_an_earlier_grace(void) {
     int first = 1, second = 1;
     struct bed b;

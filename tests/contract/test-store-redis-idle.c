@@ -10,7 +10,7 @@
 
 #define LEASE (30 * USEC_PER_SEC)
 #define HEARTBEAT (5 * USEC_PER_SEC)
-#define LEASES 10 /* of the time that is watched */
+#define LEASES 10 /* length of a measurement */
 
 static uint64_t heartbeats(void) {
     return redis_number(&redis_bed.server, "HGET berth:{test}:meta heartbeat_count");
@@ -35,7 +35,7 @@ static void pass(struct bed *b, usec_t time) {
         ;
 }
 
-/* Returns how many heartbeats come in a number of leases. */
+/* Returns the number of heartbeats in LEASES leases. */
 static uint64_t watch(struct bed *b) {
     uint64_t before = heartbeats();
 
@@ -43,7 +43,7 @@ static uint64_t watch(struct bed *b) {
     return heartbeats() - before;
 }
 
-/* A pause is 9/30 to 11/30 of the lease. */
+/* A host without claims sends a heartbeat each 9/30 to 11/30 of the lease. */
 static void test_idle(void) {
     struct bed b;
     uint64_t n;
@@ -99,7 +99,8 @@ static void test_wakes(void) {
     bed_done(&b);
 }
 
-/* A lost heartbeat must be followed by a hello within the lease. */
+/* A hello after a lost heartbeat must fit into the lease. If it does not, the host keeps the normal
+ * interval. */
 static void test_no_room(void) {
     struct bed b;
     uint64_t n;
@@ -113,7 +114,7 @@ static void test_no_room(void) {
     bed_done(&b);
 }
 
-/* It takes over turns of hosts that died. */
+/* A host that shares a job keeps the normal interval, because it takes over turns of dead hosts. */
 static void test_shared_job(void) {
     static const struct store_pool pools[] = {{.name = "@report", .limit = 1, .queue_limit = 10}};
     struct bed b;

@@ -122,7 +122,8 @@ static void ask_more(struct bed *b, struct answer *answers, size_t from, size_t 
     }
 }
 
-/* Those who ask in the same turn of the loop share a snapshot. Whoever asks while it is collected shares the next one. */
+/* Callers of the same turn of the loop share a snapshot. Callers that come while it is collected share the
+ * next. */
 static void test_shared(void) {
     struct answer answers[ASKERS] = {{0}};
     struct bed b;
@@ -148,7 +149,7 @@ static void test_shared(void) {
     end(&b);
 }
 
-/* A caller that asks all the time is answered late. */
+/* A caller that asks without pause gets its replies late. */
 static void test_budget(void) {
     struct bed b;
 
@@ -214,7 +215,7 @@ static void test_times(void) {
     end(&b);
 }
 
-/* This host sends what it reports once, with a heartbeat, and again on a new connection; never to a full Redis. */
+/* A host sends its report once, with a heartbeat, and again on a new connection. */
 static void test_told(void) {
     struct bed b;
 

@@ -88,7 +88,7 @@ static void reload(unsigned host) {
     TEST_INT(bed_declare(&b, host, redis_bed_pools, ELEMENTSOF(redis_bed_pools)), 0);
 }
 
-/* A reload of a host without claims. */
+/* Restarts berthd of a host without claims. */
 static void restart_berthd(void) {
     bed_die(&b, 1);
     bed_come_back(&b, 1);
@@ -110,7 +110,7 @@ static void restart_redis(void) {
  * was over. */
 #define GROWTH ((long long) (DAYS / RESTART_EVERY * (RESTART + LEASE / 6) / 100))
 
-/* Highest lead so far. */
+/* Passes DAYS days with reloads and restarts. Returns the highest lead. */
 static long long live_on(void) {
     long long highest = 0;
 
@@ -140,7 +140,7 @@ static long long place_of(const struct probe *p) {
     return redis_number(&redis_bed.server, "ZRANK berth:{test}:pool:db:queue %s", p->claim.id);
 }
 
-/* Without waiting claims the lead shrinks to the rest of it as soon as a number is drawn. */
+/* Without waiting claims, the lead is gone when the next number is drawn. */
 static void test_idle(void) {
     long long before, highest;
 
@@ -168,7 +168,7 @@ static void check_told(const struct probe *p) {
     CU_ASSERT(ahead > DAY - MINUTE && told >= ahead && told < ahead + MINUTE);
 }
 
-/* A grant tells how far its token is ahead of TIME, whether a reply or a push names it. */
+/* The lead of a grant is how far its token is ahead of TIME, whether a reply or a push brings the grant. */
 static void test_told(void) {
     struct probe *held[3];
 
@@ -233,7 +233,7 @@ static void test_order(void) {
     before = lead();
     check_order(2);
     highest = live_on();
-    printf("somebody waits: the lead was %.3f s, at most %.3f s in %d days\n", (double) before / 1e6, (double) highest / 1e6, DAYS);
+    printf("a claim waits: the lead was %.3f s, at most %.3f s in %d days\n", (double) before / 1e6, (double) highest / 1e6, DAYS);
     CU_ASSERT(highest <= before + GROWTH);
     check_order(2);
     end();

@@ -150,7 +150,7 @@ static void check(struct bed *b, const struct lie *lie) {
     if (s.n_commands > allowed || s.n_commands < 5)
         printf("%s: %u calls\n", lie->name, s.n_commands);
     CU_ASSERT(s.n_commands <= allowed);
-    CU_ASSERT(s.n_commands >= 5); /* it did try */
+    CU_ASSERT(s.n_commands >= 5); /* the store did try */
 }
 
 #define STALE "*2\r\n$5\r\nstale\r\n:5"

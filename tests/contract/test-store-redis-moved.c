@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Redis at another address: one server stands for two, at 127.0.0.1 and 127.0.0.2. */
+/* Redis moves to another address. One server plays both Redis servers, at 127.0.0.1 and 127.0.0.2. */
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A host remembers the id of its namespace: another Redis that has a namespace of the same name is not taken for it. */
+/* A host remembers the id of its namespace. It refuses another Redis that has a namespace of the same
+ * name. */
 
 #include <string.h>
 #include <unistd.h>
@@ -48,7 +49,8 @@ static void restart_at(struct bed *b, unsigned host, struct redis_server *server
     TEST_INT(store_start(b->stores[host]), 0);
 }
 
-/* Nothing of the first namespace is held, freed or written in the second, until somebody accepts that. */
+/* Nothing of the first namespace is held, freed or written in the second, until an operator accepts the
+ * second. */
 static void test_wrong_url(void) {
     char old[ID_TEXT_SIZE];
     struct bed b;

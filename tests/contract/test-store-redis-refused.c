@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* store-redis when Redis refuses: its user, a role or policy that cannot work, a disk or a memory that is
- * full; and when somebody else writes to a host's channel. */
+/* store-redis when Redis refuses the user, has a wrong role or policy, or has a full disk or memory. In one
+ * test another client writes to a host's channel. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static void test_refused_by_redis(void) {
     bed_done(&b);
 }
 
-/* No key of berth has a TTL, so that these policies evict none. */
+/* No key of berth has a TTL, so these policies evict none. */
 static void test_volatile_policies(void) {
     static const char *const policies[] = {"noeviction", "volatile-lru", "volatile-lfu", "volatile-random",
                                            "volatile-ttl"};
@@ -95,7 +95,7 @@ static void test_no_room(void) {
         clock_boottime() + redis_bed.heartbeat * 4 / 10; /* the shortest pause is half a heartbeat */
     while (bed_turn(&b, until))
         ;
-    /* By TLS Redis can say nothing: it closes the connection before the handshake. */
+    /* Over TLS, Redis sends no error, because it closes the connection before the handshake. */
     CU_ASSERT(strstr(b.stores[0]->away_why, getenv("BERTH_TEST_TLS") ? "maxclients" : "max number of clients") != NULL);
     _cleanup_reply_ redisReply *stats = redis_command(&redis_bed.server, "INFO stats");
     CU_ASSERT(stats && strstr(stats->str, "rejected_connections:1\r\n"));
@@ -165,7 +165,7 @@ static void test_replica(void) {
 }
 
 /* After a failed snapshot Redis refuses writes, by the default of stop-writes-on-bgsave-error. berthd logs
- * that before it happens, and what it means. */
+ * the failed snapshot before Redis refuses. */
 static void test_failed_snapshot(void) {
     struct bed b;
 

@@ -100,7 +100,7 @@ static void test_rotation(void) {
     bed_done(&b);
 }
 
-/* If no file has changed, nothing is done. */
+/* A reload without a changed file keeps the connections. */
 static void test_unchanged(void) {
     struct redis_settings settings;
     uint64_t before;
@@ -121,7 +121,7 @@ static void test_unchanged(void) {
     bed_done(&b);
 }
 
-/* The new connections cannot be made: the old ones stay, and the reason is logged. */
+/* If new connections fail, the store keeps the old ones and logs the reason. */
 static void test_wrong_file(void) {
     struct redis_settings settings;
     char right[sizeof(password)];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A proxy loses one reply and keeps the connection, so that each later reply comes in the place of the one before it. The
- * host notices it by the serial number in the next reply, and connects again. */
+/* A proxy loses one reply and keeps the connection, so each later reply takes the place of the previous one.
+ * The serial number in the next reply shows this to the host, which connects again. */
 
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static void drop_reply(struct bed *b, void (*send)(struct probe *p), struct prob
 
     proxy_set(&proxy, PROXY_DROP_NEXT, 0, false);
     send(p);
-    while (proxy_harmed(&proxy) == harmed) /* the host hears nothing of it, so no event ends a turn */
+    while (proxy_harmed(&proxy) == harmed) /* the host receives nothing, so no event ends a turn */
         (void) bed_turn(b, clock_boottime() + 5 * USEC_PER_MSEC);
 }
 

@@ -19,7 +19,7 @@ WRAP(FAULT_MEMORY, NULL, void *, realloc, (void *old, size_t size), (old, size))
 
 static const struct store_pool pools[] = {{.name = "@j", .limit = 1, .queue_limit = 100}};
 
-/* A claim that asks for the turn of this due time. */
+/* Makes a claim that asks for the turn of a due time. */
 static struct probe *ask_for(struct bed *b, unsigned host, struct claim_turn *turn, int64_t due) {
     struct probe *p = bed_probe(b, host, "x:1");
 
@@ -243,7 +243,8 @@ static void test_reply_lost(void) {
     redis_bed.timeout = timeout;
 }
 
-/* Redis loses its data between the grant and the commit: the host reports its turn before it commits that. */
+/* Redis loses its data between the grant and the commit. The host reports its turn before it commits the
+ * turn. */
 static void test_new_epoch(void) {
     struct claim_turn turn;
     struct probe *p;

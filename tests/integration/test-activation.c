@@ -25,7 +25,7 @@ static void up(void) {
         CU_FAIL("no runtime directory");
 }
 
-/* One that a child may inherit. */
+/* Returns a socket that a child inherits. */
 static int listen_at(const char *path, int type) {
     int fd = socket_listen(path, type, 0660);
 
@@ -51,13 +51,13 @@ static void await_caller(int fd) {
     CU_ASSERT_FATAL(p.revents == POLLIN);
 }
 
-/* berthd ends at once, with 78 and a reason. */
+/* Checks that berthd exits at once, with 78 and a reason. */
 static void assert_refuses(const char *why) {
     CU_ASSERT_FATAL(child_await(ant->berthd, HOST_PATIENCE));
     TEST_INT(ant->berthd->exit_code, 78);
     if (!strstr(child_text(ant->berthd, 2), why)) {
         printf("not \"%s\" but: %s\n", why, child_text(ant->berthd, 2));
-        CU_FAIL("berthd does not say why");
+        CU_FAIL("berthd gives another reason");
     }
     ant->berthd = child_free(ant->berthd);
     ant->mark = 0;
@@ -126,7 +126,7 @@ static void end_runs(struct child *holder, struct child *waiter) {
     (void) unlink(ant->socket);
 }
 
-/* Both continue over a restart of berthd, during which the socket stays. */
+/* Both runs survive a restart of berthd, and the socket stays. */
 static void test_restart(void) {
     _cleanup_close_ int fd = listen_at(ant->socket, SOCK_STREAM);
     struct child *holder, *waiter;
@@ -226,7 +226,7 @@ static int say_hello(const char *path) {
     return fd;
 }
 
-/* Returns the reply, or the end of the connection. */
+/* Returns whether berth-runner replies before the connection ends. */
 static bool is_answered(int fd) {
     struct message m;
     int k;
@@ -243,7 +243,7 @@ static int listen_for_runner(char path[static 120]) {
     return listen_at(path, SOCK_SEQPACKET);
 }
 
-/* Awaits that berthd refuses its config or socket. Returns its output, to be freed. */
+/* Awaits that berth-runner refuses its config or socket. Returns the process, to be freed. */
 static struct child *runner_refuses(int fd) {
     struct child *runner = runner_start(fd);
 
@@ -264,7 +264,7 @@ static void test_runner(void) {
     child_kill(runner, SIGKILL);
     CU_ASSERT(child_await(runner, HOST_PATIENCE));
     child_free(runner);
-    second = say_hello(path); /* while nobody is there */
+    second = say_hello(path); /* while no berth-runner runs */
     runner = runner_start(fd);
     CU_ASSERT(is_answered(second));
     child_kill(runner, SIGTERM);

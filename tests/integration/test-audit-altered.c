@@ -22,7 +22,8 @@ static struct child *queue(struct host *h, const char *options, const char *name
     return c;
 }
 
-/* Several permits, several pools, a host's own, head starts; a lowered limit parks, a raised one brings back; a host restarts. */
+/* Several permits, several pools, a host's own pool, head starts. A lowered limit parks a claim, and a
+ * raised limit requeues it. A host restarts. */
 static void live(void) {
     struct host *ant = host_up("ant", POOLS), *bee = host_up("bee", POOLS);
     struct child *held[3], *waiting[6];
@@ -95,7 +96,7 @@ static void live_with_faults(void) {
     host_await(bee, "released", "job=last");
 }
 
-/* --- and what is done to them --- */
+/* --- altered records --- */
 
 static struct entries truth;
 static size_t n_tried;
@@ -221,7 +222,7 @@ static bool alter_release(struct entry *e) {
 static bool alter_limit(struct entry *e) {
     if (e->limits && strncmp(e->limits, "db:", 3) == 0)
         e->limits[3] = '0';
-    return strcmp(e->event, "redis-connected") == 0 && strcmp(e->process, "bee.0") == 0 && e->seq < 5; /* in force at the begin */
+    return strcmp(e->event, "redis-connected") == 0 && strcmp(e->process, "bee.0") == 0 && e->seq < 5; /* in force at the beginning */
 }
 
 /* Puts another event in its place. */
@@ -241,7 +242,7 @@ static bool alter_event(struct entry *e) {
 
 static const struct alteration {
     const char *what;
-    bool (*alter)(struct entry *e); /* whether that is to be found */
+    bool (*alter)(struct entry *e); /* returns whether the audit must find the change */
 } alterations[] = {{"another BERTH_SEQ", alter_seq},       {"another host", alter_host},   {"another token", alter_token},
                    {"other pools", alter_pools},           {"another job", alter_job},     {"an earlier ticket", alter_ticket},
                    {"given back later", alter_release},    {"a lower limit", alter_limit}, {"another event", alter_event}};
@@ -275,7 +276,7 @@ static void mutate(const char *const *events) {
             found |= strcmp(truth.items[i].event, *events) == 0;
         if (!found)
             printf("no %s\n", *events);
-        CU_ASSERT(found); /* each kind of event is done harm to */
+        CU_ASSERT(found); /* each kind of event is altered */
     }
     TEST_INT(finds(&truth, AUDIT_MALFORMED), 0);
     cut_double_and_move();

@@ -60,7 +60,7 @@ static bool read_answer(int fd, char *answer, size_t size, int wait_msec) {
     return false;
 }
 
-/* Makes one call on a new connection. Returns the first reply; '...' for "...". */
+/* Makes one call on a new connection. Returns the first reply. In the call, ' stands for ". */
 static const char *ask(const char *call) {
     static char text[65536];
     _cleanup_free_ char *message = strdup(call);
@@ -104,7 +104,7 @@ static void nonsense(void) {
 
         if (strcmp(answer, "(closed)") != 0 && strncmp(answer, "{\"error\":", 9) != 0) {
             printf("%s: %s\n", calls[i], answer);
-            CU_FAIL("nonsense was taken for sense");
+            CU_FAIL("berthd accepts nonsense");
         }
     }
     others_work();
@@ -212,7 +212,7 @@ static void slow_and_half_closed(void) {
     half = client();
     CU_ASSERT_EQUAL(write(half, hold, sizeof(hold)), (ssize_t) sizeof(hold));
     host_await(ant, "granted", "job=half");
-    half = close_fd(half); /* with the answer unread: nobody has the hold */
+    half = close_fd(half); /* with the reply unread: no client has the hold */
     others_work();
     (void) silent;
 }

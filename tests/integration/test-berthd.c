@@ -14,7 +14,7 @@
 
 static struct host *ant;
 
-/* Output that cannot be written is no success. */
+/* berthd --check fails if it cannot write its output. */
 static void check_to_a_full_disk(void) {
     char shell[] = "sh", flag[] = "-c", command[512];
     char *argv[] = {shell, flag, command, NULL};
@@ -26,7 +26,8 @@ static void check_to_a_full_disk(void) {
     TEST_INT(berth_end(child_start(argv, NULL)), 70);
 }
 
-/* A check names what the machine does not have. berthd accepts the config: the other jobs run, and the event of this one has the reason. */
+/* A check names missing programs. berthd accepts the config: the other jobs run, and the event of a broken
+ * job has the reason. */
 static void check_of_commands(void) {
     char shell[] = "sh", flag[] = "-c", command[512], expected[256];
     char *argv[] = {shell, flag, command, NULL};

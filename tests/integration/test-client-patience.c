@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A daemon that accepts and never answers: a verb reports it and exits with 69. A slow one is waited for. */
+/* A daemon accepts and never replies. The verb reports this and exits with 69. It waits for a slow
+ * daemon. */
 #include "cli/client.h"
 
 #include <poll.h>
@@ -90,7 +91,7 @@ static void test_garbage(void) {
     end(&f, 70, "", ": the listening process does not speak Varlink");
 }
 
-/* Always a byte more, never the last one. */
+/* The daemon sends byte after byte, but never the last one. */
 static void test_trickles(void) {
     struct fake f;
     struct pollfd child;
@@ -131,7 +132,7 @@ static void answer_probe(struct fake *f) {
     free(probe.input);
 }
 
-/* A reload, say, that takes long. */
+/* The daemon is busy, as with a long reload. */
 static void test_slow_and_alive(void) {
     struct fake f;
 
@@ -142,7 +143,7 @@ static void test_slow_and_alive(void) {
     end(&f, 0, NULL, "");
 }
 
-/* The reply comes while a probe waits, which gets none. */
+/* The reply comes while a probe waits. The probe gets none. */
 static void test_reply_beside_a_probe(void) {
     struct fake f, probe;
 
@@ -193,7 +194,7 @@ static void test_frozen(void) {
         verbs[i] = berth_start(ant, "%s", words[i]);
     child_kill(waiting, SIGINT);
     TEST_INT(berth_end(waiting), 130);
-    CU_ASSERT(clock_boottime() - begun < 5 * USEC_PER_SEC); /* nobody has to wait for that */
+    CU_ASSERT(clock_boottime() - begun < 5 * USEC_PER_SEC); /* the signal ends the client at once */
     for (size_t i = 0; i < ELEMENTSOF(words); i++)
         TEST_INT(berth_end(verbs[i]), statuses[i]);
     CU_ASSERT(clock_boottime() - begun >= CLIENT_QUIET_TIME);

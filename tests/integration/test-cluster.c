@@ -23,7 +23,7 @@ static void stop_nodes(void) {
 static void up(void) {
     cluster_up_without_redis();
     cluster.on_stopped = stop_nodes;
-    cluster.lease = "8s"; /* which a busy machine does not lose; after a move a grace period is as long */
+    cluster.lease = "8s"; /* long enough for a busy machine; also the grace period after a move */
     cluster.heartbeat = "2s";
     if (redis_nodes_start(&nodes) < 0)
         abort();
@@ -35,7 +35,7 @@ static struct host *add_host(const char *name, unsigned node, const char *job) {
     static char options[96];
     struct host *h = host_add(name, " ");
 
-    /* The timeout is as long as the config allows: while a slot moves nobody answers. */
+    /* The timeout is as long as the config allows, because no node replies while a slot moves. */
     (void) snprintf(options, sizeof(options), "failover-margin = \"1s\"\n    timeout = \"%s\"", cluster.heartbeat);
     h->url = urls[node];
     h->redis_options = options;
@@ -118,8 +118,8 @@ static void test_failover(void) {
     TEST_INT(berth_end(waiting), 0);
 }
 
-/* The first hosts of the url are not there, and the last one is a node without the slot. They are tried one soon after
- * the other. */
+/* The first hosts of the url are dead, and the last one is a node without the slot. berthd tries them in
+ * quick succession. */
 static void test_hosts(void) {
     unsigned slot = redis_nodes_slot(&nodes, "berth:{test}:meta"), owner = redis_nodes_owner(&nodes, slot);
     unsigned other = (owner + 1) % NODES;

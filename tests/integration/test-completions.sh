@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2016 # other shells' programs
-# The completions in bash, zsh and fish, with a `berth` of its own that tells fixed JSON: the same names in each shell, nothing of
-# holders, queues or descriptions among them. A shell that is not installed is skipped.
+# The completions in bash, zsh and fish, with a fake `berth` that prints fixed JSON. Each shell offers the
+# same names, and none of holders, queues or descriptions. A shell that is not installed is skipped.
 set -u
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT

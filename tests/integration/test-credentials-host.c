@@ -118,7 +118,7 @@ static void berthd_killed(void) {
 }
 
 static void rebooted(void) {
-    TEST_NEEDS_ROOT(); /* who alone can remove the directory as a machine that goes down does */
+    TEST_NEEDS_ROOT(); /* only root can remove the directory as a shutdown does */
     TEST_INT(berth(ant, "start long"), 0);
     host_await(ant, "started", "job=long");
     host_reboot(ant);

@@ -36,7 +36,7 @@ static void write_file(const char *name, const char *text, mode_t mode) {
     TEST_INT(chmod(path, mode), 0);
 }
 
-/* False: there is no file system in memory here. */
+/* Returns false if there is no tmpfs here. */
 static bool prepare(const char *jobs) {
     struct statfs fs;
 

@@ -75,7 +75,7 @@ static void test_stray(void) {
     TEST_INT(berth_end(holder), 0);
 }
 
-/* A process of a run on another host, or in another namespace, is none of this berthd's. */
+/* A process of a run on another host, or in another namespace, belongs to another berthd. */
 static void test_stray_elsewhere(void) {
     struct child *other, *old;
     char host[64];

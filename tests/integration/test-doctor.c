@@ -50,7 +50,7 @@ static void await_status(struct host *h, const char *check, int status) {
     TEST_INT(got, status);
 }
 
-/* Runs the check until it is a warning or critical. */
+/* Runs the check until its finding is a warning or critical. */
 static void await_finding(struct host *h, const char *check) {
     usec_t until = clock_boottime() + HOST_PATIENCE;
     int got;
@@ -59,7 +59,7 @@ static void await_finding(struct host *h, const char *check) {
         ;
 }
 
-/* What depends on this machine, or on processes of other users, is left out. */
+/* Checks that depend on this machine or on processes of other users are skipped. */
 static void test_healthy(void) {
     struct host *ant = host_up("ant", "%s", JOBS), *bee = host_up("bee", "%s", JOBS);
     json_t *json;
@@ -98,7 +98,7 @@ static void test_words(void) {
     TEST_INT(berth(ant, "doctor now"), 64);
 }
 
-/* Without berthd that is the finding, and the other checks report what they lack. */
+/* Without berthd, its absence is the finding, and the other checks report what they lack. */
 static void test_daemon(void) {
     struct host *ant = host_add("ant", "%s", JOBS);
     usec_t began;
@@ -215,7 +215,7 @@ static void test_policy(void) {
     is_fine(ant, "redis-policy");
 }
 
-/* Under BERTH_TEST_ACL=text there is a note, that SCRIPT is refused. */
+/* Under BERTH_TEST_ACL=text there is a note that Redis refuses SCRIPT. */
 static void test_rights(void) {
     struct host *ant;
 

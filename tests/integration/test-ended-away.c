@@ -24,7 +24,7 @@ static void up(void) {
     ant = host_up("ant", POOLS);
 }
 
-/* A `berth run` on a pool whose command waits at the gate, and a berthd that was killed. */
+/* Starts a `berth run` whose command waits at the gate, and kills berthd. */
 static struct child *begin(const char *pool, const char *words) {
     struct child *c = berth_start(ant, "run -p %s --name held -- %s --id held %s", pool, cluster.at_gate, words);
 
@@ -64,7 +64,7 @@ static void failure(void) {
     comes_back("own", "--exit 7", 7, "result=failure exit_code=7", "failure");
 }
 
-/* Reported to a berthd that was killed before it read the report. */
+/* berthd is killed before it reads the report. */
 static void not_read(void) {
     struct child *c = berth_start(ant, "run -p db --name held -- %s --id held --exit 7", cluster.at_gate);
     usec_t until = clock_boottime() + HOST_PATIENCE;
@@ -103,7 +103,7 @@ static void no_report(void) {
     check_last_run("guard-died", -1);
 }
 
-/* The end was reported, and berthd was killed before the last of those who have the hold had closed it. */
+/* The end was reported. berthd is killed before the last process that has the hold closes it. */
 static void reported_before(void) {
     struct child *c = berth_start(ant, "run -p db --name held -- %s --id held --exit 4", cluster.at_gate), *other;
     usec_t until = clock_boottime() + HOST_PATIENCE;
@@ -111,7 +111,7 @@ static void reported_before(void) {
 
     witness_await_start(cluster.witness, "held");
     snprintf(script, sizeof(script), "exec 9>/proc/%d/fd/20; echo has it; exec sleep 1000", (int) c->pid);
-    other = child_start(argv, NULL); /* not below it, so it is not waited for */
+    other = child_start(argv, NULL); /* no child of `berth run`, so that does not wait for it */
     while (!strstr(child_text(other, 1), "has it") && !other->ended && clock_boottime() < until)
         child_turn(until);
     test_gate_open(&cluster.gate);
@@ -123,7 +123,7 @@ static void reported_before(void) {
     child_kill(other, SIGKILL);
     TEST_INT(berth_end(other), 137);
     host_await(ant, "released", "job=held");
-    TEST_INT(host_count(ant, "exited", "job=held"), 0); /* once, in the journal of the one before */
+    TEST_INT(host_count(ant, "exited", "job=held"), 0); /* the earlier berthd has logged it */
     check_last_run("failure", 4);
 }
 

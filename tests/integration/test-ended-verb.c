@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* io.berth.Ended, called by hand: when it is answered, and what berthd accepts without an earlier report. */
+/* io.berth.Ended, called by hand: when berthd replies, and what berthd accepts without an earlier report. */
 
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static struct client *client;
 static char run[64];
 static int hold;
 
-/* A client that has its permits and has reported no command. */
+/* Makes a client that has its permits and has reported no command. */
 static void up(void) {
     _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
 
@@ -61,7 +61,7 @@ static void answered_before_the_hold_is_over(void) {
     TEST_INT(host_count(ant, "exited", " "), 1);
 }
 
-/* The berthd before may have received the start without recording it. */
+/* The earlier berthd may have received the start without recording it. */
 static void reported_to_the_next_berthd(void) {
     usec_t started = clock_boottime();
     const char *line;
@@ -79,7 +79,7 @@ static void reported_to_the_next_berthd(void) {
     hold = close_fd(hold);
     host_await(ant, "released", "job=raw");
     TEST_INT(host_count(ant, "exited", " "), 1);
-    TEST_INT(client_call("io.berth.Ended", json_pack("{s:s, s:i}", "run", run, "code", 4), NULL), 0); /* of those that are over, too */
+    TEST_INT(client_call("io.berth.Ended", json_pack("{s:s, s:i}", "run", run, "code", 4), NULL), 0); /* also of a run that is over */
 }
 
 /* While its own client is there, no other client may report its end; nor may a client of a hold that is over. */

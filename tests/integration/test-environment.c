@@ -41,7 +41,7 @@ static void test_facts(void) {
     test_await(t.fd, &m, PROTOCOL_STARTING);
     test_await(t.fd, &m, PROTOCOL_REPORT);
     TEST_FIELD(&m, "code", "0");
-    TEST_FIELD(&m, "trigger", "hook"); /* the next berthd knows it from there */
+    TEST_FIELD(&m, "trigger", "hook"); /* the report informs the next berthd */
     TEST_FIELD(&m, "of-path", NULL);
     test_say(t.fd, PROTOCOL_FORGET, "run", test_runner_id('1'));
     text = test_runner_read(&t, "facts.out");
@@ -60,7 +60,8 @@ static void refused_sets(const char *job, const char *const *fields, const char 
     CU_ASSERT(!test_runner_has_file(&t, '2', ".guard") && !test_runner_has_file(&t, '2', ".sock"));
 }
 
-/* S28, the last of the three that check: a forged berthd sends what the real one refuses. */
+/* S28: a forged berthd sends parameters that the real one refuses. berth-runner is the last of three that
+ * check. */
 static void test_sets(void) {
     static const char *const right[] = {"set-0", "TABLE=users", "set-1", "NOTE=$(id); rm", NULL};
     static const char *const unknown[] = {"set-0", "TABLE=users", "set-1", "COLOUR=red", NULL};
@@ -84,7 +85,7 @@ static void test_sets(void) {
     test_await(t.fd, &m, PROTOCOL_STARTING);
     test_await(t.fd, &m, PROTOCOL_REPORT);
     TEST_FIELD(&m, "code", "0");
-    TEST_FIELD(&m, "set-0", "TABLE=users"); /* the next berthd knows it from there */
+    TEST_FIELD(&m, "set-0", "TABLE=users"); /* the report informs the next berthd */
     test_say(t.fd, PROTOCOL_FORGET, "run", test_runner_id('1'));
     text = test_runner_read(&t, "copy.out");
     TEST_STRING(text, "NOTE=$(id); rm\nTABLE=users\n");
@@ -213,7 +214,7 @@ static void fails_with(const char *job, int error, const char *problem) {
     TEST_FIELD(&m, "text", text);
 }
 
-/* S30: none of them hangs, and each reason names the file. */
+/* S30: no bad file hangs the run, and each reason names the file. */
 static void test_refused(void) {
     _cleanup_free_ char *large = malloc(65536 + 2);
 
@@ -246,7 +247,7 @@ static void test_refused(void) {
     CU_ASSERT_FATAL(mkdir(test_runner_path(&t, "file"), 0700) == 0);
     fails_with("file", EPERM, ": not a regular file");
     (void) rmdir(test_runner_path(&t, "file"));
-    /* Nor one that root made. */
+    /* A link that root made is refused, too. */
     if (readlink("/etc/os-release", large, 65536) > 0)
         test_runner_fails(&t, &m, "release", ELOOP, "environment");
     memset(large, '#', 65537);
@@ -257,8 +258,8 @@ static void test_refused(void) {
     test_runner_done(&t);
 }
 
-/* The file may be root's, even if the job's user may not read it; not that of a third user, nor a link of
- * one. */
+/* The file may be root's, even if the job's user may not read it. A file or link of a third user is
+ * refused. */
 static void test_owners(void) {
     TEST_NEEDS_ROOT();
     test_runner_begin(&t,

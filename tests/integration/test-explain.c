@@ -197,8 +197,9 @@ static json_t *await_estimate(struct host *h, const char *word) {
     return answer;
 }
 
-/* From ten runs of what holds the pool on, also by the next berthd: on its own host at once, on another one when its host has
- * published them. A move to the front helps whoever is behind others. */
+/* An estimate needs ten runs of the holder, also after a restart of berthd. The holder's host has it at
+ * once, another host once these runs are published. A move to the front helps a claim that stands behind
+ * others. */
 static void estimate(void) {
     struct child *children[3];
     json_t *answer;
@@ -274,7 +275,7 @@ static void not_waiting(void) {
     TEST_INT(berth(ant, "explain"), 64);
 }
 
-/* Without Redis that is the reason, and nothing is proposed from old data. */
+/* Without Redis, its absence is the reason, and explain proposes nothing from old data. */
 static void redis_away(void) {
     struct child *children[2];
     json_t *answer;

@@ -39,7 +39,7 @@ static void down(void) {
     (void) rmdir(folder);
 }
 
-/* Mounts nothing that others see from here on. */
+/* Hides later mounts from other processes. Returns whether it could. */
 static bool unshare_mounts(void) {
     return geteuid() == 0 && unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
 }
@@ -70,7 +70,7 @@ static const char *fill_path(void) {
     return path;
 }
 
-/* Every block, to the last byte. */
+/* Fills the small file system to the last byte. */
 static void fill(void) {
     _cleanup_close_ int fd = open(fill_path(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     static const char zeros[4096];
@@ -100,7 +100,7 @@ static void no_room_for_a_hold(void) {
     fill();
     TEST_INT(berth(ant, "run -p db --name one -- true"), 125);
     check_failed_hold("one", "No space left on device");
-    TEST_INT(berth(ant, "run -p own --name two -- true"), 125); /* permits of this host are released in the same breath */
+    TEST_INT(berth(ant, "run -p own --name two -- true"), 125); /* permits of this host are released at once */
     check_failed_hold("two", "No space left on device");
     TEST_INT(berth(ant, "run -n -E 9 -p db -- true"), 125); /* it was granted: -E is not for that */
     TEST_INT(host_pool(ant, "db", "used"), 0);
@@ -123,7 +123,7 @@ static void no_room_for_a_job(void) {
     TEST_INT(berth(ant, "start one --wait"), 0);
 }
 
-/* Granted by another host's end, while this berthd cannot open anything. */
+/* Another host's release grants a claim while this berthd cannot open any file. */
 static void no_descriptors(void) {
     struct child *holder, *waiter;
     struct rlimit none, before;
@@ -156,7 +156,8 @@ static void await_log(const char *text) {
 
 #define EFFECTS 1000000 /* of berthd, more than it has in a test */
 
-/* A write that failed is not repeated at once: while a command runs, berthd has the effects of that run alone. */
+/* berthd does not repeat a failed write at once: while a command runs, berthd has the effects of that run
+ * alone. */
 static void check_no_loop(void) {
     host_clock_end_berthd(ant, EFFECTS);
     TEST_INT(berth(ant, "run -p own -- sleep 0.3"), 0);

@@ -34,7 +34,7 @@ struct stall {
     unsigned percent; /* of the lease */
 };
 
-static struct place { /* a host that waits, for a `berth run` and a job of it; another host holds what they wait for */
+static struct place { /* a host whose `berth run` and job wait for permits that another host holds */
     const struct stall *stall;
     struct host *host;
     struct child *holders[2], *client, *job;
@@ -104,7 +104,7 @@ static void signal_place(const struct place *p, unsigned what, int signal) {
         TEST_INT(kill(cluster.redis.pid, signal), 0);
 }
 
-/* Nothing is awaited here: time that passes is what is tested. */
+/* Awaits nothing, because the test is about time that passes. */
 static void let_pass(usec_t until) {
     while (clock_boottime() < until)
         child_turn(until);
@@ -116,7 +116,7 @@ static void give_permits(size_t n) {
             child_kill(places[i].holders[k], SIGTERM);
 }
 
-/* The job's guard is there already, and waits for its grant. It is killed: another one is born with the grant. */
+/* Kills the prepared guard of the job, which waits for the grant. Another guard is born with the grant. */
 static void kill_prepared_guard(const struct place *p) {
     usec_t until = clock_boottime() + HOST_PATIENCE;
     char path[64];
@@ -162,7 +162,7 @@ static void stall_guards(size_t n, usec_t *begun) {
     }
 }
 
-/* In the order of their ends. */
+/* Ends the stalls in the order of their ends. */
 static void end_stalls(size_t n, const usec_t *begun) {
     for (;;) {
         struct place *next = NULL;

@@ -26,7 +26,7 @@ static struct test_runner t;
 static struct clock_file guard_clock;
 static struct message m; /* large */
 
-/* The guard's clock stands from now on, and goes on when we say so. */
+/* The guard's clock stands from now on, and advances when the test sets it. */
 static void begin_on_clock(const char *jobs) {
     char path[96];
 
@@ -160,13 +160,13 @@ static void test_deadline_passed(void) {
     clock_file_stand(&guard_clock, STANDS_AT + 9 * USEC_PER_SEC);
     close_fd(guard);
     guard = join_waiting();
-    clock_file_stand(&guard_clock, STANDS_AT + 11 * USEC_PER_SEC); /* nobody gives it a new one */
+    clock_file_stand(&guard_clock, STANDS_AT + 11 * USEC_PER_SEC); /* no berthd sets a new one */
     was_not_begun(guard, ETIME, "deadline", "none");
     test_guard_finish(guard);
     end_clock();
 }
 
-/* The runner itself came to it too late. */
+/* The runner itself reads the request after the deadline. */
 static void test_late(void) {
     struct message_writer w;
 

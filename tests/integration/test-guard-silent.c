@@ -42,7 +42,7 @@ static void signal_guards(const pid_t *guards, size_t n, int signal) {
         TEST_INT(kill(guards[i], signal), 0);
 }
 
-/* Killed and started again; it listens to clients, and recovers. */
+/* Kills berthd and starts it again. berthd listens to clients while it recovers. */
 static void restart(const char *pool) {
     usec_t until = clock_boottime() + HOST_PATIENCE;
     int status;
@@ -56,7 +56,7 @@ static void restart(const char *pool) {
     CU_ASSERT(strstr(berth_err, "recovering") != NULL);
 }
 
-/* It is ended before its lease is over, and only then does another host get its permits. */
+/* The run is ended before its lease is over. Only then does another host get its permits. */
 static void is_ended(void) {
     static const char pools[] = "pool \"db\" { limit = 2 }\n";
     pid_t guards[RUNS];
@@ -77,7 +77,7 @@ static void is_ended(void) {
     restart("db");
     witness_await_alive(cluster.witness, 0);
     CU_ASSERT(clock_boottime() - killed < CLUSTER_LEASE_USEC);
-    (void) kill(guards[0], SIGCONT); /* there is nobody left who could do harm */
+    (void) kill(guards[0], SIGCONT); /* the guard can do no harm any more */
     host_await(ant, "guard-died", "job=job");
     host_await(ant, "exited", "job=job result=guard-died");
     host_await(ant, "released", "job=job");
@@ -112,7 +112,7 @@ static void goes_on(void) {
         TEST_INT(berth(ant, "%s", words[i]), 0);
         CU_ASSERT(strstr(berth_err, "is recovering") != NULL);
     }
-    TEST_INT(berth(ant, "limit slot 1"), 69); /* no event would tell of it */
+    TEST_INT(berth(ant, "limit slot 1"), 69); /* no event would record it */
     TEST_INT(berth(ant, "revoke 0123456789abcdef0123456789abcdef"), 69);
     next = berth_start(ant, "run -p slot --name next -- %s --id next", cluster.command);
     signal_guards(guards, 1, SIGCONT);
@@ -130,8 +130,8 @@ static void goes_on(void) {
     TEST_INT(witness_max(&w, "slot"), 1);
 }
 
-/* The standard descriptors are always open, so it gets no other one. A limit at the first free one is not enough: another may be freed
- * by then. */
+/* Limits a process to the standard descriptors, which are always open. A limit at the first free descriptor
+ * is not enough, because another may become free. */
 static void limit_descriptors(pid_t pid, struct rlimit *ret_before) {
     struct rlimit limit;
 
@@ -160,7 +160,7 @@ static void await_started(void) {
     TEST_INT(host_count(ant, "started", "job=job"), RUNS);
 }
 
-/* Guards that berthd can connect to only later: their runs are well. */
+/* berthd can connect to the guards only later. Their runs go on. */
 static void out_of_descriptors(void) {
     pid_t guards[RUNS];
     struct child *next;
@@ -179,8 +179,8 @@ static void out_of_descriptors(void) {
     next = berth_start(ant, "run -v -p slot --name next -- true");
     await_waiting(next); /* so the connection before this one is closed */
     limit_descriptors(ant->berthd->pid, &before);
-    signal_guards(guards, 1, SIGCONT); /* tells what it holds, and is to be connected to as the guard of a known run */
-    host_await(ant, "warning", " "); /* that this cannot be done */
+    signal_guards(guards, 1, SIGCONT); /* reports what it holds; berthd then connects to it as the guard of a known run */
+    host_await(ant, "warning", " "); /* that it cannot connect */
     CU_ASSERT(strstr(ant->event, "Too many open files") != NULL);
     TEST_INT(prlimit(ant->berthd->pid, RLIMIT_NOFILE, &before, NULL), 0);
     signal_guards(guards + 1, RUNS - 1, SIGCONT);

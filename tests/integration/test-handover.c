@@ -21,9 +21,9 @@ static int by_number(const void *a, const void *b) {
     return *x < *y ? -1 : *x > *y;
 }
 
-/* From the moment that one command has written its end to the moment that the next one, on another host, writes its start: exit,
- * release, grant, push, fork and exec are in between.
- * What went wrong elsewhere: hashicorp/consul#1006. */
+/* Measures from the end that one command writes to the start that the next command writes on another host.
+ * Exit, release, grant, push, fork and exec are in between. A bug of another program:
+ * hashicorp/consul#1006. */
 static void handover_takes_milliseconds(void) {
     struct host *ant = host_up("ant", "pool \"db\" { limit = 1 }\n"), *bee = host_up("bee", "pool \"db\" { limit = 1 }\n");
     struct child *runs[HANDOVERS + 1];
@@ -62,7 +62,7 @@ struct counts {
     long long calls, beats; /* of scripts and the like; heartbeats among them */
 };
 
-/* Both of the same moment. */
+/* Returns both counts of one moment. */
 static struct counts count(void) {
     static const char *const commands[] = {"cmdstat_evalsha:calls=", "cmdstat_eval:calls=", "cmdstat_fcall:calls=",
                                            "cmdstat_ping:calls=", "cmdstat_publish:calls="};
@@ -124,7 +124,7 @@ static void start_many(struct host *h, const char *job, size_t n) {
     TEST_INT(answered, n);
 }
 
-/* What went wrong elsewhere: mperham/sidekiq#2944. */
+/* A bug of another program: mperham/sidekiq#2944. */
 static void waiting_claims_cost_redis_nothing(void) {
     struct host *ant = host_up("ant",
                                "pool \"db\" { limit = 1 }\n"
@@ -138,7 +138,7 @@ static void waiting_claims_cost_redis_nothing(void) {
     host_await_pool(ant, "db", "waiting", WAITING);
     busy = other_calls(ant);
     printf("calls of Redis from one heartbeat to the next: %lld idle, %lld with %d waiting\n", idle, busy, WAITING);
-    CU_ASSERT(idle + busy <= 1); /* the look at some claims that is due once a lease */
+    CU_ASSERT(idle + busy <= 1); /* the verify that is due once a lease */
     host_stop(ant); /* withdraws them all */
     TEST_INT(berth_end(holder), 143);
 }

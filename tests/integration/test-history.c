@@ -179,7 +179,7 @@ static void test_stats(void) {
     json_decref(document);
 }
 
-/* What --use has of them: no journal tells of a limit, so there are no shares. */
+/* What --use has of these journals: none names a limit, so there are no shares. */
 static void test_use(void) {
     static const char window[] = "--since 2025-11-20T11:59:00Z --until 2025-11-20T12:15:00Z";
     char options[256];

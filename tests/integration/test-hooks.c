@@ -122,7 +122,7 @@ static void facts(void) {
     host_await(ant, "exited", "job=success of_job=flaky");
 }
 
-/* Once, after the last attempt. */
+/* The hook runs once, after the last attempt. */
 static void after_the_chain(void) {
     host_start(ant);
     TEST_INT(berth(ant, "start tried --wait"), 0);
@@ -259,7 +259,7 @@ static void storm(void) {
         TEST_INT(seen[i], 1);
 }
 
-/* Whatever its own overlap is: two runs of a hook run beside each other. */
+/* Two runs of a hook overlap, whatever its own overlap option is. */
 static void hooks_overlap(void) {
     host_set_config(ant,
                     "job \"hook\" { %s overlap = \"skip\" }\n"
@@ -275,7 +275,7 @@ static void hooks_overlap(void) {
     host_await_count(ant, 2, "exited", "job=hook result=success");
 }
 
-/* Of a hook that hangs a hundred runs wait, and more are skipped. */
+/* If a hook hangs, a hundred of its runs wait, and more are skipped. */
 static void hook_limit(void) {
     struct child *c;
 

@@ -102,7 +102,7 @@ static void test_alone(void) {
     costs("run -p local -- true", 0);
 }
 
-/* Retries and hooks that do not come to be cost nothing; a shared job asks by its turn's script. */
+/* Retries and hooks that do not happen cost nothing. A shared job claims by the script of its turn. */
 static void test_options(void) {
     costs("start again --wait", 2);
     costs("start shared --wait", 2);

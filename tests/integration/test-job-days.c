@@ -105,7 +105,7 @@ static void many_bad_runs(void) {
     "job \"hook\" { command = {\"/bin/sh\", \"-c\", 'test $BERTH_OF_EVENT = overdue'} output = \"null\" }\n" \
     "job \"silent\" { " QUICK "max-silence = \"26h\" on-broken = {\"hook\"} %s }\n"
 
-/* Awaits the event, and how long it took. */
+/* Awaits the event and checks how long it took. */
 static void expect_overdue(usec_t begin, unsigned n, usec_t from, usec_t to) {
     usec_t took;
 
@@ -145,14 +145,14 @@ static void silence(void) {
     host_await_count(ant, 4, "overdue", "job=silent");
 }
 
-/* It counts over restarts and reboots, also for a job that never ran. */
-/* The machine is shut down, so that berthd has time to write its records. */
+/* Shuts the machine down in order, so that berthd has time to write its records. */
 static void reboot_in_order(void) {
     host_stop(ant);
     place_remove(ant->runtime);
     CU_ASSERT(mkdir(ant->runtime, 0755) == 0);
 }
 
+/* Silence counts over restarts and reboots, also for a job that never ran. */
 static void silence_over_a_reboot(void) {
     HOST(SILENT, cluster.folder, "");
     set_forward(10 * HOUR);

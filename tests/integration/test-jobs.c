@@ -34,7 +34,7 @@ static void manual_start(void) {
     TEST_INT(berth(ant, "start one --wait"), 0);
 }
 
-/* Bounds that this machine has no cgroup controllers for: said in the journal, and the job runs. */
+/* Bounds without a cgroup controller on this machine are logged, and the job runs. */
 static void unbounded(void) {
     _cleanup_free_ char *root = NULL;
     unsigned available = 0;
@@ -93,7 +93,7 @@ static void at_start_and_every(void) {
     TEST_INT(berth(ant, "reload"), 0);
     host_await_count(ant, 4, "exited", "job=often");
     TEST_INT(host_count(ant, "started", "job=once"), 0);
-    host_kill(ant); /* one that a reload brought was not there when the service started: neither then, nor now */
+    host_kill(ant); /* a job that a reload brought does not start, neither at the reload nor now */
     TEST_INT(host_count(ant, "started", "job=late"), 0);
     host_start(ant);
     host_await(ant, "redis-connected", " ");
@@ -104,7 +104,7 @@ static void at_start_and_every(void) {
     TEST_INT(witness_count(&w, "once"), 1);
     CU_ASSERT(witness_count(&w, "often") <= (clock_boottime() - begun) / (200 * USEC_PER_MSEC) + 1);
     witness_done(&w);
-    host_stop(ant); /* of the service: its next start is one */
+    host_stop(ant); /* a stop of the service: its next start counts */
     host_start(ant);
     host_await(ant, "redis-connected", " ");
     host_await(ant, "exited", "job=late result=success");
@@ -160,7 +160,7 @@ static void stop_takes_the_whole_tree(void) {
     TEST_INT(berth(ant, "stop deaf daemon orphan"), 0);
     host_await(ant, "stopping", "job=deaf");
     over = event_get_u64(host_await(ant, "exited", "job=deaf result=stopped"), "seq");
-    CU_ASSERT(event_get_u64(host_await(ant, "granted", "job=next"), "seq") > over); /* its permits stay until all of it is gone */
+    CU_ASSERT(event_get_u64(host_await(ant, "granted", "job=next"), "seq") > over); /* its permits stay until its last process is gone */
     TEST_INT(berth_end(next), 0);
     host_await(ant, "exited", "job=daemon result=stopped");
     host_await(ant, "exited", "job=orphan result=stopped");

@@ -40,7 +40,7 @@ static bool listen_as_journal(void) {
     return journal >= 0 && bind(journal, (struct sockaddr *) &address, sizeof(address)) == 0;
 }
 
-/* How many entries such a socket holds. */
+/* Returns how many entries such a socket holds. */
 static size_t queue_length(void) {
     _cleanup_free_ char *text = NULL;
     size_t size;

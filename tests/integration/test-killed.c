@@ -104,8 +104,8 @@ static void berth_run_is_killed_and_berthd_restarted(void) {
     kill_berth_run(true);
 }
 
-/* A command that closes all that it inherited, and that does not die with its `berth run`, as what changes its user: it is known by its
- * process, also to the berthd after. */
+/* A command closes all that it inherited, and does not die with its `berth run`, like one that changes its
+ * user. berthd knows the command by its process, and so does the next berthd. */
 static void command_without_hold(void) {
     struct child *c;
 
@@ -169,7 +169,8 @@ static void berthd_restarts_under_berth_run(void) {
     CU_ASSERT(seen("waiter")->start >= seen("held")->end);
 }
 
-/* They die together: what waited is granted to nobody for long (R4), and does not keep berthd from ending. */
+/* Both die together. A grant to a claim without a client ends soon (R4), and does not keep berthd from
+ * ending. */
 static void berth_run_and_berthd_are_killed(void) {
     struct child *c, *waiters[2];
     json_t *json;
@@ -327,8 +328,8 @@ static void await_files_gone(struct host *h, const char *run) {
     TEST_INT(k, GLOB_NOMATCH);
 }
 
-/* A runner that hangs starts nothing: what is granted to this host is given back. Its run waits in its place, and runs when the runner goes
- * on; one that is stopped meanwhile does not. */
+/* A runner that hangs starts nothing, and the host gives its permits back. The run waits in its place, and
+ * begins when the runner goes on. A run that is stopped meanwhile does not begin. */
 static void hang(bool is_stopped) {
     char run[64];
     struct child *c;

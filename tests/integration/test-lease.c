@@ -17,7 +17,7 @@ static void up(void) {
     cluster.heartbeat = "250ms";
 }
 
-/* Nothing is awaited here but that a deadline which nobody pushes would have passed. */
+/* Waits until a deadline without a new heartbeat would have passed. */
 static void let_a_lease_pass(void) {
     usec_t until = clock_boottime() + LEASE;
 

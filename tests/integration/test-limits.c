@@ -22,7 +22,8 @@ static void end_all(struct child **children, size_t n) {
         TEST_INT(berth_end(children[i]), 0);
 }
 
-/* Raising works when the last host has, lowering with the first; hosts that disagree are an event and a column. */
+/* A raised limit is in force when the last host has it, a lowered one with the first host. Hosts that differ
+ * are logged and shown. */
 static void limit_by_reload(void) {
     struct child *c[3];
     json_t *json;
@@ -62,12 +63,12 @@ static void limit_by_override(void) {
     host_await_pool(ant, "db", "limit", 2);
     host_await(bee, "limit-changed", "pools=db");
     c[1] = berth_at_gate(bee, "-p db:3", "wide", "parked");
-    c[2] = berth_at_gate(ant, "-p db", "narrow", "started"); /* a parked claim is in nobody's way */
+    c[2] = berth_at_gate(ant, "-p db", "narrow", "started"); /* a parked claim blocks no other claim */
     TEST_INT(berth(bee, "limit db 1"), 0);
     host_await_pool(ant, "db", "limit", 1);
-    TEST_INT(host_pool(ant, "db", "used"), 2); /* lowering kills nobody */
+    TEST_INT(host_pool(ant, "db", "used"), 2); /* a lowered limit stops no run */
     TEST_INT(berth(ant, "limit db 4"), 0);
-    TEST_INT(berth(ant, "run -n -p db -- true"), 75); /* wide is back, at the head */
+    TEST_INT(berth(ant, "run -n -p db -- true"), 75); /* wide is requeued, at the head */
     TEST_INT(berth(ant, "limit db 5"), 0);
     host_await(bee, "started", "job=wide");
     TEST_INT(berth(ant, "limit db --clear"), 0);
@@ -113,7 +114,8 @@ static void pause_and_resume(void) {
     end_all(c, 2);
 }
 
-/* Two permits wait at the head; one that would fit does not slip past. Except with a head start. */
+/* A claim for two permits waits at the head. A smaller claim that would fit does not overtake it, except
+ * with a head start. */
 static void nobody_is_overtaken(void) {
     struct child *c[4];
     struct witness w = {0};
@@ -195,7 +197,7 @@ static void pool_that_is_gone(void) {
     TEST_INT(berth_end(waiter), 65); /* it claims again */
 }
 
-/* What is remembered of one new job cannot be read: the other changes of the reload are in force. */
+/* The record of one new job cannot be read. The other changes of the reload are in force. */
 static void reload_with_unreadable_memory(void) {
     char path[128];
 

@@ -39,7 +39,7 @@ static bool make_journals(void) {
     return journal_file_write(&f, journal_folder);
 }
 
-/* The lines without time and host. */
+/* Checks the lines without time and host. */
 static void shows(const char *words, const char *expected) {
     char found[1024] = "";
 
@@ -147,7 +147,7 @@ static void await_readable(const char *folder, const char *words, const char *te
     CU_FAIL("the journal does not have it");
 }
 
-/* Lines come as they are written; of a run it ends when that is over, of a job it goes on. */
+/* -f shows lines as they are written. For a run it ends with the run, for a job it goes on. */
 static void test_follow(void) {
     struct child *run, *job;
     struct journal_file f;
@@ -227,7 +227,7 @@ static void test_template(void) {
     place_remove(folder);
 }
 
-/* `berth logs -f | head -n 1`: it ends when nobody reads any more, though nothing more is written. */
+/* `berth logs -f | head -n 1` ends when its reader has gone, though nothing more is written. */
 static void test_closed_pipe(void) {
     char command[512], program[256];
     char *argv[] = {(char *) "sh", (char *) "-c", command, NULL};
@@ -278,7 +278,7 @@ static void test_forged(void) {
     place_remove(folder);
 }
 
-/* --- journals that are no good --- */
+/* --- bad journals --- */
 
 static void say_all_refuse(const char *folder, const char *why) {
     static const char *const verbs[] = {"logs dump", "history", "audit"};
@@ -318,7 +318,7 @@ static void test_broken(void) {
     place_remove(folder);
 }
 
-/* A user who may not read it learns who may. */
+/* A user who may not read the journal learns who may. */
 static void test_rights(void) {
     char program[256], directory[128];
     char *argv[] = {program, (char *) "history", directory, NULL};

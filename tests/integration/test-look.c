@@ -74,7 +74,7 @@ static void test_errors(void) {
     TEST_STRING(reply.error, "org.varlink.service.InvalidParameter");
 }
 
-/* Redis is away: there is no age, and what is shown is what this host knows. */
+/* While Redis is away, a picture has no age and shows what this host knows. */
 static void test_away(void) {
     _cleanup_(client_freep) struct client *c = look(NULL, CLIENT_MORE);
     json_t *picture = next(c);
@@ -114,7 +114,7 @@ static void test_more(void) {
     child_free(holder);
 }
 
-/* How many scripts Redis has run. */
+/* Returns how many scripts Redis has run. */
 static uint64_t scripts(void) {
     _cleanup_reply_ redisReply *stats = redis_command(&cluster.redis, "INFO commandstats");
     const char *at = strstr(stats->str, "cmdstat_evalsha:calls=");
@@ -147,7 +147,7 @@ static void test_cost(void) {
 
     if (of_many > of_one + 20) { /* heartbeats, and a picture more or less; each picture twice would be 40 */
         printf("%" PRIu64 " scripts for one, %" PRIu64 " for %d\n", of_one, of_many, MANY);
-        CU_FAIL("who look together do not share what is read");
+        CU_FAIL("concurrent clients do not share a snapshot");
     }
 }
 

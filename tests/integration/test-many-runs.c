@@ -62,7 +62,7 @@ static unsigned count_files(pid_t pid) {
     return n;
 }
 
-/* Kilobytes that no other process shares. */
+/* Returns the kilobytes that no other process shares. */
 static unsigned private_kib(pid_t pid) {
     char path[64], line[256];
     _cleanup_fclose_ FILE *f = NULL;
@@ -76,7 +76,7 @@ static unsigned private_kib(pid_t pid) {
     return kib;
 }
 
-/* Of programs that have ended and were waited for. */
+/* Returns the processor time of programs that have ended and were waited for. */
 static usec_t cpu_of_children(void) {
     struct rusage usage = {0};
 
@@ -85,7 +85,7 @@ static usec_t cpu_of_children(void) {
            (usec_t) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-/* Each costs one descriptor of berthd and one of berth-runner. */
+/* Each run costs one descriptor of berthd and one of berth-runner. */
 static void check_cost(unsigned n) {
     json_t *json = berth_json(ant, "runs");
     pid_t guard = child_parent((pid_t) berth_number_at(json, "runs.0.pid")), runner = child_parent(guard);
@@ -124,7 +124,7 @@ static void many_runs(void) {
 
 #define WAITING_PART 8 /* so many times fewer: each costs the memory of several guards */
 
-/* All at once: for each child alone /proc would be read once more. */
+/* Counts all at once, because each count reads all of /proc. */
 static size_t count_ready(struct child *const *children, size_t n) {
     pid_t *pids = calloc(2 * n, sizeof(*pids));
     int all = process_tree_list(getpid(), pids, 2 * n);
@@ -140,7 +140,7 @@ static size_t count_ready(struct child *const *children, size_t n) {
     return ready;
 }
 
-/* Children of those near the head alone are forked ahead, and each grant brings up the next one. */
+/* Only clients near the head fork their command ahead. Each grant moves the next client up. */
 static void many_wait(void) {
     unsigned n = runs_wanted() / WAITING_PART, kib;
     struct child **children = calloc(n, sizeof(*children)), *holder;

@@ -77,7 +77,7 @@ static void done(struct fake *f) {
     fake_done(f); /* the directory is empty */
 }
 
-/* What berthd answers becomes this file; the one before is gone in any case. */
+/* berthd's reply becomes this file. The old file is gone in any case. */
 static void writes(const char *reply, int status, const char *error, const char *expected) {
     struct fake f;
 
@@ -123,7 +123,7 @@ static void refuses(const char *reply) {
     done(&f);
 }
 
-/* berth_up 0 is no answer to a reply that has no figures. */
+/* After a reply without figures the file has berth_up 0, and the verb fails. */
 static void test_liar(void) {
     refuses("{}");
     refuses("{'parameters': {'metrics': 7}}");

@@ -19,7 +19,7 @@ static void up(void) {
     bee = host_up("bee", POOLS);
 }
 
-/* The id of a run that was just logged. */
+/* Returns the id of a run that was just logged. */
 static const char *id_of(struct host *h, const char *event, const char *name) {
     static char id[64];
 

@@ -111,7 +111,7 @@ static void test_lists(void) {
     host_await(ant, "exited", "job=slow");
 }
 
-/* `berth runs` shows those that are named. */
+/* `berth runs` shows the named runs. */
 static void test_runs(void) {
     char a[40], b[40];
     struct child *one = run_as("one", a), *two = run_as("two", b);
@@ -131,7 +131,7 @@ static void test_runs(void) {
     TEST_INT(berth_end(two), 143);
 }
 
-/* A limit that is asked for, and a pause that ends by itself. */
+/* `berth limit POOL` shows the limit. A pause with --for ends by itself. */
 static void test_limit_shown(void) {
     struct host *bee = host_up("bee", "pool \"db\" { limit = 6 }\n");
     struct child *waiter;
@@ -151,11 +151,11 @@ static void test_limit_shown(void) {
     CU_ASSERT(json_is_string(berth_at(json, "pools.0.override.until")));
     json_decref(json);
     waiter = berth_start(ant, "run -p db -p net -- true");
-    TEST_INT(berth_end(waiter), 0);           /* nobody resumed it */
+    TEST_INT(berth_end(waiter), 0);           /* the pause ended by itself */
     TEST_INT(host_pool(ant, "db", "limit"), 3); /* what the pause replaced */
 }
 
-/* Colours on a terminal, and none that is grey: on some backgrounds nobody can read that. */
+/* A terminal gets colours, but no grey, which is unreadable on some backgrounds. */
 static void test_colours(void) {
     char id[40], program[256];
     struct child *one = run_as("one", id), *c;

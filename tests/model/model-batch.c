@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A virtual host's calls for its claims: a second implementation of store/redis/batch.c. Calls of the same kind in one turn go out
- * as one call. A turn is a step, an event or a timer. */
+/* A virtual host's calls for its claims: a second implementation of store/redis/batch.c. Requests of the
+ * same kind in one turn go out as one call. A turn is a step, an event or a timer. */
 
 #include <string.h>
 

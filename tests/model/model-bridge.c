@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The scripts on a redis-server of our own, each wrapped in a prelude: TIME and INFO say what the test wants, SPUBLISH only notes. They are
- * called as berth calls them, with its rights (BERTH_TEST_ACL); what befalls Redis goes over the server's own connection. */
+/* The scripts on a private redis-server. A prelude replaces TIME and INFO by values of the test, and notes
+ * what SPUBLISH would send. The bridge calls the scripts with berth's rights (BERTH_TEST_ACL). Faults of
+ * Redis use the server's own connection. */
 
 #include <string.h>
 
@@ -53,7 +54,7 @@ static const char epilogue[] =
     "return {model_reply, model_pushes, model_redis.call('HMGET', KEYS[1], 'epoch', 'grace', 'clock', 'heartbeat_count',\n"
     "    'unsettled', 'began', 'lead', 'o:a', 'o:b', 'o:c', 'o:t/x', 'o:t/y', 'o:t/*')}\n";
 
-/* Checks whether all records of a claim agree, and which keys there are beside those of a namespace at rest. */
+/* Checks that all records of a claim agree, and lists keys besides those of a namespace at rest. */
 static const char inspect_text[] =
     "local call, at, bad, out, extra = redis.call, 'berth:{m}:', {}, {'', ''}, {}\n"
     "local expected = {}\n"
@@ -328,7 +329,7 @@ void bridge_set_full(struct bridge *b, bool full) {
 
 void bridge_set_replica(struct bridge *b, bool replica) {
     if (b->replica != replica)
-        must(redis_command(&b->server, replica ? "REPLICAOF 127.0.0.1 1" : "REPLICAOF NO ONE")); /* nobody is there */
+        must(redis_command(&b->server, replica ? "REPLICAOF 127.0.0.1 1" : "REPLICAOF NO ONE")); /* no server listens there */
     b->replica = replica;
 }
 

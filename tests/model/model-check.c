@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Checks what must be true at each instant, by the processes that really run, whatever Redis and the hosts believe. */
+/* Checks what must be true at each instant. The processes that run decide, whatever Redis and the hosts
+ * believe. */
 
 #include <string.h>
 
 #include "tests/model/model-internal.h"
 
-/* Permits in use by processes that have not outlived their lease (only runs with `keep` may do that), but for one of them. */
+/* Returns the permits in use by processes within their lease, except those of run `but`. Only runs with
+ * `keep` may outlive their lease. */
 static uint32_t in_use(const struct world *w, unsigned pool, unsigned but) {
     uint32_t n = 0;
 
@@ -15,14 +17,14 @@ static uint32_t in_use(const struct world *w, unsigned pool, unsigned but) {
     return n;
 }
 
-/* Redis's memory went back under one replication id, and hosts have not had the time to notice and to tell: what Redis grants then, and
- * whom it expires, nobody can know to be wrong. */
+/* Returns whether Redis's memory went back under one replication id, and hosts had no time to report it. No
+ * host can know then that a grant or an expiry is wrong. */
 static bool is_excused(const struct world *w) {
     return w->redis.went_back > 0 && w->now < w->redis.went_back + 3 * w->longest;
 }
 
-/* A host remembers the clock from before the grant and has sent it to Redis. Aged by the host's own clock over a grace period,
- * it exceeds all later numbers, also those that the host does not know, unless Redis' clock ran ahead. */
+/* Returns whether a host remembers a number from before the grant and has sent it to Redis. Aged by the
+ * host's clock over a grace period, this number exceeds all later ones, unless Redis's clock ran ahead. */
 static bool is_remembered(const struct world *w, const struct run *r) {
     if (w->redis.was_ahead)
         return false;
@@ -34,7 +36,7 @@ static bool is_remembered(const struct world *w, const struct run *r) {
     return false;
 }
 
-/* Of processes that are no more as well: what they wrote somewhere has their token. */
+/* Compares the token with those of ended processes as well, because what they wrote has their token. */
 static void check_token(struct world *w, const struct run *run, uint64_t token) {
     if (is_excused(w))
         return;
@@ -63,7 +65,7 @@ void check_grant(struct world *w, unsigned claim) {
     const struct m_claim *c = &w->redis.now.claims[claim];
 
     if (!rules_is_first(w, claim, false))
-        model_fail(w, "R2: c%u was granted though somebody stands before it", claim);
+        model_fail(w, "R2: c%u was granted though another claim stands before it", claim);
     if (!rules_fits(w, claim, w->setup.tight))
         model_fail(w, "R1: c%u was granted beyond a limit", claim);
     for (unsigned p = 0; p < w->setup.n_pools; p++)
@@ -91,13 +93,14 @@ void check_session_end(struct world *w, unsigned session) {
                        usec_sub(w->runs[i].process.guard_deadline, w->now) / USEC_PER_MSEC);
 }
 
-/* When the last one was granted, all others were held: so the limit in force at that time bounds them all. */
+/* When the last of these claims was granted, all others were held. So the limit in force at that grant
+ * bounds all. */
 void check_start(struct world *w, const struct run *run) {
     if (is_excused(w))
         return;
     if (strcmp(w->hosts[run->host].clock.epoch, w->redis.now.epoch) == 0 &&
         w->redis.now.replid == w->redis.replid && w->redis.now.claims[run->id].state != 'H')
-        model_fail(w, "R12: a process of c%u begins, but in Redis that is %c", run->id,
+        model_fail(w, "R12: a process of c%u begins, but its state in Redis is %c", run->id,
                    w->redis.now.claims[run->id].state ? w->redis.now.claims[run->id].state : '-');
     for (unsigned p = 0; p < w->setup.n_pools; p++) {
         const struct run *last = run;
@@ -115,8 +118,8 @@ void check_start(struct world *w, const struct run *run) {
     }
 }
 
-/* Hosts that hold or wait find dead sessions within 4/3 of a lease, idle hosts a third of a lease later for each of
- * their two pauses. */
+/* Hosts with claims find dead sessions within 4/3 of a lease. The two longer pauses of an idle host add half
+ * a lease at most. */
 void check_heartbeat(struct world *w, const struct host *h) {
     usec_t bound = w->longest + w->longest / 3 + w->longest / 20 + USEC_PER_SEC,
            idle_bound = bound + w->longest / 2;
@@ -145,7 +148,7 @@ void check_idle(struct world *w) {
         if (c->state == 'P' && !rules_stays_parked(w, c))
             model_fail(w, "R2: c%u stays parked, but no limit is too low", i);
         else if (c->state == 'W' && rules_is_first(w, i, true) && rules_fits(w, i, 0))
-            model_fail(w, "R12: c%u waits, but is first in all its queues and all is free", i);
+            model_fail(w, "R12: c%u waits, but is first in all its queues and its permits are free", i);
     }
 }
 
@@ -154,7 +157,7 @@ void check_data(struct world *w, bool at_rest) {
     bool found[RUNS_MAX] = {false};
 
     if (!look || look->type != REDIS_REPLY_ARRAY) {
-        model_fail(w, "the look into Redis failed: %s", look && look->str ? look->str : "");
+        model_fail(w, "the inspection of Redis failed: %s", look && look->str ? look->str : "");
         return;
     }
     if (*reply_word(reply_at(look, 0)))

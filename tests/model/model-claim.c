@@ -195,7 +195,7 @@ void vclaim_on_push(struct world *w, struct host *h, const char *text) {
         vheartbeat_send(w, h);
 }
 
-/* --- asking and giving back --- */
+/* --- requests and releases --- */
 
 void vclaim_request(struct world *w, struct run *r) {
     struct host *h = &w->hosts[r->host];
@@ -251,7 +251,7 @@ void vclaim_put_named(const struct world *w, const struct host *h, struct redis_
             command_add(words, vclaim_id(r, id));
 }
 
-/* --- a new session, and the truth --- */
+/* --- a new session, and sync --- */
 
 void vclaim_lose(struct world *w, struct host *h) {
     world_foreach_run(w, r) {

@@ -13,7 +13,8 @@ static int64_t ahead_of_redis(const struct world *w, uint64_t number) {
     return number == 0 || ahead < 0 ? 0 : ahead;
 }
 
-/* It waits since it was given its ticket, and since then no clock was stepped and no epoch began. Else the lead may have shrunk. */
+/* Returns whether the claim has waited since it got its ticket, and since then no clock was stepped and no
+ * epoch began. Otherwise the lead may have shrunk. */
 static bool is_comparable(const struct effect *e, unsigned other) {
     const struct m_claim *claim = &e->m->claims[other];
     usec_t requested_at = e->w->runs[other].requested_at;
@@ -29,7 +30,8 @@ static void check_pace(struct effect *e, unsigned claim, uint64_t ticket) {
         int64_t apart = (int64_t) (ticket - e->m->claims[i].ticket), passed = (int64_t) (w->now - w->runs[i].requested_at);
 
         if (i != claim && is_comparable(e, i) && (apart > passed + (int64_t) SLACK || apart < passed - (int64_t) SLACK))
-            model_fail(e->w, "R2: c%u asked %" PRIi64 " us after c%u, their tickets are %" PRIi64 " apart", claim, passed, i, apart);
+            model_fail(e->w, "R2: c%u was requested %" PRIi64 " us after c%u, their tickets are %" PRIi64 " apart",
+                       claim, passed, i, apart);
     }
 }
 
@@ -44,8 +46,8 @@ void clock_ticket_drawn(struct effect *e, unsigned claim, uint64_t ticket, bool 
     if (e->m->grace)
         return;
     if (ticket > e->m->clock + SLACK && ahead_of_redis(e->w, ticket) > (int64_t) SLACK && !somebody_waits(e, claim))
-        model_fail(e->w, "R7: nobody waits, and the ticket of c%u is %" PRIi64 " us ahead of Redis's clock", claim,
-                   ahead_of_redis(e->w, ticket));
+        model_fail(e->w, "R7: no claim waits, and the ticket of c%u is %" PRIi64 " us ahead of Redis's clock",
+                   claim, ahead_of_redis(e->w, ticket));
     if (!waits)
         return;
     check_pace(e, claim, ticket);
@@ -58,7 +60,7 @@ static uint64_t highest(const struct effect *e, size_t from, size_t step, uint64
     return most;
 }
 
-/* The highest number that this call names as drawn: Redis may have lost it in an epoch before this one. */
+/* Returns the highest number that this call names as drawn. Redis may have lost it in an earlier epoch. */
 static uint64_t named_number(const struct effect *e) {
     switch (e->script) {
     case REDIS_SCRIPT_CLAIM:

@@ -8,7 +8,7 @@
 
 /* --- what is remembered --- */
 
-/* Aged by this host's clock and 1 % more; or, as a mutation, not at all. */
+/* Returns a number aged by this host's clock and 1 % more; in the mutation, not aged. */
 static uint64_t aged(const struct world *w, const struct host *h, uint64_t number, usec_t since) {
     usec_t age = vhost_measures(h, w->now - since);
 
@@ -25,7 +25,8 @@ static void remember(struct world *w, struct host *h, uint64_t number, usec_t si
     h->clock.heard = w->now;
 }
 
-/* It was drawn after the last answered heartbeat was sent; in the mutation, after its reply came. */
+/* The number was drawn after the host sent the last answered heartbeat. The mutation takes the present
+ * instead. */
 void vheartbeat_observe_drawn(struct world *w, struct host *h, uint64_t number) {
     usec_t since = h->heartbeat.last_count > 0 && !(w->mutation && w->mutation->age_from_hearing)
                        ? h->heartbeat.last_sent
@@ -111,7 +112,7 @@ static bool is_idle(const struct world *w, const struct host *h) {
     return h->heartbeat.answered && !h->clock.grace && !w->turns.is_on;
 }
 
-/* Hosts pause for 0.9 to 1.1 thirds of the lease. The longest shows most. */
+/* Hosts pause for 0.9 to 1.1 thirds of the lease. The longest pause is the hardest case. */
 static usec_t idle_pause(const struct world *w, const struct host *h) {
     usec_t pause = h->config.lease / 3 + h->config.lease / 30;
 

@@ -56,7 +56,8 @@ void vhello_send(struct world *w, struct host *h) {
 
 static void sync_send(struct world *w, struct host *h);
 
-/* Another host of this name lives, or one with another lease: this host says hello again later, and meanwhile checks whether the other is dead. */
+/* Another host of this name lives, or a host with another lease. This host sends hello again later, and
+ * meanwhile checks whether the other host is dead. */
 static void handle_refusal(struct world *w, struct host *h, const redisReply *reply) {
     usec_t theirs = reply_number(reply_at(reply, 4));
 

@@ -143,7 +143,8 @@ void vhost_start(struct world *w, struct host *h) {
     h->retry = w->now + 1;
 }
 
-/* Guards and their processes go on. Waiting claims are forgotten half of the time; in the other half `berth run` goes on waiting and comes back. */
+/* Guards and their processes go on. Half of the waiting claims are forgotten. For the other half, `berth
+ * run` goes on waiting and comes back. */
 void vhost_crash(struct world *w, struct host *h) {
     h->network.wire++;
     h->up = false;

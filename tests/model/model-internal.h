@@ -32,8 +32,9 @@ void rules_begin(struct world *w); /* the data is gone */
 void rules_apply(struct world *w, enum redis_script script, const struct redis_command *arguments, const redisReply *answer);
 
 /* --- model-rules-queue.c --- */
-/* Nobody who could be served stands before it in any of its queues. Of two with one place (Redis lost the first's ticket, its clock was set
- * back, and the second claimed before any host had reported) either may be first; none must be. */
+/* Returns whether no claim that could be granted stands before it in any of its queues. Two claims have one
+ * place if Redis lost the first one's ticket and its clock was set back. Either is first then; with
+ * `surely`, neither is. */
 bool rules_is_first(const struct world *w, unsigned claim, bool surely);
 bool rules_fits(const struct world *w, unsigned claim, uint32_t limit_slack);
 bool rules_wants_too_much(const struct world *w, const struct m_claim *c);
@@ -51,15 +52,15 @@ void check_grant(struct world *w, unsigned claim);     /* before it counts as he
 void check_session_end(struct world *w, unsigned session);
 void check_start(struct world *w, const struct run *r); /* its process has just begun */
 void check_heartbeat(struct world *w, const struct host *h);  /* others are expired in time (R4) */
-void check_idle(struct world *w);                        /* nothing that is possible is left undone */
+void check_idle(struct world *w);                        /* no possible grant is missing */
 void check_data(struct world *w, bool at_rest);
 
 /* --- model-host.c --- */
-usec_t vhost_lasts(const struct host *h, usec_t duration); /* true time that the host takes for so much */
-usec_t vhost_margin(const struct host *h);                 /* before the end of its lease its guards are done */
-usec_t vhost_measures(const struct host *h, usec_t duration); /* what its clock shows then */
+usec_t vhost_lasts(const struct host *h, usec_t duration); /* true time in which the host's clock shows this */
+usec_t vhost_margin(const struct host *h);                 /* how long before the end of its lease its guards are done */
+usec_t vhost_measures(const struct host *h, usec_t duration); /* what the host's clock shows in this true time */
 void vhost_start(struct world *w, struct host *h);         /* berthd begins */
-void vhost_crash(struct world *w, struct host *h);         /* berthd ends without a word */
+void vhost_crash(struct world *w, struct host *h);         /* berthd is killed */
 void vhost_down(struct world *w, struct host *h, usec_t retry_in); /* its connections break */
 void vhost_resync(struct world *w, struct host *h);
 void vhost_declare(struct world *w, struct host *h);
@@ -85,7 +86,7 @@ uint64_t vheartbeat_latest(const struct world *w, const struct host *h);
 void vheartbeat_add_sample(struct world *w, struct host *h, uint64_t count, usec_t sent);
 uint64_t vheartbeat_expired_count(const struct world *w, const struct host *h);
 void vheartbeat_send(struct world *w, struct host *h);
-/* Sets when the next one is due. */
+/* Sets when the next heartbeat is due. */
 void vheartbeat_plan(struct world *w, struct host *h);
 usec_t vheartbeat_due(const struct world *w, const struct host *h);
 void vheartbeat_on_reply(struct world *w, struct host *h, const redisReply *reply);
@@ -121,7 +122,7 @@ usec_t vclaim_next_end(const struct world *w);
 void vbatch_claim(struct world *w, struct run *r);
 void vbatch_release(struct world *w, struct run *r);
 void vbatch_flush(struct world *w, struct host *h);
-void vbatch_on_sent_reply(struct world *w, const struct batch *batch); /* whatever it is */
+void vbatch_on_sent_reply(struct world *w, const struct batch *batch); /* any reply */
 void vbatch_refuse(struct world *w, const struct batch *batch);
 void vbatch_on_reply(struct world *w, struct host *h, const struct batch *batch, const redisReply *reply);
 
@@ -129,7 +130,7 @@ void vbatch_on_reply(struct world *w, struct host *h, const struct batch *batch,
 /* Takes ownership of `words`. batch: the claims that the call is about; NULL: none. */
 void world_send(struct world *w, struct host *h, enum redis_script script, struct redis_command *words, enum host_phase during,
                 const struct batch *batch);
-void world_end_turn(struct world *w); /* what hosts did not say yet they say now */
+void world_end_turn(struct world *w); /* sends the collected calls of all hosts */
 void world_push(struct world *w, unsigned session, const char *text);
 void world_break(struct world *w, struct host *h, usec_t after); /* the host will notice then */
 void world_thaw(struct world *w); /* Redis and hosts go on where they were frozen */
@@ -143,7 +144,7 @@ void world_trace(const struct world *w, const char *format, ...) _printf_(2, 3);
 struct step;
 void world_step(struct world *w, const struct step *s);
 void world_heal(struct world *w); /* all faults end */
-void world_disaster(struct world *w); /* the host that began a process last, and Redis' data */
+void world_disaster(struct world *w); /* loses the host that began a process last, and Redis's data */
 
 /* --- model-operator.c --- */
 void operator_override(struct world *w, struct host *h, const struct step *s); /* also clears, pauses, resumes */

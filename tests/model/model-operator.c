@@ -91,7 +91,7 @@ void operator_move(struct world *w, struct host *h, const struct step *s) {
     world_send(w, h, REDIS_SCRIPT_MOVE, &words, HOST_LIVE, NULL);
 }
 
-/* Whoever ends grace by hand must know that Redis knows all runs, and that no other run can still begin. */
+/* An operator may end grace only if Redis knows all runs and no other run can still begin. */
 static bool may_end_grace(const struct world *w) {
     if (w->redis.now.empty || !*w->redis.now.epoch || w->redis.now.replid != w->redis.replid)
         return false;

@@ -21,7 +21,8 @@ static bool is_doubtful(const struct effect *e, const struct m_claim *claim) {
     return claim->state == 'H' && claim->token < e->m->began;
 }
 
-/* Whether the queue of a pool that it asks for has as many as this host's config lets wait; the first such pool. */
+/* Returns whether a queue of the claim has reached the limit of this host's config, and the first such
+ * pool. */
 static bool is_queue_full(const struct effect *e, const char **ret_pool) {
     for (size_t i = 7; i + 2 < e->n_args; i += 3) {
         unsigned p = model_find_pool(e->w, e->args[i]);
@@ -47,7 +48,8 @@ static bool is_any_ending(const struct effect *e) {
     return false;
 }
 
-/* A claim with nowait is refused if it would wait, another one if the queue is full; none that has waited before. */
+/* A claim with nowait is refused if it would wait, any other claim if the queue is full. No claim that has
+ * waited before is refused. */
 static void check_waiting(struct effect *e, unsigned c, const char *full_pool, const char *state) {
     bool nowait = *e->args[6] == '1', refused = strcmp(e->word, "refused") == 0;
     const char *want = nowait ? "busy" : full_pool ? "queue-full" : "W or P";
@@ -60,7 +62,7 @@ static void check_waiting(struct effect *e, unsigned c, const char *full_pool, c
         model_fail(e->w, "queue: c%u was refused for pool %s, must be %s", c, reply_word(reply_at(e->reply, 4)), full_pool);
 }
 
-/* The claims that a call requests, with the description of each: {claim, who, ...} from here on. */
+/* Returns where the requested claims begin in the arguments of a call, each with its description. */
 static size_t first_requested(const struct effect *e) {
     return e->script == REDIS_SCRIPT_CLAIM ? 3 : 5;
 }
@@ -80,7 +82,7 @@ void rules_requested_again(struct effect *e) {
     }
 }
 
-/* The claim as requested; its place is not known yet. */
+/* Returns the claim as requested. Its place is not known yet. */
 static struct m_claim make_claim(const struct effect *e) {
     struct m_claim claim = {.state = 'W', .session = id_number(e->args[0])};
 
@@ -100,7 +102,7 @@ static void check_granted_claim(struct effect *e) {
     bool refused = strcmp(e->word, "refused") == 0;
 
     if (strcmp(e->args[2], e->m->epoch) != 0)
-        model_fail(e->w, "R10: c%u was asked for in epoch %s, which is over", c, e->args[2]);
+        model_fail(e->w, "R10: c%u was requested in epoch %s, which is over", c, e->args[2]);
     if (claim->state != 0) {
         if (refused || *state != claim->state || ticket != claim->ticket)
             model_fail(e->w, "R6: c%u was requested again and is '%s', it was %c", c, refused ? "refused" : state, claim->state);
@@ -117,7 +119,7 @@ static void check_granted_claim(struct effect *e) {
         claim->ticket = reply_number(reply_at(e->state, 2)); /* the last one drawn, not lower than its own */
         if (!e->m->grace && !e->mismatch && !e->ended && !*reply_word(reply_at(e->state, 4)) && !is_any_ending(e) &&
             rules_is_first(e->w, c, true) && rules_fits(e->w, c, 0))
-            model_fail(e->w, "c%u was refused as '%s' though all is free", c, state);
+            model_fail(e->w, "c%u was refused as '%s' though its permits are free", c, state);
         claim->state = 0;
         return;
     }
@@ -158,7 +160,7 @@ void rules_ended_turn(struct effect *e) {
         e->m->claims[id_number(e->args[4])].state = 0;
 }
 
-/* One of several, as a call of its own. */
+/* Returns one claim of several as a call of its own. */
 static struct effect one_of(const struct effect *e, size_t at, const redisReply *line, char *args[static 10]) {
     struct effect one = *e;
 
@@ -218,7 +220,8 @@ void rules_requested_in_part(struct effect *e) {
     }
 }
 
-/* The token that the claim held, and until when: the reported clock is the last number drawn before the call. */
+/* Checks which token the claim held, and until when. The reported clock is the last number drawn before the
+ * call. */
 static void give_back(struct effect *e, const char *id, const redisReply *line) {
     struct m_claim *claim = &e->m->claims[id_number(id)];
     bool is_there = claim->state != 0 && claim->session == id_number(e->args[0]);
@@ -261,7 +264,7 @@ void rules_releases(struct effect *e) {
         model_fail(e->w, "more lines than claims");
 }
 
-/* One claim of a sync and what was answered about it. */
+/* Applies one claim of a sync and the reply about it. */
 static void apply_reported(struct effect *e, char **item, const redisReply *answer) {
     unsigned c = id_number(item[0]), s = id_number(e->args[0]);
     struct m_claim *claim = &e->m->claims[c];
@@ -330,7 +333,7 @@ void rules_revoke(struct effect *e) {
         claim->revoked = true;
 }
 
-/* Whether the claim named in an argument can be moved; else the word of the answer must say so. */
+/* Returns whether the claim can be moved. If not, checks the word of the reply. */
 static bool can_move(struct effect *e, const char *id) {
     const struct m_claim *claim = &e->m->claims[id_number(id)];
     const char *want = claim->state == 0 || claim->revoked || !e->m->sessions[claim->session].live || e->m->sessions[claim->session].ending
@@ -351,7 +354,7 @@ static bool share_queue(const struct m_claim *a, const struct m_claim *b) {
     return false;
 }
 
-/* Before its pushes: whether the answer is the right one. */
+/* Checks the reply, before its pushes are applied. */
 void rules_move(struct effect *e) {
     const struct m_claim *claim = &e->m->claims[id_number(e->args[3])], *other = &e->m->claims[id_number(e->args[5])];
     bool is_before = strcmp(e->args[4], "before") == 0;
@@ -378,7 +381,7 @@ static int64_t place_of(const struct m_claim *c) {
     return (int64_t) (c->ticket - c->head - c->given);
 }
 
-/* The claim stands where the call wanted it: before all others of its queues, or before the other one. */
+/* Checks that the claim stands before all others of its queues, or before the named one. */
 static void check_place(struct effect *e, unsigned c) {
     const struct m_claim *claim = &e->m->claims[c];
     bool is_first = strcmp(e->args[4], "first") == 0;
@@ -400,7 +403,7 @@ void rules_moved(struct effect *e, unsigned c, uint64_t before, uint64_t number,
     uint64_t given = 0;
 
     if (e->script != REDIS_SCRIPT_MOVE || c != id_number(e->args[3]) || number != reply_number(reply_at(e->reply, 3)))
-        model_fail(e->w, "R12: c%u was moved, and nobody asked for it", c);
+        model_fail(e->w, "R12: c%u was moved without a call", c);
     if (before != session->last || number <= e->m->clock)
         model_fail(e->w, "R12: the move of c%u has number %" PRIu64 " after %" PRIu64, c, number, before);
     (void) sscanf(text, "%*s %*s %*s %*s %*s %" SCNu64, &given);

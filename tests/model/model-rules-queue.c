@@ -12,7 +12,7 @@ bool rules_wants_too_much(const struct world *w, const struct m_claim *c) {
 }
 
 bool rules_may_be_parked(const struct world *w, const struct m_claim *c) {
-    bool is_in_the_way = false; /* in a paused pool nobody waits for it to go */
+    bool is_in_the_way = false; /* in a paused pool it blocks no other claim */
 
     for (unsigned p = 0; p < w->setup.n_pools; p++)
         is_in_the_way = is_in_the_way || (c->permits[p] > 0 && rules_limit(w, p) > 0);
@@ -46,7 +46,7 @@ bool rules_is_first(const struct world *w, unsigned claim, bool surely) {
         if ((int64_t) (d->ticket - d->head - d->given) >= (int64_t) (c->ticket - c->head - c->given) + surely || rules_wants_too_much(w, d))
             continue;
         for (unsigned p = 0; p < w->setup.n_pools;
-             p++) /* who is parked comes back before anybody is granted what it was parked for */
+             p++) /* a parked claim is requeued before its pool grants anything */
             share = share || (c->permits[p] > 0 && d->permits[p] > 0 && (d->state == 'W' || d->parked_at == p));
         if (share)
             return false;

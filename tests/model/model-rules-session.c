@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What must become of sessions: hello, bye, heartbeats, and who is expired by them. */
+/* What must become of sessions: hello, bye, heartbeats, and the sessions that they expire. */
 
 #include <string.h>
 
 #include "tests/model/model-rules.h"
 
-/* --- the dead --- */
+/* --- expired sessions --- */
 
 /* The call that ends another session reports its claims, and no other call does. With low bounds an earlier call may have done so. */
 static void check_reclaimed(struct effect *e, unsigned claim, const redisReply *reclaimed) {
@@ -30,7 +30,7 @@ static void end_session(struct effect *e, unsigned s, const redisReply *reclaime
     e->m->sessions[s] = (struct m_session) {0};
 }
 
-/* list and, after it, what is reclaimed: at this place of the reply. */
+/* at: the place of the ended sessions in the reply; the reclaimed claims follow. */
 static void apply_ended(struct effect *e, size_t at, unsigned replaced, uint64_t dead, bool may_expire) {
     const redisReply *list = reply_at(e->reply, at);
     const redisReply *item;
@@ -57,10 +57,10 @@ static void apply_ended(struct effect *e, size_t at, unsigned replaced, uint64_t
         }
 }
 
-/* --- who may come in --- */
+/* --- admission --- */
 
-/* What it held under a longer lease may be in use until that is over, though its host now names a shorter
- * one (R8). Nobody uses the permits of a session that is being ended. */
+/* Permits held under a longer lease may be in use until that lease is over, though the host now names a
+ * shorter one (R8). No run uses the permits of a session that is being ended. */
 static bool is_bound(const struct effect *e, unsigned s, usec_t lease, uint64_t dead, bool may_expire) {
     const struct m_session *session = &e->m->sessions[s];
 
@@ -72,7 +72,7 @@ static bool is_bound(const struct effect *e, unsigned s, usec_t lease, uint64_t 
     return false;
 }
 
-/* A lease or a name that somebody else lives by keeps it out, and nothing else does. */
+/* Checks that hello is refused only for the lease or the name of another live session. */
 static void check_admission(struct effect *e, unsigned s, uint64_t dead, bool may_expire) {
     unsigned name = id_number(e->args[3]), machine = id_number(e->args[4]);
     usec_t lease = rules_number(e->args[6]);
@@ -89,15 +89,18 @@ static void check_admission(struct effect *e, unsigned s, uint64_t dead, bool ma
     }
     differs = e->m->lease > 0 && lease != e->m->lease && (others || is_bound(e, s, lease, dead, may_expire));
     if (e->more > 0)
-        return; /* who is still to be expired may hinder it, too */
+        return; /* sessions that are still to be expired may hinder it */
     if (strcmp(e->word, "name-taken") == 0 && !taken)
-        model_fail(e->w, "name: s%u was refused, but nobody of that name lives", s);
+        model_fail(e->w, "name: s%u was refused, but no live session has that name", s);
     if (strcmp(e->word, "lease-differs") == 0 && !differs)
-        model_fail(e->w, "R4: s%u was refused for its lease of %s us, but nobody lives by another one", s, e->args[6]);
+        model_fail(e->w, "R4: s%u was refused for its lease of %s us, but no live session has another one", s,
+                   e->args[6]);
     if (ok && surely)
-        model_fail(e->w, "name: s%u of h%u came in as n%u, but another machine lives by that name", s, machine, name);
+        model_fail(e->w, "name: s%u of h%u was admitted as n%u, but another machine has that name", s, machine,
+                   name);
     if (ok && differs)
-        model_fail(e->w, "R4: s%u came in with a lease of %s us, others live by %" PRIu64, s, e->args[6], e->m->lease);
+        model_fail(e->w, "R4: s%u was admitted with a lease of %s us, others have %" PRIu64, s, e->args[6],
+                   e->m->lease);
 }
 
 /* --- what hosts declare --- */
@@ -184,7 +187,7 @@ static void declare(struct effect *e, struct m_session *session) {
     }
 }
 
-/* The newest session by a name has it. */
+/* Gives the name to its newest session. */
 static void take_name(struct effect *e, unsigned s, unsigned name) {
     for (unsigned i = 1; i <= e->w->n_sessions; i++)
         if (e->m->sessions[i].name == name)

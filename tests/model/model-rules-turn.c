@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What must become of turns (R18): no attempt begins twice, and each due time is decided once somebody could ask. */
+/* What must become of turns (R18): no attempt begins twice, and each due time is decided once a host could
+ * ask. */
 
 #include <string.h>
 
@@ -23,7 +24,7 @@ void rules_turn_pushed(struct effect *e, unsigned session, const char *text) {
     e->m->clock = number;
 }
 
-/* The call came late: its host has lost its session or its berthd since, and with it this run. */
+/* Returns whether the host of a late call has lost this run since, with its session or its berthd. */
 static bool has_given_up(const struct run *r) {
     return r->state == RUN_DONE && !r->process.started;
 }
@@ -63,7 +64,7 @@ static void check_delay(struct effect *e) {
         model_fail(e->w, "R18: due time %u is taken by c%u before its delay is over", k, id_number(e->args[3]));
 }
 
-/* The answer may have been lost, and nobody else can tell. */
+/* The reply may have been lost, so the same question must get the same reply. */
 static void check_skipped_again(struct effect *e) {
     unsigned k = vturn_find(e->w, rules_number(e->args[5]));
 
@@ -102,8 +103,9 @@ void rules_turn(struct effect *e) {
         model_fail(e->w, "R18: %s is far ahead of Redis' clock, and was answered '%s'", e->args[5], e->word);
 }
 
-/* A late commit of a host that has given the run up, as no real berthd does, which keeps it in waiting/RUN. The run never
- * begins. Its turn is over, with the session or with a sync that does not name it. */
+/* A late commit of a host that has given the run up. A real berthd does not, because it keeps the run in
+ * waiting/RUN. The run never begins. Its turn ends with the session, or with a sync that does not name
+ * it. */
 static void note_committed(struct world *w, const struct run *r) {
     struct due *due = &w->turns.dues[r->turn.due];
 
@@ -112,7 +114,7 @@ static void note_committed(struct world *w, const struct run *r) {
         due->excused = true;
 }
 
-/* If the reply was lost, the run gives its turn back again, and its claim may be there again by a sync: the
+/* If the reply was lost, the run gives its turn back again, and a sync may have restored its claim. The
  * first delay lasts (R6). */
 static void note_given_back(struct effect *e) {
     unsigned c = id_number(e->args[4]);
@@ -127,8 +129,8 @@ static void note_given_back(struct effect *e) {
 
 /* --- stop and hosts --- */
 
-/* Whether a host had the turn and none has it any more, so that it is open or over. One that was skipped may be
- * taken yet by the run that was not answered. */
+/* Returns whether a host had the turn and none has it any more, so that the turn is open or over. A skipped
+ * turn may still be taken by the run that got no reply. */
 static bool is_left(const struct effect *e, const struct due *due) {
     const struct m_claim *claim = due->holder > 0 ? &e->m->claims[due->holder - 1] : NULL;
 
@@ -219,7 +221,7 @@ void rules_turned(struct effect *e) {
 
 /* --- processes --- */
 
-/* Open turns are void, and those whose hosts have not received the answer. */
+/* Open turns are void, and so are turns whose hosts have not received the reply. */
 void rules_turn_epoch_begun(struct world *w) {
     for (unsigned k = 0; k < w->turns.n_dues; k++) {
         struct due *due = &w->turns.dues[k];
@@ -251,7 +253,8 @@ void check_turn_start(struct world *w, const struct run *r) {
     if (was && due->starts[r->turn.attempt] > 0 && !due->untold)
         model_fail(w, "R18: attempt %u of due time %u is begun by c%u, and was begun before", r->turn.attempt, r->turn.due, r->id);
     else if (was && !due->given_back && strcmp(w->turns.again, "-") == 0 && !due->untold)
-        model_fail(w, "R18: due time %u is begun again by c%u, and nobody gave it back", r->turn.due, r->id);
+        model_fail(w, "R18: due time %u is begun again by c%u, and no host gave it back", r->turn.due,
+                   r->id);
     due->starts[r->turn.attempt]++;
     due->last_attempt = r->turn.attempt;
     due->given_back = false;
@@ -276,6 +279,6 @@ void check_turns(struct world *w) {
         const struct due *due = &w->turns.dues[k];
 
         if (due->last_attempt == 0 && !due->skipped && !due->excused && !w->operators.ended_grace)
-            model_fail(w, "R18: nobody began due time %u, and no host logged why", k);
+            model_fail(w, "R18: no host began due time %u, and no host logged why", k);
     }
 }

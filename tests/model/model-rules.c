@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What must become of each call. The order of grants is not predicted: each grant that the scripts report is
- * checked, and after each call no possible grant may be missing (check_idle). */
+/* What each call must do. The model does not predict the order of grants. It checks each grant that the
+ * scripts report, and after each call that no possible grant is missing (check_idle()). */
 
 #include <stdarg.h>
 #include <string.h>
@@ -132,7 +132,7 @@ static void apply_pushes(struct effect *e) {
 
 /* --- all together --- */
 
-/* What a call is answered that does not belong here; NULL: it does. */
+/* Returns the word that must refuse a call of another epoch, session or connection, or NULL. */
 static const char *gate(const struct effect *e, bool was_mismatch) {
     const struct m_session *session = &e->m->sessions[id_number(e->args[0])];
 
@@ -188,7 +188,7 @@ static void apply_epoch(struct effect *e) {
     e->ended = true;
 }
 
-/* Whether the caller proves that Redis's memory went back in the epoch that it names. */
+/* Returns whether the caller proves that Redis's memory went back in the epoch that it names. */
 static bool proves_loss(const struct effect *e) {
     const struct m_state *m = e->m;
     const struct m_session *session = &m->sessions[id_number(e->args[0])];
@@ -219,7 +219,7 @@ static void apply_verb(struct effect *e) {
     case REDIS_SCRIPT_CLAIM:
     case REDIS_SCRIPT_CLAIMS:
         rules_requested_again(e);
-        break; /* what is owed comes before the rest */
+        break; /* pending grants come first */
     case REDIS_SCRIPT_RELEASE:
         rules_release(e);
         break;
@@ -248,7 +248,7 @@ static void apply_verb(struct effect *e) {
     }
 }
 
-/* With low bounds an end comes in parts that no answer names: look which claims are still there. */
+/* With low bounds, a session ends in parts that no reply names. Finds out which claims are still there. */
 static void apply_partial(struct effect *e) {
     _cleanup_reply_ redisReply *look = bridge_inspect(e->w->bridge);
 
@@ -311,7 +311,7 @@ static void check_call(struct effect *e) {
         apply_partial(e);
     if (e->m->grace != (reply_number(reply_at(e->state, 1)) == 1))
         model_fail(e->w, "R10: grace %s", e->m->grace ? "has ended without a reason" : "has begun without a new epoch");
-    /* The next call that settles pools grants what is owed, a heartbeat at the latest. */
+    /* The next call that settles pools makes the pending grants, a heartbeat at the latest. */
     if (strcmp(e->word, "ok") == 0 && e->more == 0 && !e->mismatch && !e->ended && !e->m->grace && !model_failed(e->w) &&
         (e->script == REDIS_SCRIPT_HEARTBEAT || !*reply_word(reply_at(e->state, 4))))
         check_idle(e->w);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Inside of the model's rules: the call that is being judged, and what each verb makes of it. */
+/* Internal to the model's rules: the call that is being checked, and the rules of each verb. */
 
 #include <string.h>
 
@@ -36,13 +36,13 @@ static inline uint64_t rules_number(const char *text) {
 enum { HELLO_LEASE = 6, HELLO_DRAWN, HELLO_LATEST, HELLO_EPOCH, HELLO_OWN, HELLO_DEAD, HELLO_LOST, HELLO_FRESH, HELLO_LIMITS };
 
 /* --- model-rules.c --- */
-/* A grant that the answer or a push tells; before: the token of this session before it. */
+/* Applies a grant of a reply or of a push; before: the session's previous token. */
 void rules_granted(struct effect *e, unsigned claim, uint64_t before, uint64_t token);
 
 void rules_park(struct effect *e, struct m_claim *claim); /* at the first pool whose limit is too low */
 
 /* --- model-clock.c --- */
-/* Before it counts as one that waits, or as drawn. */
+/* Called before the claim counts as waiting, and its ticket as drawn. */
 void clock_ticket_drawn(struct effect *e, unsigned claim, uint64_t ticket, bool waits);
 void clock_check_lead(struct effect *e); /* after each call */
 
@@ -55,27 +55,28 @@ void rules_heartbeat(struct effect *e);
 void rules_bye(struct effect *e);
 
 /* --- model-rules-claim.c --- */
-/* Claims that are asked for once more are their session's, and what was held in an epoch before this one is not: before all else. */
+/* Gives claims that are requested again to their session, and forgets grants of earlier epochs. Comes
+ * first. */
 void rules_requested_again(struct effect *e);
-/* After what was owed to others: the claim, or each of several as if one were asked for after the other. */
+/* Comes after grants to others. Several claims count as requested one after the other. */
 void rules_request(struct effect *e);
-/* Another epoch was found while they were asked for: what was done before that stays. */
+/* The call found another epoch while it requested claims. What it did before stays. */
 void rules_requested_in_part(struct effect *e);
-/* Another epoch was found while claims were given back: they are gone. */
+/* The call found another epoch while it released claims. They are gone. */
 void rules_released_in_part(struct effect *e);
 void rules_release(struct effect *e);
 void rules_releases(struct effect *e);
 void rules_sync(struct effect *e);
 void rules_revoke(struct effect *e);
 void rules_move(struct effect *e); /* before its pushes */
-/* A push tells of a move. */
+/* Applies the push of a move. */
 void rules_moved(struct effect *e, unsigned claim, uint64_t before, uint64_t number, const char *text);
 
 /* --- model-rules-turn.c --- */
 void rules_turn(struct effect *e);
 void rules_turned(struct effect *e); /* before its pushes */
 void rules_turn_pushed(struct effect *e, unsigned session, const char *text);
-/* A turn that is this host's, as the claim that it is. */
+/* Applies the claim of a turn that this host got. */
 void rules_granted_turn(struct effect *e);
 void rules_ended_turn(struct effect *e);
 void rules_turn_epoch_begun(struct world *w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Runs sequences. One that fails is made shorter as long as it still fails. */
+/* Runs sequences. Shortens a failed sequence as long as it still fails. */
 
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 /* --- run --- */
 
-/* A late call is under way, or one has opened a session again that is to be expired. */
+/* Returns whether a late call is under way, or has reopened a session that is to be expired. */
 static bool is_haunted(const struct world *w) {
     for (size_t i = 0; i < w->events.n; i++)
         if (w->events.all[i]->kind == EVENT_CALL &&
@@ -58,7 +58,7 @@ static void end_all(struct world *w) {
         const char *key = reply_word(reply_at(keys, i));
 
         if (w->setup.tight && strcmp(key, "berth:{m}:unsettled") == 0)
-            continue; /* nobody is there to look at so many pools */
+            continue; /* no call is left that settles so many pools */
         if (strcmp(key, MODEL_KEY) != 0 && strcmp(key, "berth:{m}:overrides") != 0 &&
             !(w->turns.is_on &&
               (strcmp(key, "berth:{m}:marks") == 0 || strcmp(key, "berth:{m}:pool:a:turns") == 0)))
@@ -66,7 +66,7 @@ static void end_all(struct world *w) {
     }
 }
 
-/* Runs it; w->failure: how it ended; "": well. */
+/* Runs the sequence. w->failure is "" if it ended well. */
 static void run_sequence(struct world *w, struct bridge *bridge, const struct model_mutation *mutation, const struct sequence *q,
                          FILE *trace) {
     usec_t healed;
@@ -86,11 +86,11 @@ static void run_sequence(struct world *w, struct bridge *bridge, const struct mo
         if (w->now > healed + 25 * w->longest + w->turns.n_dues * w->turns.period) {
             world_foreach_run(w, r)
                 if (r->state != RUN_DONE)
-                    model_fail(w, "nothing hinders it any more, but c%u of h%u is not served (%c in Redis)",
+                    model_fail(w, "all faults are over, but c%u of h%u is not served (%c in Redis)",
                                r->id, r->host,
                                w->redis.now.claims[r->id].state ? w->redis.now.claims[r->id].state : '-');
             check_turns_done(w);
-            model_fail(w, "R4: sessions of the past are still there");
+            model_fail(w, "R4: old sessions are still there");
             break;
         }
         clear_overrides(w);
@@ -105,7 +105,7 @@ static void run_sequence(struct world *w, struct bridge *bridge, const struct mo
 
 /* --- shrunk --- */
 
-/* Whether two failures differ in numbers alone. */
+/* Returns whether two failures differ in numbers alone. */
 static bool is_alike(const char *a, const char *b) {
     for (; *a && *b; a++, b++) {
         a += strspn(a, "0123456789");
@@ -162,7 +162,7 @@ static void print_failure(struct world *w, struct bridge *b, const struct model_
     printf("sequence %" PRIu64 " fails: %s\n", q->seed, first);
     shrink(w, b, mutation, q, first);
     run_sequence(w, b, mutation, q, wanted ? stdout : NULL);
-    printf("the shortest that was found of it: %s\n  %u hosts, %u pools (limits %u %u %u %u), lease %" PRIu64
+    printf("the shortest sequence that fails so: %s\n  %u hosts, %u pools (limits %u %u %u %u), lease %" PRIu64
            " s, bounds %s, rates",
            w->failure, w->setup.n_hosts, w->setup.n_pools, w->setup.limits[0], w->setup.limits[1],
            w->setup.limits[2], w->setup.limits[3], w->setup.lease / USEC_PER_SEC,

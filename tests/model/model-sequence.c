@@ -37,7 +37,7 @@ static uint64_t roll(struct dice *d, uint64_t sides) {
     return model_mix(d->seed, d->n++) % sides;
 }
 
-/* Durations around the one that matters most. */
+/* Returns a duration around the lease, which matters most. */
 static usec_t some_time(struct dice *d, usec_t lease) {
     switch (roll(d, 4)) {
     case 0:
@@ -170,7 +170,7 @@ static void fill_step(struct dice *d, struct step *s, const struct world *w, con
         s->b = roll(d, 5);
         s->c = at + 1;
         s->d = roll(d, 3) == 0 ? some_time(d, w->setup.lease) : 0;
-        for (size_t i = 0; i < at && roll(d, 4) == 0; i++) /* sometimes it is an earlier one, said again */
+        for (size_t i = 0; i < at && roll(d, 4) == 0; i++) /* sometimes an earlier step is repeated */
             if (q->steps[i].kind >= STEP_OVERRIDE && q->steps[i].kind <= STEP_RESUME && roll(d, 2) == 0) {
                 usec_t when = s->at;
 
@@ -184,9 +184,9 @@ static void fill_step(struct dice *d, struct step *s, const struct world *w, con
     }
 }
 
-/* What matters most after some faults, and would seldom come by chance: the host goes away as soon as it has received a late answer, or was the
- * first with another lease; Redis becomes another one, with connections kept, while a push is under way; who must remember the clock has
- * only just received it. */
+/* Adds a step that matters after some faults and is rare by chance. The host goes away after a late reply,
+ * or after it was the first with another lease. Redis is replaced while a push is under way, and connections
+ * stay. The host that must remember the clock has only just received it. */
 static void follow(struct dice *d, struct sequence *q, const struct step *s, const struct world *w, bool may_lose_data) {
     struct step *next = &q->steps[q->n];
 
@@ -239,7 +239,7 @@ void sequence_make(struct sequence *q, uint64_t seed, const struct world *w) {
             used[STEP_SAVE] = true;
     }
     used[STEP_MOVE] = w->setup.has_moves;
-    if (used[STEP_LEASE]) /* and data that is lost: that no rule covers, all hosts are to name the same lease */
+    if (used[STEP_LEASE]) /* no rule covers lost data while hosts have different leases */
         used[STEP_WIPE] = used[STEP_FLUSH] = used[STEP_RESTORE] = used[STEP_DISASTER] = used[STEP_AGAIN] = used[STEP_BACK] = false;
     if (w->turns.is_on) /* no rule covers memory that goes back */
         used[STEP_BACK] = false;

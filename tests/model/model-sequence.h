@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A sequence of steps, made from a seed: what hosts and operators ask for, and what befalls hosts, network and
+/* A sequence of steps, made from a seed: calls of hosts and operators, and faults of hosts, network and
  * Redis. A step has its time, and numbers whose meaning its kind decides (model-steps.c). */
 
 #include "tests/model/model-internal.h"

@@ -27,7 +27,7 @@
 struct m_session {
     bool live, ending; /* ending: its end was begun, the rest comes with later calls */
     unsigned host, name; /* host: the machine */
-    bool superseded;     /* its host has a newer session: the name is that one's */
+    bool superseded;     /* a newer session has the name */
     uint64_t connection, last, count;
     bool is_declared[POOLS_MAX], is_host_scoped[POOLS_MAX];
     uint32_t limits[POOLS_MAX];
@@ -75,7 +75,7 @@ struct known_override {
     char words[6][64]; /* version limit until by restore reason */
 };
 
-struct host_config { /* read when berthd starts, but for limits and scopes */
+struct host_config { /* read when berthd starts, except limits and scopes */
     unsigned name;
     usec_t lease, expiry; /* expiry: sessions of other hosts expire after this time without a heartbeat */
     uint32_t limits[POOLS_MAX];
@@ -186,8 +186,8 @@ struct run_grant {
     usec_t at;
     uint32_t limit[POOLS_MAX]; /* in force when it was granted */
     uint64_t number;           /* orders grants */
-    uint64_t floor; /* its token, or the time when it was granted if that is less: who remembered more than there
-                     * was may have put the clock ahead just then, which no other host had received */
+    uint64_t floor; /* the lower of its token and the time of its grant: a host may have put the clock ahead just
+                     * then by a number that no other host had received */
 };
 
 struct run_process {
@@ -207,7 +207,7 @@ struct run {
     unsigned calls;
     bool sent, named, notified, lost, renew, revoked;
     uint64_t ticket, token;
-    usec_t requested_at; /* waits since it was given its ticket then; 0: not so, or that was in grace */
+    usec_t requested_at; /* when it got its ticket, if it has waited since; 0: it has not, or that was in grace */
     struct run_grant grant;
     struct run_process process;
     struct turn_run turn;
@@ -257,8 +257,7 @@ struct world_redis {
     int64_t skew;
     unsigned replid;
     bool was_ahead;    /* its clock was stepped forward once */
-    usec_t went_back;  /* when its memory went back under one replication id; 0: never. Until hosts had time to
-                        * report, nobody can know */
+    usec_t went_back;  /* when its memory went back under one replication id; 0: never */
     usec_t stepped;    /* when its clock or data last jumped, or an epoch began */
     int64_t lead;      /* how far the clock was ahead of its time after the last call, or could be with the next number */
     usec_t lead_noted; /* when that was; 0: never */

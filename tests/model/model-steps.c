@@ -6,7 +6,7 @@
 
 #include "tests/model/model-sequence.h"
 
-/* The limit that these give a pool: its own, or that of its pattern; 0: it is not declared, or is of scope host. */
+/* Returns the limit of a pool: its own, or that of its pattern; 0: it is not declared, or has scope host. */
 static uint32_t limit_for(const struct world *w, unsigned pool, const uint32_t *limits, const bool *host_scoped) {
     bool is_own = limits[pool] > 0 || host_scoped[pool];
     unsigned p = model_is_key(w, pool) && !is_own ? POOL_PATTERN : pool;
@@ -101,7 +101,7 @@ static void break_all(struct world *w) {
             world_break(w, &w->hosts[i], world_draw(w, w->setup.heartbeat / 4));
 }
 
-/* What was put off until then must not be overtaken. */
+/* Events that were put off until then must not be overtaken. */
 static usec_t longer(usec_t until, usec_t other) {
     return until > other ? until : other;
 }
@@ -125,7 +125,7 @@ static void step_redis(struct world *w, const struct step *s) {
         bridge_restore(w->bridge);
         w->redis.now = w->redis.saved;
         break;
-    case STEP_BACK: /* the whole machine of Redis: who was connected is no more */
+    case STEP_BACK: /* the whole machine of Redis goes back, so its connections break */
         if (!w->redis.has_saved || w->redis.saved.replid != w->redis.replid)
             return;
         bridge_restore(w->bridge);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What hosts learn of turns: answers, pushes; and what they lose with a session or their berthd. */
+/* What hosts learn of turns from replies and pushes, and what they lose with a session or their berthd. */
 
 #include <string.h>
 
@@ -23,7 +23,8 @@ static void note_open(struct world *w, const struct host *h, const struct run *r
         due->excused = true;
 }
 
-/* Its host is lost, or its session: the turn is another's, but in a new epoch and after the commit, where it is over. */
+/* The host or its session is lost. Another host may take the turn. In a new epoch or after the commit the
+ * turn is over. */
 static void note_lost(struct world *w, const struct host *h, const struct run *r) {
     if (!r->process.started && r->state != RUN_DONE && (r->turn.taken || r->state != RUN_ASKED || r->sent))
         note_open(w, h, r);
@@ -34,7 +35,7 @@ void vturn_lose(struct world *w, struct run *r) {
 
     if (r->state == RUN_ASKED) { /* it asks again */
         r->sent = false;
-        if (w->turns.dues[r->turn.due].holder == r->id + 1) /* it was this host's, which did not know */
+        if (w->turns.dues[r->turn.due].holder == r->id + 1) /* the turn was this host's, which got no reply */
             note_open(w, h, r);
         return;
     }
@@ -45,7 +46,7 @@ void vturn_lose(struct world *w, struct run *r) {
 
 void vturn_crash(struct world *w, struct host *h) {
     for (unsigned k = 0; k < w->turns.n_dues; k++)
-        if (w->turns.dues[k].skipped_by == h->index + 1) /* nobody else was to tell */
+        if (w->turns.dues[k].skipped_by == h->index + 1) /* only this host could log the skip */
             w->turns.dues[k].excused = true;
     h->turns.asking = RUNS_MAX;
     h->turns.look_at = 0;

@@ -57,7 +57,7 @@ unsigned vturn_find(const struct world *w, uint64_t due) {
     return k;
 }
 
-/* When a host asks after this: in another order for each due time. */
+/* Returns how long a host waits before it asks. The order of hosts differs for each due time. */
 usec_t vturn_wait(const struct world *w, const struct host *h, unsigned due) {
     return model_mix(w->setup.seed, 7000 + due * 10 + h->index) % USEC_PER_SEC;
 }
@@ -199,7 +199,7 @@ static void look(struct world *w, struct host *h) {
     world_send(w, h, REDIS_SCRIPT_TURNED, &words, HOST_LIVE, &batch);
 }
 
-/* What this host knows to be decided, and the turns that it has. A new epoch holds none of it. */
+/* Reports the mark and the turns of this host, because a new epoch has none. */
 static void report(struct world *w, struct host *h) {
     struct batch batch = {.turn = TURN_TELL};
     struct redis_command words = {0};

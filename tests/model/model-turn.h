@@ -49,14 +49,14 @@ struct due {
     unsigned last_attempt;   /* that was started */
     bool untold;             /* a grace ended before any host reported that it is decided: it may come again */
     bool given_back;         /* for another attempt, after the last start */
-    bool is_open;            /* its turn is given back or its host is lost, and nobody took it since: a new epoch forgets it */
+    bool is_open;            /* its turn is given back or its host is lost, and no host took it since; a new epoch forgets it */
     bool skipped, excused;   /* a host logged so; it may be lost */
     unsigned skipped_by, skipped_run; /* host + 1 and run + 1 whose question was answered so, in which epoch, and nothing was decided since */
     unsigned skipped_epoch;
     unsigned holder, committer; /* run + 1 that took it last, and that committed it, which its host may not know */
-    usec_t not_before;       /* by Redis's clock, in the epoch back_epoch: somebody gave it back until then */
+    usec_t not_before;       /* end of its delay by Redis's clock, in the epoch back_epoch */
     unsigned back_epoch;
-    unsigned stopped_epoch; /* in which an operator ended it, so that nobody may take it any more; 0: none */
+    unsigned stopped_epoch; /* epoch in which an operator ended it; 0: none */
     unsigned back_by; /* run + 1 that gave it back then; from that run Redis takes nothing twice (R6) */
 };
 

@@ -260,7 +260,7 @@ static void on_call(struct world *w, struct model_event *e) {
     answer->sent = e->sent;
 }
 
-/* False: not yet. */
+/* Returns false if the event has to wait. */
 static bool dispatch(struct world *w, struct model_event *e) {
     struct host *h = &w->hosts[e->host];
 

@@ -104,7 +104,7 @@ static const struct model_mutation mutations[] = {
     {.name = "a sync's reply names its own grants", .seed = 100, .from = "return {'ok', serial, unfinished,",
      .to = "last = string.match(call('HGET', meta, 'c:' .. s), ' (%d+)$')\nreturn {'ok', serial, unfinished,"},
 
-    /* what several scripts ask with, and several claims in one call */
+    /* requests of several scripts, and several claims in one call */
     {.name = "a claim's grant without the replication id", .seed = 10, .from = "is_free(score_of(r), d) and in_epoch() then",
      .to = "is_free(score_of(r), d) then"},
     {.name = "claims of another epoch get a reply", .seed = 10, .from = "if epoch ~= own_epoch then return nil end", .to = ""},
@@ -249,15 +249,15 @@ static const struct model_mutation mutations[] = {
      .to = "if used > limit then return"},
 
     /* moves */
-    {.name = "move-not-in-all-queues", .moves = true, .from = "if r.state == 'W' then\nenqueue(c, r)",
+    {.name = "a move changes one queue alone", .moves = true, .from = "if r.state == 'W' then\nenqueue(c, r)",
      .to = "if r.state == 'W' then\ncall('ZADD', at .. 'pool:' .. r.list[1] .. ':queue', fmt(score_of(r)), c)"},
-    {.name = "move-not-pushed", .moves = true, .from = "push(r.session, 'moved', epoch, last, number, c, fmt(given))\n", .to = ""},
-    {.name = "move-without-a-place-in-the-chain", .moves = true,
+    {.name = "a move is not pushed", .moves = true, .from = "push(r.session, 'moved', epoch, last, number, c, fmt(given))\n", .to = ""},
+    {.name = "a move's push has no number in the chain", .moves = true,
      .from = "call('HSET', meta, 'c:' .. r.session, connection .. ' ' .. number)\npush(r.session, 'moved'", .to = "push(r.session, 'moved'"},
-    {.name = "move-not-recorded", .moves = true, .from = "write_claim(c, r)\ncall('HSET', meta, 'c:' .. r.session, connection .. ' ' .. number)\npush(r.session, 'moved'",
+    {.name = "a move is not recorded", .moves = true, .from = "write_claim(c, r)\ncall('HSET', meta, 'c:' .. r.session, connection .. ' ' .. number)\npush(r.session, 'moved'",
      .to = "call('HSET', meta, 'c:' .. r.session, connection .. ' ' .. number)\npush(r.session, 'moved'"},
-    {.name = "head-lost-in-sync", .seed = 64, .moves = true, .from = "if told > known then r.head = head end", .to = ""},
-    {.name = "head-not-answered-by-sync", .moves = true, .from = "known > told and r.head or ''", .to = "''"},
+    {.name = "a sync loses a moved head start", .seed = 64, .moves = true, .from = "if told > known then r.head = head end", .to = ""},
+    {.name = "a sync's reply lacks a moved head start", .moves = true, .from = "known > told and r.head or ''", .to = "''"},
     {.name = "a sync leaves a moved claim at its old place", .seed = 64, .moves = true,
      .from = "elseif not was or was == 'W' and told > known and r.reason == '' then", .to = "elseif not was then"},
     {.name = "a move in grace", .moves = true, .from = "if grace then return {'grace', serial} end", .to = ""},

@@ -81,14 +81,14 @@ def find_changes(name, begin, end, step):
 
 
 def history(name):
-    """What tells zones apart from 2024 to 2033: one of each history is enough. None: a clock that never changes.
+    """Returns a zone and its changes from 2024 to 2033: one zone of each history is enough.
     No zone changes back within four days."""
     changes = find_changes(name, seconds(2024), seconds(2034), 4 * DAY)
     return name, tuple(changes)
 
 
 def judge_zone(work):
-    """work: zone, changes. Questions and what the definition answers."""
+    """work: zone, changes. Returns questions and the definition's answers."""
     name, changes = work
     zone, found = ZoneInfo(name), []
     for change in changes:

@@ -107,7 +107,7 @@ BAD = ["nonsense", "* * *", "60 * * * * late", "@never x", "* * * * *", "0 0 31 
 
 
 def make_crontab(random_, n):
-    """(the lines, {number of a line that means a job: its fields}, the numbers of those that mean nothing)"""
+    """Returns the lines, {line number of a job: its fields}, and the numbers of the bad lines."""
     lines, jobs, bad = [], {}, set()
     while len(jobs) < n:
         if random_.random() < 0.2:
@@ -127,7 +127,7 @@ def make_crontab(random_, n):
 
 
 def check_config(judge, config):
-    """Whether berthd takes what was printed."""
+    """Checks that berthd accepts the printed config."""
     berthd = os.path.join(os.environ.get("BERTH_BUILD", "build"), "berthd")
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "berth.conf")
@@ -136,7 +136,7 @@ def check_config(judge, config):
         done = subprocess.run([berthd, "--check", "-c", path], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         judge.n_wrong += 1
-        print(f"wrong: berthd --check refuses what was printed: {done.stderr[:2000]}")
+        print(f"wrong: berthd --check refuses the printed config: {done.stderr[:2000]}")
 
 
 def run_import(*words):
@@ -184,7 +184,7 @@ def compare_random(judge, n, seed):
         print(f"wrong: carried: {lines[number - 1]}")
     for number, fields in jobs.items():
         if number in left_out:
-            # berth refuses alone what never comes.
+            # berth refuses only lines that are never due.
             if any(cron_times(fields)):
                 judge.n_wrong += 1
                 print(f"wrong: left out: {lines[number - 1]}")

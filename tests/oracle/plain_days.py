@@ -74,7 +74,7 @@ def random_expression(random_):
 
 
 def random_extension(random_):
-    """What croniter does not know: definition.py answers."""
+    """Returns an expression that croniter does not know; definition.py answers it."""
     day = random_.choice(["*", "L", "L-3", "1,L", "L-1,L-30,10-12", str(random_.randint(1, 31))])
     weekday = random_.choice(
         ["*", "+mon", "+1-5", "friL", "sun#1,wed", "+tue#2,thuL", "5-7", "fri-sun", "0,7", "+*", "1-7/3", "+0"]

@@ -3,8 +3,8 @@
 /* The permit protocol of doc/protocol.md, small enough for spin to visit every state.
  *
  * run.sh names the configurations (bounds and budgets of faults) and the mutations; each is one compilation of this file.
- * state.pml declares what a state is made of, data.pml holds the scripts on Redis, host.pml what berthd does, faults.pml time and what breaks,
- * calm.pml the check that each waiting claim is served. Macros M_... are the mutations.
+ * state.pml declares the state, data.pml holds the scripts on Redis, host.pml berthd, faults.pml time and faults, calm.pml the
+ * check that each waiting claim is served. Macros M_... are the mutations.
  *
  * Time. There is no clock. A tick lets one unit of time pass for everybody, and each host keeps ages in ticks, up to the lease. Any
  * number of steps can happen between two ticks, and any number of ticks between two steps: so a host that freezes is a host that takes
@@ -17,8 +17,8 @@
  * The clock of tokens. Without CLOCK it counts grants, and hosts do not remember it. With CLOCK it follows Redis's wall clock, time is
  * bounded, and tokens are checked (R7).
  *
- * Names. Epochs are named by the lowest number that nobody remembers any more: this stands for random names. Counts, tokens and
- * connections are numbers as in berth, bounded. */
+ * Names. The name of a new epoch is the lowest number that no host remembers any more. This stands for random names. Counts,
+ * tokens and connections are numbers as in berth, bounded. */
 
 #ifndef HOSTS
 #define HOSTS 2

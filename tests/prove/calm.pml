@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Whoever waits is served: from any state, if nothing breaks any more and everybody acts at once, all claims of hosts that have a session
- * are granted and released within CALM ticks. All of it is one step, after which nothing happens. */
+/* Each waiting claim is served. From any state, if nothing breaks any more and all hosts act at once, all
+ * claims of hosts with a session are granted and released within CALM ticks. All of this is one step, after
+ * which nothing happens. */
 
 #define TURNS 8 /* of each host in a tick */
 

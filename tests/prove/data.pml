@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Redis: its data, and the scripts, each carried out at once. Names and order follow daemon/lua. */
+/* Redis: its data, and the scripts, each executed in one step. Names and order follow store/redis/lua. */
 
 #define IN_EPOCH (D.epoch != 0 && D.replid == replid)
 #ifdef M_NO_REPLID
@@ -140,7 +140,7 @@ inline hear_clock() {
 #endif
 }
 
-/* The lowest name that nobody has. */
+/* Begins an epoch with the lowest name that no host has. */
 inline new_epoch() {
 #ifdef M_NUMBER
     if
@@ -214,7 +214,7 @@ inline script_hello() {
     fi
 }
 
-/* What Redis has of this session and the sync does not name is dropped. */
+/* Drops what Redis has of this session and the sync does not name. */
 inline script_sync() {
     if
     :: A.epoch != D.epoch || !IN_EPOCH -> outside = true
@@ -250,7 +250,7 @@ inline script_sync() {
 }
 
 inline forget_epoch() {
-    D.epoch = 0; /* nothing is granted before somebody's hello */
+    D.epoch = 0; /* nothing is granted before a hello */
     outside = true
 }
 

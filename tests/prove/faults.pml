@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Time, and what breaks. */
+/* Time and faults. */
 
 #if SAVES > 0
 #define C_COUNTS (used[SAVED] > 0 && (used[RESTORED] < RESTORES || used[ROLLED] < ROLLBACKS)) /* it can still come back */
@@ -48,7 +48,8 @@ inline forget_copy() {
 #define KEEP_AGES false
 #endif
 
-/* Everybody grows older by one tick. At its host's deadline the guard has killed the process, whatever berthd does (R8). */
+/* One tick passes for all hosts. At its host's deadline the guard has killed the process, whatever berthd
+ * does (R8). */
 inline tick() {
 #ifdef CLOCK
     time = time + STEP;
@@ -142,7 +143,7 @@ inline new_replid() {
 }
 
 #if ROLLBACKS > 0
-/* Until they have caught up, nobody can know. */
+/* Before a host has caught up, it cannot know of the loss. */
 inline judge_lost() {
     for (i : 0 .. HOSTS - 1) {
         if

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A host: what berthd does (daemon/store-redis-*.c), and the process that its guard watches over. */
+/* A host: its berthd (store/redis), and the process that its guard watches. */
 
 #define EXPIRED(h) (H[h].armed && H[h].lease >= LEASE)
 #define CLAIM_OF(h) ((h) * RUNS + H[h].claim)
@@ -88,7 +88,7 @@ inline prepare(me, which) {
     fi
 }
 
-/* What was granted and not started is doubted: Redis says whether it still is held. */
+/* Doubts a grant that was not started. Redis reports whether the claim is still held. */
 inline doubt_untold(me) {
     if
     :: H[me].state == UNTOLD -> H[me].state = WAITS
@@ -157,13 +157,13 @@ inline end_claim(me) {
     H[me].claim++
 }
 
-/* Its deadline has passed: what it held is over, what waits keeps its place in a new session. */
 inline forget_marks(me) {
     H[me].mark = 0;
     H[me].mark_age = 0;
     H[me].dead = 0
 }
 
+/* The deadline has passed. What the host held is over. What waits keeps its place in a new session. */
 inline session_lost(me) {
     forget_marks(me);
     forget_answer(me);
@@ -310,7 +310,7 @@ inline answer_sync(me) {
     caught_up(me)
 }
 
-/* What Redis has of it is not what it knows: it missed a push, or Redis lost something. */
+/* Redis and the host differ: the host missed a push, or Redis lost something. */
 #define MISSED(h) \
     (H[h].a_last > H[h].last || \
      (H[h].state == WAITS || H[h].state == RUNS_NOW) && H[h].a_state == 0 || H[h].state == NO_CLAIM && H[h].a_token > 0)
@@ -369,7 +369,7 @@ inline answer(me) {
         H[me].phase = AWAY
     :: H[me].a_kind == GONE ->
         forget_marks(me);
-        H[me].proof = H[me].armed; /* its deadline has not passed: nobody can have expired it */
+        H[me].proof = H[me].armed; /* its deadline has not passed: no host can have expired it */
         H[me].phase = AWAY
     :: else -> H[me].phase = AWAY
     fi;
@@ -412,7 +412,7 @@ inline cut(me) {
     H[me].phase = AWAY
 }
 
-/* berthd dies; its guard goes on. What it knew of Redis is forgotten, but for the session's file. */
+/* berthd dies; its guard goes on. Only the session's file remains of what berthd knew. */
 inline crash(me) {
     heard_lost(me, ANSWERED);
     heard_lost(me, PUSHED);

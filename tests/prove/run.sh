@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Checks the model of the permit protocol (berth.pml) with spin: the true rules in several configurations, each to its last state, must
-# hold; each mutation of a rule must break. Ends with one line "N passed, N failed, 0 skipped".
+# Checks the model of the permit protocol (berth.pml) with spin. The true rules must hold in several
+# configurations, each searched to its last state. Each mutation of a rule must break. Ends with one line "N
+# passed, N failed, 0 skipped".
 #   tests/prove/run.sh           all, two at a time (JOBS=n)
 #   tests/prove/run.sh WORD ...  those whose name contains one of these words; the trail of a violation is build/prove/NAME/trail
 set -uo pipefail

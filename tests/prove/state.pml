@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a state of the model is made of. */
+/* The state of the model. */
 
 #define SESSION(h, k) ((h) * 2 + (k))
 #define HOST_OF(q) ((q) / RUNS)

@@ -3,7 +3,8 @@
 # Installs the packages on real systemd, in containers, and runs stories of an administrator's work. Needs root, mmdebstrap and
 # systemd-nspawn. Arguments: names of stories (default: all), or --prepare: builds images and packages, which a later call finds or waits
 # for. Tests the commit, not the work tree.
-# Images and packages are kept in $BERTH_SYSTEM_CACHE (default: /var/cache/berth-system); results, with the journal of each host, are in
+# Images and packages are kept in $BERTH_SYSTEM_CACHE (default: /var/cache/berth-system). Results, with the
+# journal of each host, are in build/system/results.
 # shellcheck disable=SC2154,SC1090 # variables and stories of files that are sourced
 set -u
 cd "$(dirname "$(readlink -f "$0")")/../.." || exit 1

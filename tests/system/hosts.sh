@@ -118,7 +118,7 @@ script_each() {
         wait "${pids[$suite]}" || failed="$failed $suite"
         sed "s/^/$suite: /" "$results/$story/$suite.said"
     done
-    [ -z "$failed" ] || fail "the script on$failed"
+    [ -z "$failed" ] || fail "the script fails on$failed"
 }
 
 # redis_installed NAME: the installed service listens on its own machine alone; a story starts its server by hand, on the bridge.

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Goes through story 8-bounds on a whole virtual machine of each Debian: where this machine's cgroup controllers belong to cgroup v1, its
-# containers have none, and the story cannot see that memory-max, cpu-weight and tasks-max are in force. A machine is the image of a host as
-# its initial file system, and Debian's kernel, in qemu without need of KVM: three minutes each. Arguments: Debians.
-# Needs root, qemu-system-x86, cpio and what check-system.sh needs. Ends with "N passed, N failed, N skipped".
+# Runs story 8-bounds in a virtual machine of each Debian. Where this machine's cgroup controllers belong to
+# cgroup v1, its containers have none, so the story cannot check memory-max, cpu-weight and tasks-max there.
+# The image of a host is the initial file system of the machine. qemu runs it with Debian's kernel and
+# without KVM, three minutes each. Arguments: Debians. Needs root, qemu-system-x86, cpio and what
+# check-system.sh needs. Ends with "N passed, N failed, N skipped".
 # shellcheck disable=SC2154,SC2034,SC2317,SC1090 # variables and a story of files that are sourced
 set -eu
 cd "$(dirname "$(readlink -f "$0")")/../.."
@@ -39,7 +40,7 @@ kernel() {
     echo "$cache/$name"
 }
 
-# What the story does on each host is written down instead.
+# Saves the story's script for the machine instead of running it.
 suites=''
 each_up() { :; }
 script_each() {

@@ -19,7 +19,7 @@ exits() {
 says() { # what exits() ran
     grep -q -- "$1" /run/said || {
         cat /run/said
-        fail "it does not say: $1"
+        fail "the output lacks: $1"
     }
 }
 # await COMMAND...: until it succeeds, for 15 s.

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
-# Speaks to runner.sock as berthd would, for stories about what that may do: speak.pl PATH 'start run=... job=...' ...
-# Says hello, then each message, and prints what comes in answer, one line a message, spaces for line ends; "closed" when it is hung up on.
+# Speaks to runner.sock as berthd would: speak.pl PATH 'start run=... job=...' ...
+# Says hello, then each message. Prints each reply as one line, with spaces for line ends, or "closed".
 use strict;
 use warnings;
 use Socket;

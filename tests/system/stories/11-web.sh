@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
-# The package of the live page: it starts nothing by itself. Its sockets start it, as a user of its own that may look and no more. It sees
-# a berthd that restarts, and goes with its package.
+# The package of the live page. It starts nothing by itself. Its socket starts the service, as a user of its
+# own that may only look. The page works after a restart of berthd. The service ends when the package is
+# purged.
 
 each_up
 for suite in $suites; do

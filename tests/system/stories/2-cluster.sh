@@ -40,7 +40,7 @@ CONF
 END
 done
 
-# Prints the most runs at once and their number, from what the jobs wrote (all hosts have one clock).
+# Prints how many runs there were at once and in all, from the files of the jobs (all hosts have one clock).
 most() {
     sort -n "$shared"/????????????????????????????????  | awk '{ n += $2; if (n > most) most = n } END { print most, NR / 2 }'
 }
@@ -74,8 +74,8 @@ END
     rm -f "$shared"/????????????????????????????????
 }
 
-# A grant at once, on each host: then the audit knows how far the clocks may differ. Then three claims of the pool, in this order: dog has
-# all permits, another one of dog waits, and ant's is logged behind that.
+# Each host gets a grant at once, so the audit knows how far the clocks may differ. Then three claims follow:
+# dog holds all permits, a second claim of dog waits, and a claim of ant waits behind it.
 await_graces 1
 for host in $hosts; do on $host berth run -p db -- true; done
 script dog <<'END'
@@ -109,7 +109,7 @@ for host in $hosts; do
 END
 done
 
-# Another server in its place, empty: a new epoch, its grace, and everything goes on.
+# Another, empty server takes its place: a new epoch begins with its grace, and everything goes on.
 on redis redis-cli --user berth --pass secret --no-auth-warning dbsize 2>&1 | grep -q NOPERM
 script redis <<'END'
     pid=$(pgrep -f '^redis-server')

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
-# A stop of berthd stops its runs, in their stop timeouts, with all that they left behind; so does the end of the host.
+# A stop of berthd stops its runs within their stop timeouts, with all processes that they left behind. So
+# does a shutdown of the host.
 
 each_up
 script_each <<'END'

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
-# systemd has the control socket: it stays while berthd restarts, so clients wait instead of failing. A stop closes it. A berthd that cannot
-# start reports that to its clients. Rights of those who may connect.
+# systemd owns the control socket. The socket stays while berthd restarts, so clients wait instead of
+# failing. A stop closes it. A berthd that cannot start reports that to its clients. The rights of those who
+# may connect.
 
 each_up
 script_each <<'END'
@@ -77,7 +78,7 @@ script_each <<'END'
     status=0; wait $holder || status=$?
     [ $status -eq 5 ] || fail "a restart of the socket: the run exits with $status"
 
-    # After repeated stops and starts of sockets and services berthd is there.
+    # After repeated stops and starts of sockets and services berthd answers.
     for n in $(seq 10); do
         systemctl stop berthd.service
         systemctl start berthd.service

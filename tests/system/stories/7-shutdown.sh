@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154,SC2034
-# A host shuts down, and the berthd of another stops, while they hold all permits of a pool for which others wait. Their runs are stopped in their
-# stop timeouts, and the others get the permits at once. The lease is a minute, so an expiry would take longer than this story.
+# A host shuts down, and later the berthd of another stops. Each holds all permits of a pool for which a
+# third host waits. Their runs end within their stop timeouts, and the third host gets the permits at once.
+# The lease is a minute, so an expiry would take longer than this story.
 
 boot ant trixie
 boot bee "${suites##* }"
@@ -62,7 +63,7 @@ granted_after() {
         late=\$(((granted - $1) / 1000))
         echo "granted to cow \$late ms after the last run was over"
         [ \$late -ge 0 ] && [ \$late -lt 1500 ] || fail "granted \$late ms after the last run was over"
-        [ "\$(events reclaimed)" -eq 0 ] && [ "\$(events host-expired)" -eq 0 ] || fail "it took a expiry"
+        [ "\$(events reclaimed)" -eq 0 ] && [ "\$(events host-expired)" -eq 0 ] || fail "the permits were reclaimed, not released"
 END
 }
 
@@ -89,9 +90,9 @@ echo "its runs were over $took ms after the poweroff began"
 [ "$took" -lt 4000 ] || fail "the runs took $took ms to stop"
 granted_after "$last" 1
 on cow berth hosts
-[ "$(on cow berth hosts --json | tr -d ' \n' | grep -o '"host":"ant"' | wc -l)" -eq 0 ] || fail "ant has not said goodbye"
+[ "$(on cow berth hosts --json | tr -d ' \n' | grep -o '"host":"ant"' | wc -l)" -eq 0 ] || fail "the session of ant has not ended"
 
-# berthd stops on another.
+# berthd stops on another host.
 holds bee
 script bee <<'END'
     begun=$(date +%s%N)
