@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A clock that is set is reported once, each time. */
+/* Each setting of the clock is reported once. */
 
 #include "base/clock-watch.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A peer attaches descriptors whose close sleeps: this process makes none of these closes, whatever the peer
+/* A peer attaches descriptors whose close() sleeps. This process never closes them, whatever the peer
  * does. */
 
 #include <fcntl.h>
@@ -63,7 +63,7 @@ static void settle(void) {
     }
 }
 
-/* The attack is real: a plain close takes its time. */
+/* The attack works: a plain close() sleeps. */
 static void test_attack_works(void) {
     int ours, theirs, state;
     char byte;
@@ -130,7 +130,7 @@ static void test_urgent(void) {
     close(theirs);
 }
 
-/* Bytes without anything come as they are, however they were sent. */
+/* Bytes without descriptors arrive unchanged, however they were sent. */
 static void test_honest(void) {
     char bytes[8];
     int ours, theirs;
@@ -154,7 +154,8 @@ static void test_honest(void) {
     close(theirs);
 }
 
-/* Nobody has received what is there when the connection is given up: behind much else, behind what looks like the end, alone. */
+/* The descriptor is still unread when the connection is discarded: alone, behind much data, or behind
+ * empty packets, which look like the end. */
 static void unread(int type, size_t before, size_t each) {
     static const char much[1000];
     int ours, theirs;
@@ -193,7 +194,7 @@ static void test_many(void) {
     }
 }
 
-/* A program that ends with some of them still to be given up. */
+/* A program ends while a connection is still to be discarded. */
 static void test_freed(void) {
     int ours, theirs;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=malloc,--wrap=calloc,--wrap=clock_boottime */
 
-/* The ring of the latest events: numbers, readers, bounds, and memory that lacks. */
+/* The ring of the latest events: numbers, readers, bounds, and a lack of memory. */
 
 #include "base/journal/event-ring.h"
 
@@ -106,7 +106,7 @@ static void test_fields(void) {
     end();
 }
 
-/* The oldest events go, one for each new one. */
+/* Each new event replaces the oldest one. */
 static void test_full(void) {
     struct counter counter = {.reader.on_event = count};
 
@@ -167,8 +167,8 @@ static void test_readers(void) {
     end();
 }
 
-/* A reader that comes back soon misses nothing; later the ring is gone, and the numbers tell how many are
- * missed. */
+/* A reader that comes back soon misses nothing. Later the ring is freed, and the numbers show how many
+ * events were missed. */
 static void test_kept_for_a_while(void) {
     struct counter counter = {.reader.on_event = count};
 
@@ -240,7 +240,7 @@ static void test_name(void) {
     TEST_INT(unsetenv("INVOCATION_ID"), 0);
 }
 
-/* event_emit() hands each event on, with the fields of the journal. */
+/* event_emit() adds each event to the ring, with its fields in the journal. */
 static void test_emitted(void) {
     _cleanup_(journal_freep) struct journal *journal = NULL;
     _cleanup_(events_freep) struct events *events = NULL;

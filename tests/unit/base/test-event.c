@@ -26,7 +26,8 @@ static void test_message_ids(void) {
     TEST_STRING(event_message_id(EVENT_QUEUED), "ffb571613522331753fedd97a54fdb39");
 }
 
-/* `journalctl -p warning` shows each job that did not succeed, but not what the caller of `berth run` sees. */
+/* `journalctl -p warning` shows each job that did not succeed, but no failure that the caller of `berth
+ * run` sees. */
 static void test_priorities_of_events(void) {
     static const struct {
         enum event_type type;

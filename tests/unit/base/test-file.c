@@ -97,7 +97,7 @@ static void test_leftover(void) {
     _cleanup_free_ char *text = NULL;
     size_t size;
 
-    /* What a crash left, and a link that somebody placed there: neither is written through. */
+    /* A file that a crash left, or a link in its place, is replaced, not written through. */
     TEST_INT(symlink("/nonexistent/elsewhere", temporary), 0);
     TEST_INT(file_write_atomic(path, "x", 1, 0600), 0);
     TEST_INT(file_read(path, 10, &text, &size), 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* base/process/gate.h: a child that is forked ahead, waits, and goes on, or is gone. */
+/* base/process/gate.h: a child that is forked ahead waits at its gate until it may go on, or is
+ * withdrawn. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -88,7 +89,7 @@ static void set_facts(struct scene *scene) {
     passed = open("/dev/null", O_WRONLY | O_CLOEXEC);
 }
 
-/* All that the grant brings is there. */
+/* The facts and the descriptor of the grant pass the gate. */
 static void test_facts(void) {
     struct scene scene;
 
@@ -98,7 +99,7 @@ static void test_facts(void) {
     end();
 }
 
-/* The same function, not forked ahead. */
+/* The same function without a gate. */
 static void test_open(void) {
     struct scene scene;
 
@@ -120,7 +121,7 @@ static void withdraw(struct scene *scene) {
     supervise_withdraw(scene->supervise); /* no effect */
 }
 
-/* Nothing is left of it; the next one may be started. */
+/* A withdrawn child leaves nothing behind, and the next one can start. */
 static void test_withdrawn(void) {
     struct scene scene;
 
@@ -141,7 +142,7 @@ static void kill_there(_unused_ struct scene *scene) {
     close_fd(p.fd);
 }
 
-/* Killed at its gate, and nobody has noticed yet: the start forks another one. */
+/* The child was killed at its gate, and the parent has not noticed: the start forks another one. */
 static void test_killed(void) {
     struct scene scene;
 
@@ -194,7 +195,7 @@ static void await_forgotten(struct scene *scene) {
     TEST_INT(scene->n_done, 0);
 }
 
-/* What fails before the gate is tried again at the start, and reported then. */
+/* A failure before the gate is not reported; the start tries again, and reports it then. */
 static void test_fails_before(void) {
     struct scene scene;
 
@@ -211,7 +212,7 @@ static void come_too_late(struct scene *scene) {
     supervise_set_deadline(scene->supervise, clock_boottime() + USEC_PER_SEC);
 }
 
-/* The deadline of the grant is looked at after the gate. */
+/* The child checks the deadline of the grant after the gate. */
 static void test_deadline(void) {
     struct scene scene;
 
@@ -223,7 +224,7 @@ static void test_deadline(void) {
     end();
 }
 
-/* The parent is killed while the child waits. Nothing but the gate's end tells the child. */
+/* The parent is killed while the child waits. Only the end of file at the gate ends the child. */
 static void test_parent_killed(void) {
     struct pollfd p = {.events = POLLIN};
     int fds[2];
@@ -269,7 +270,7 @@ static CU_TestInfo tests[] = {
     {"killed at the gate, noticed before the start", test_killed_and_noticed},
     {"stopped at the gate", test_stopped},
     {"fails before the gate", test_fails_before},
-    {"the deadline is looked at after the gate", test_deadline},
+    {"the deadline is checked after the gate", test_deadline},
     {"parent killed", test_parent_killed},
     {"too large", test_too_large},
     CU_TEST_INFO_NULL,

@@ -52,7 +52,7 @@ static int remove_folder(void) {
     return 0;
 }
 
-/* "first other|first ..." of each writer, without the folder. */
+/* Formats the files of each writer as "first other|first ...", without the folder. */
 static void format_writers(const struct journal_files *f, char *buffer, size_t size) {
     size_t n;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* base/journal where standard error is the journal: a socket of our own at the journal's place, in a mount namespace, so that
- * whatever this machine has is neither needed nor written to. */
+/* base/journal where standard error is the journal. A socket of the test stands in for journald's, in a
+ * mount namespace: the machine's journal is neither needed nor written to. */
 
 #include "base/journal/journal.h"
 
@@ -25,9 +25,9 @@
 
 enum { CHILD_OK, CHILD_SKIP = 77 };
 
-/* In the child: an empty /run of its own. */
+/* Gives the child an empty /run of its own. */
 static bool enter_namespace(void) {
-    /* As root without a user namespace; as anybody with one, if the kernel lets us. */
+    /* Root needs no user namespace; other users need one, if the kernel allows it. */
     if (unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) < 0)
         return false;
     return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 && mount("run", "/run", "tmpfs", 0, NULL) == 0 &&
@@ -89,7 +89,7 @@ static int entry_in_child(void) {
         return 4;
     if (capture_read(&c)[0] != '\0')
         return 5;
-    close_fd(fd); /* nobody takes it any more: it is not lost */
+    close_fd(fd); /* journald is gone: the line goes to standard error */
     journal_log(j, LOG_ERR, "hello");
     return strcmp(capture_read(&c), "error: hello\n") == 0 ? CHILD_OK : 6;
 }
@@ -146,7 +146,7 @@ static void say_numbers(int from, int to, const char *value) {
     }
 }
 
-/* What journald is sent next, while the loop turns. */
+/* Runs the loop. Returns the next entry that journald receives. */
 static const char *next_entry(void) {
     static char got[8192];
     ssize_t n;
@@ -172,7 +172,7 @@ static int kept_in_child(void) {
         return r;
     say_numbers(0, 1000, "x");
     for (int i = 0; i < 1000; i++) {
-        if (i == 500) /* behind those that are kept still */
+        if (i == 500) /* behind those that are still kept */
             say_numbers(1000, 1010, "x");
         if (!is_number(next_entry(), i))
             return 2;
@@ -183,7 +183,7 @@ static int kept_in_child(void) {
     return capture_read(&frozen.stderr)[0] == '\0' ? CHILD_OK : 4;
 }
 
-/* More than is kept: the first entries come, then how many were lost, then what came after that. */
+/* More entries than are kept: the first ones arrive, then the number of lost ones, then later ones. */
 static int bound_in_child(void) {
     enum { SENT = 3000, SIZE = 2000 };
     char value[SIZE + 1] = "", lost[100];
@@ -205,7 +205,8 @@ static int bound_in_child(void) {
     return is_number(next_entry(), SENT) ? CHILD_OK : 4;
 }
 
-/* Nobody reads until the end: the exit is not delayed for long, and lost entries are counted in the log. */
+/* journald reads nothing until the end: the exit is not delayed for long, and standard error gets the
+ * number of lost entries. */
 static int exit_in_child(void) {
     int r = freeze(), n = 0;
     char got[8192], lost[100];
@@ -220,7 +221,7 @@ static int exit_in_child(void) {
     return strcmp(capture_read(&frozen.stderr), lost) == 0 ? CHILD_OK : 2;
 }
 
-/* It reads again while the program ends. */
+/* journald reads again while the program ends. */
 static int drained_in_child(void) {
     int r = freeze(), status = 0;
     pid_t pid;
@@ -243,7 +244,7 @@ static int drained_in_child(void) {
     return capture_read(&frozen.stderr)[0] == '\0' ? CHILD_OK : 3;
 }
 
-/* Too long for a datagram: journald is passed a file, which must be sealed. */
+/* An entry too long for a datagram is passed to journald as a sealed file. */
 static int long_in_child(void) {
     enum { SIZE = 20 << 20 }; /* above any send buffer: journal-socket.c asks for 8 MiB, the kernel doubles that */
     union {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Connections are handed over; where there is no descriptor left for one the loop is not woken again and again. */
+/* The listener hands connections over. Without a descriptor for the next one, the loop does not spin. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static void test_out_of_descriptors(void) {
     TEST_INT(setrlimit(RLIMIT_NOFILE, &limit), 0);
     TEST_INT(turns < 5, 1);
     TEST_INT(n_taken, 1);
-    run_until(event, 2); /* it is looked at again */
+    run_until(event, 2); /* the listener tries again */
 
     l = listener_free(l);
     (void) unlink(path);

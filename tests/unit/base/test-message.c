@@ -158,13 +158,13 @@ static void test_too_long(void) {
     a = fds[0], b = fds[1];
     memset(large, 'a', sizeof(large));
     memcpy(large, "x\nk=", 4);
-    large[MESSAGE_SIZE_MAX - 1] = '\n'; /* what is cut off must be missed even if the rest is a message */
+    large[MESSAGE_SIZE_MAX - 1] = '\n'; /* the cut must be noticed even if the rest is a message */
     TEST_INT(send(a, large, sizeof(large), 0), sizeof(large));
     TEST_INT(message_receive(b, &m), -EBADMSG);
     TEST_INT(message_receive(b, &m), -EBADMSG);
 }
 
-/* How the connection is given up: test-discard. */
+/* test-discard.c tests how such a connection is closed. */
 static void test_descriptors(void) {
     _cleanup_close_ int a = -1, b = -1;
     int fds[2];

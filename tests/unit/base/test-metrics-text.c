@@ -82,7 +82,7 @@ static void test_labels(void) {
 #define HELP                                                                                                \
     "# HELP berth_wait_seconds How long runs of this host waited for permits of the pool that they were granted.\n"
 
-/* Buckets count what is in those before, too. */
+/* Buckets are cumulative. */
 static void test_histogram(void) {
     const char *json = "{'berth_wait_seconds': [{'labels': {'pool': 'db'}, 'bounds': [0.5, 1, 86400], "
                        "'counts': [2, 0, 3, 1],"
@@ -105,7 +105,7 @@ static void test_histogram(void) {
            "berth_wait_seconds_sum{pool=\"db\"} 99.25\nberth_wait_seconds_count{pool=\"db\"} 6\n# EOF\n");
 }
 
-/* What another program may send: neither a label nor a line comes of it. */
+/* Malformed metrics of another program add neither a label nor a line. */
 static void test_liar(void) {
     prints(
         "{'berth_drained': [{'labels': {'run': 'x', 'a\\u0022} 1\\nb': 'y'}, 'value': 1}, {'value': "
@@ -122,7 +122,7 @@ static void test_liar(void) {
         false, HELP "# TYPE berth_wait_seconds histogram\n");
 }
 
-/* What promtool asks of names, and that nobody makes a series of each run. */
+/* Names follow the rules of promtool, and no label has a value for each run. */
 static void test_table(void) {
     static const char *const endless[] = {"run", "claim", "token", "pid", "uid", "user", "label", "ticket"};
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=readdir,--wrap=readdir64,--wrap=closedir,--wrap=access */
 
-/* A process that its child replaces while the tree is walked: it is on the list and gone when it is looked at, and its child is there
- * and on no list. One call must reach the last of them. Both with a kernel that lists a process's children, and without. */
+/* A child replaces its parent while the tree is walked. The parent is listed and gone when it is read; the
+ * child is on no list. One call must still reach the last child, with and without the kernel's lists of
+ * children. */
 #include "base/process/process-tree.h"
 
 #include <dirent.h>
@@ -34,9 +35,9 @@ static bool receive_pid(void) {
     return poll(&p, 1, PATIENCE) == 1 && read(news[0], &racer, sizeof(racer)) == sizeof(racer);
 }
 
-/* Says who it is; on an order its child goes on in its place, once the parent is gone. */
+/* Writes its pid. On each order it forks a child and exits; the child goes on once its parent is gone. */
 static _Noreturn void race(void) {
-    (void) close(orders[1]); /* what the test leaves of us ends with it */
+    (void) close(orders[1]); /* a process that the test leaves behind ends with the test */
     for (;;) {
         pid_t pid = getpid();
         struct pollfd parent = {.events = POLLIN};
@@ -111,7 +112,7 @@ static void check(enum moment when) {
     CU_ASSERT(process_tree_signal(getpid(), SIGKILL) >= 0);
     moment = MOMENT_NONE;
     TEST_INT(n_replaced, REPLACED);
-    last.fd = pidfd_open(racer, 0); /* not waited for yet: it is still itself */
+    last.fd = pidfd_open(racer, 0); /* not waited for yet: the pid is still its own */
     TEST_INT(poll(&last, 1, PATIENCE), 1);
     close_fd(last.fd);
     TEST_INT(process_tree_list(getpid(), NULL, 0), 0);

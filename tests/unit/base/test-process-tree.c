@@ -11,7 +11,8 @@
 #include "base/cleanup.h"
 #include "tests/harness/test.h"
 
-/* A tree below this process: a child, its child, and an orphan that came here; each reports that it is there, then waits for its end. */
+/* A tree below this process: a child, its child, and an orphan that was reparented to this process. Each
+ * reports its pid, then waits to be killed. */
 struct tree {
     int reader;
     pid_t child;
@@ -61,7 +62,7 @@ static void tree_init(struct tree *tree, pid_t pids[3]) {
         pids[i] = receive_pid(tree);
 }
 
-/* All three get their signal, and nobody else is below this process. */
+/* Checks that the signal killed all three, and that no other process is below this one. */
 static void tree_done(struct tree *tree, int signal) {
     for (int i = 0; i < 3; i++) {
         int status = 0;
@@ -105,7 +106,7 @@ static void test_except(void) {
     pid_t pids[3];
     int orphans = 0;
 
-    /* The child and what is below it are left; the orphan is a child of ours now, and is not. */
+    /* The child and its descendants are spared. The orphan, a child of this process now, is not. */
     tree_init(&tree, pids);
     CU_ASSERT(process_tree_signal_except(getpid(), SIGKILL, &tree.child, 1) >= 0);
     CU_ASSERT(waitpid(-1, NULL, 0) != tree.child);
@@ -115,7 +116,8 @@ static void test_except(void) {
     TEST_INT(orphans, 1);
     TEST_INT(kill(tree.child, 0), 0);
     CU_ASSERT(process_tree_signal(getpid(), SIGKILL) >= 0);
-    /* A process that was killed is there a little longer; when the child is dead what was below it is ours. */
+    /* A killed process exists a little longer. When the child is dead, its descendants are reparented to
+     * this process. */
     TEST_INT(waitid(P_PID, (id_t) tree.child, &info, WEXITED | WNOWAIT), 0);
     TEST_INT(process_tree_signal(tree.child, SIGKILL), 0);
     while (waitpid(-1, NULL, 0) > 0)
@@ -137,7 +139,7 @@ static void test_start_time(void) {
     uint64_t mine = 0, child = 4711;
     pid_t pid;
 
-    /* A name that looks like the fields behind it. */
+    /* A process name that looks like the fields after it. */
     CU_ASSERT(prctl(PR_SET_NAME, "a) Z 1 (b", 0, 0, 0) == 0);
     TEST_INT(process_start_time(getpid(), &mine), 0);
     CU_ASSERT(mine > 0);

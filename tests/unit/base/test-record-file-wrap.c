@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=write,--wrap=fdatasync,--wrap=fsync,--wrap=open,--wrap=rename */
 
-/* Record files: what was synced is read again whatever fails, is cut off or changed. */
+/* Record files: synced records are read again, whatever call fails and wherever the file is cut or
+ * changed. */
 
 #include "base/record-file.h"
 
@@ -23,7 +24,7 @@ WRAP(FAULT_MEMORY, NULL, void *, malloc, (size_t size), (size))
 WRAP(FAULT_MEMORY, NULL, void *, calloc, (size_t n, size_t size), (n, size))
 WRAP(FAULT_MEMORY, NULL, void *, realloc, (void *p, size_t size), (p, size))
 
-/* The calls of the thread: the n-th from now fails, or all of them wait. */
+/* The calls of the writing thread: the n-th from now fails, or all of them wait. */
 static atomic_int disk_fails_at, disk_error = ENOSPC;
 static pthread_mutex_t disk = PTHREAD_MUTEX_INITIALIZER;
 
@@ -98,7 +99,7 @@ static int put(const char *key, const char *value) {
     return record_file_put(bed.file, key, &w);
 }
 
-/* The error of the sync. */
+/* Returns the error of the sync. */
 static int sync_file(void) {
     uint64_t sync = record_file_sync(bed.file);
     usec_t end = clock_monotonic() + 20 * USEC_PER_SEC;
@@ -208,7 +209,7 @@ static void open_text(const char *text, size_t size) {
     TEST_INT(open_file(), 0);
 }
 
-/* What is cut off is lost, and nothing else. */
+/* Only the records that are cut off are lost. */
 static void test_cut_at_each_byte(void) {
     static const char *const prefixes[] = {"", "a=1 ", "a=1 b=2 ", "a=1 b=2 c=3 "};
     unsigned n_whole = 0, n_seen = 0;
@@ -227,8 +228,7 @@ static void test_cut_at_each_byte(void) {
     free(good);
 }
 
-/* A changed byte costs the record that has it at most; one in the version costs all, and the file is kept.
- */
+/* A changed byte loses at most its own record. In the version it loses all records, and the file is kept. */
 static void test_each_byte_changed(void) {
     const size_t version = strlen("berth-records 1\n");
     unsigned n_unseen = 0, n_wrong = 0;
@@ -345,14 +345,14 @@ static void test_disk_full(void) {
     TEST_INT(put("a", "3"), 0);
     TEST_INT(sync_file(), -ENOSPC);
     (void) unlink(path);
-    TEST_INT(sync_file(), 0); /* what failed is written, although nothing was put since */
+    TEST_INT(sync_file(), 0); /* the failed write is repeated, although nothing was put since */
     reopen();
     TEST_STRING(bed.seen, "a=3 ");
     close_file();
     TEST_INT(umount(bed.folder), 0);
 }
 
-/* The loop goes on while the disk does not answer; what was synced meanwhile is one write. */
+/* The loop goes on while the disk hangs; all syncs in the meantime become one write. */
 static void test_disk_hangs(void) {
     usec_t begin = clock_monotonic();
 

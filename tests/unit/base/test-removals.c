@@ -35,7 +35,7 @@ static void down(void) {
     place_remove(folder);
 }
 
-/* A parent that is no folder stands for one that cannot be written: each user is refused, also root. */
+/* A file in place of the parent makes removals fail for each user, also for root. */
 static void forbid(void) {
     (void) rmdir(parent);
     touch(parent);

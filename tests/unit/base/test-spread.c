@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The part of a time by which something is spread. The numbers are of another program:
- * tests/unit/base/test-spread.c does not compute them with the code that it tests. */
+/* schedule_spread(): the part of a duration by which a time is spread. Another program computed the
+ * expected numbers. */
 
 #include <string.h>
 
@@ -16,7 +16,7 @@ static void test_known(void) {
     TEST_INT(SPREAD(600000, "splay", "berth", "backup", "web-01"), 192348);
     TEST_INT(SPREAD(600000, "splay", "berth", "backup", ""), 156887);
     CU_ASSERT(SPREAD(UINT64_MAX, "a", "b") == UINT64_C(12355895974393876010));
-    CU_ASSERT(SPREAD(UINT64_MAX, "ab") == UINT64_C(15740586271646006755)); /* the texts are kept apart */
+    CU_ASSERT(SPREAD(UINT64_MAX, "ab") == UINT64_C(15740586271646006755)); /* the texts are hashed apart */
     TEST_INT(SPREAD(0, "a"), 0);
 }
 

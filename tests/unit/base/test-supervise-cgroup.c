@@ -12,7 +12,7 @@
 #include "tests/harness/supervise-scene.h"
 #include "tests/harness/test.h"
 
-/* What went wrong elsewhere: hashicorp/nomad#6823. */
+/* Nomad had this bug: hashicorp/nomad#6823. */
 static void test_cgroup(void) {
     _cleanup_free_ char *own = NULL;
     struct scene scene;
@@ -40,8 +40,8 @@ static void test_cgroup(void) {
     free(path);
 }
 
-/* Whether poll(2) tells of a change. A change is reported within some 10 ms, and once for all that
- * changed in between. */
+/* Returns whether poll(2) reports a change. The kernel reports a change within some 10 ms, and several
+ * changes in between once. */
 static bool is_changed(int events, int timeout_ms) {
     struct pollfd p = {.fd = events, .events = POLLPRI};
 

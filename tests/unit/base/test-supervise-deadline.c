@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* base/process/supervise: stops that are due at a time. The clock stands, and goes on in steps. */
+/* base/process/supervise: stops that are due at a time. The clock stands still, and advances in steps. */
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -9,8 +9,8 @@
 #define DEADLINE (T + 100 * USEC_PER_SEC)
 #define BEFORE(msec) (DEADLINE - (msec) * USEC_PER_MSEC)
 
-/* The kill is sent 100 ms before the deadline, so that the last process is gone when that comes (R8), and
- * the stop signal a whole stop timeout before the kill. */
+/* The kill is sent 100 ms before the deadline, so that the last process is gone by then (R8). The stop
+ * signal is sent a whole stop timeout before the kill. */
 static void test_deadline(void) {
     struct scene scene;
 
@@ -77,7 +77,7 @@ static void stop_before_deadline(struct scene *scene) {
 static void test_deadline_during_stop(void) {
     struct scene scene;
 
-    /* A stop with a long timeout must not reach beyond the deadline, also when that comes nearer. */
+    /* A stop with a long timeout must not last beyond the deadline, even if the deadline is pulled. */
     scene_init(&scene, WAITS(DEAF, ""));
     scene.options.deadline = DEADLINE + 1000 * USEC_PER_SEC;
     scene.options.stop_timeout = 500 * USEC_PER_SEC;
@@ -99,8 +99,8 @@ static void test_deadline_before_exec(void) {
     TEST_STRING(scene.result.stage, "deadline");
 }
 
-/* The command ends while this process stands still beyond the time for its stop: it has ended, and is not
- * stopped. */
+/* The command ends while this process stands still until after the time of the stop: the command is not
+ * stopped any more. */
 static void end_and_sleep(struct scene *scene) {
     siginfo_t info;
 

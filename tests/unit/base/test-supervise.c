@@ -76,7 +76,7 @@ static void test_stop(void) {
 static void test_stop_suspended(void) {
     struct scene scene;
 
-    /* It stops itself and could not take the signal if it were not continued. */
+    /* The command suspends itself, and can handle the signal only if it is continued. */
     scene_init(&scene, "trap 'exit 4' TERM; kill -STOP $$; exit 5");
     scene.stops_when_suspended = true;
     scene_run(&scene, scene_run_script);
@@ -105,7 +105,7 @@ static void stop_without_effect(struct scene *scene) {
     clock_file_jump(&own_clock, 9800 * USEC_PER_MSEC);
 }
 
-/* The first time some ten seconds after the kill, then an hour later. */
+/* Called some ten seconds after the kill, then an hour later. */
 static void on_stuck(struct scene *scene, const char *what) {
     usec_t took = clock_boottime() - stuck_since;
     char begin[64];
@@ -147,7 +147,7 @@ static void test_whole_tree(void) {
 static void test_outlives_command(void) {
     struct scene scene;
 
-    /* The command is over, its grandchild is not: so the run goes on, and its exit status is kept. */
+    /* The command ends before its grandchild: the run goes on, and keeps the exit status. */
     scene_init(&scene, "setsid sh -c 'setsid sh -c \"sleep 0.1; echo last\" &' & exit 5");
     scene_run(&scene, scene_run_script);
     TEST_INT(scene.result.code, CLD_EXITED);
@@ -199,7 +199,7 @@ static void test_die_with_parent(void) {
     int status = 0;
     pid_t pid = fork();
 
-    if (pid == 0) /* "parent" that is not: it has gone already */
+    if (pid == 0) /* as if the parent had gone already */
         _exit(supervise_child_die_with_parent(getpid()));
     CU_ASSERT_FATAL(waitpid(pid, &status, 0) == pid);
     CU_ASSERT(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);

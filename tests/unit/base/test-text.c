@@ -58,7 +58,7 @@ static void test_escape(void) {
         {"abc", 3, 8, "abc"},
         {"a\0b", 3, 8, "a\\x00b"},
         {"\377\\\n", 3, 16, "\\xff\\x5c\\x0a"},
-        {"abcdefg", 7, 8, "abcdefg"}, /* just so */
+        {"abcdefg", 7, 8, "abcdefg"}, /* fits exactly */
         {"abcdefgh", 8, 8, "abcd..."},
         {"ab\377\377", 4, 8, "ab..."},
         {"\377\377\377", 3, 4, "..."},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Thousands of timers on one source: each elapses in order, and none that was moved away or unset. */
+/* Thousands of timers on one event source elapse in order, except those that were moved away or unset. */
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The audit on made-up logs of jobs with a schedule: it finds what is begun twice for one due time, and runs
- * of a shared job that overlap. */
+/* The audit of made-up logs of jobs with a schedule: it finds due times that begin twice, and overlapping
+ * runs of a shared job. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static void test_twice(void) {
     audit_fixture_expect_violation(AUDIT_DUE_TWICE, "b", "run a on ant");
 }
 
-/* A berthd that is killed may have the next one log a start again. */
+/* After berthd is killed, the next berthd may log a start again. */
 static void test_once(void) {
     begin();
     add_start(&ant, 100, "a", DUE, 0);
@@ -53,7 +53,7 @@ static void test_once(void) {
     audit_fixture_expect_proof();
 }
 
-/* What is between the two starts. */
+/* Adds two starts for one due time, with an event between them. */
 static void add_between(struct writer *w, const char *event, int64_t ahead) {
     begin();
     add_start(&ant, 100, "a", DUE, 0);
@@ -74,7 +74,7 @@ static void test_comes_again(void) {
     audit_fixture_expect_violation(AUDIT_DUE_TWICE, "b", DUE);
 }
 
-/* The model does not know such pools: it may find more. */
+/* The log has no limits of these pools, so the audit may have further findings. */
 static void test_any(void) {
     unsigned n = 0;
 
@@ -133,7 +133,7 @@ static void test_may_overlap(void) {
     audit_fixture_expect_proof();
 }
 
-/* gone: when the processes on ant were gone, after its permits were reclaimed at 3000. */
+/* Adds a run on ant whose permits are reclaimed at 3000, and whose processes are gone at `gone`. */
 static void add_lost_host(long gone) {
     begin_any("@dump:1/declared");
     audit_fixture_grant(&ant, 100, 100, "a", ANY);

@@ -77,7 +77,7 @@ static void test_names(void) {
     char text[] = "db";
     struct audit_name *everywhere = audit_names_add(&names, text, NULL), *here = audit_names_add(&names, text, "ant");
 
-    text[0] = 'x'; /* it has its own */
+    text[0] = 'x'; /* the table has its own copy */
     CU_ASSERT(audit_names_find(&names, "db", NULL) == everywhere && everywhere != here);
     CU_ASSERT(audit_names_find(&names, "db", "ant") == here);
     CU_ASSERT(audit_names_add(&names, "db", "ant") == here);

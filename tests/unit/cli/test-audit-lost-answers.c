@@ -13,7 +13,7 @@ static void restart(long msec) {
     audit_fixture_up(&ant, msec, "db:1/declared");
 }
 
-/* Each one is named, with its possible explanation. */
+/* Expects n doubts, of which the first has this kind, run and text. */
 static void doubts(size_t n, enum audit_kind kind, const char *run, const char *text) {
     audit_fixture_expect_proof();
     TEST_INT(report.n_unproved, n);
@@ -26,7 +26,7 @@ static void doubts(size_t n, enum audit_kind kind, const char *run, const char *
         TEST_STRING(report.doubts[0].text, text);
 }
 
-/* d is granted to ant, and its berthd killed before the start. */
+/* berthd of ant is killed after the grant of d, and before its start. */
 static void killed_with_grant(void) {
     audit_fixture_add_good_runs();
     audit_fixture_end(&ant, 1000, "c", "db:1");
@@ -41,15 +41,15 @@ static void test_withdrawn(void) {
     audit_fixture_add_event(&ant, 1300, "withdrawn", "d", "db:1");
     audit_fixture_grant(&bee, 1250, 1301, "e", "db:1");
     audit_fixture_expect_proof();
-    record.items[record.n - 1].token = BASE + 1150 * USEC_PER_MSEC; /* not before the next berthd started */
+    record.items[record.n - 1].token = BASE + 1150 * USEC_PER_MSEC; /* before the next berthd started */
     record.items[record.n - 1].ticket = BASE + 1149 * USEC_PER_MSEC;
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "e", "held before: d on ant");
-    /* Not if the next berthd was granted it again. */
+    /* The next berthd logs the grant, so it cannot withdraw d. */
     killed_with_grant();
     audit_fixture_grant(&ant, 1100, 1100, "d", "db:1");
     audit_fixture_add_event(&ant, 1300, "withdrawn", "d", "db:1");
     audit_fixture_expect_violation(AUDIT_DIFFERS, "d", "withdrawn after its grant");
-    /* Released in order, too. */
+    /* A release after the withdrawal is in order. */
     killed_with_grant();
     audit_fixture_add_event(&ant, 1300, "withdrawn", "d", "db:1");
     audit_fixture_add_event(&ant, 1301, "released", "d", "db:1");
@@ -136,7 +136,7 @@ static void test_expiry_not_logged(void) {
     record.items[record.n - 1].time = BASE + 35000 * USEC_PER_MSEC;
     audit_fixture_add_event(&ant, 50000, "lease-late", NULL, NULL); /* ant lives */
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "d", "held before: c on ant");
-    /* Rebooted: nothing of it runs, and a missing reclaim is no violation. */
+    /* After a reboot no process of ant is left, and a missing reclaim is no violation. */
     audit_fixture_add_good_runs();
     audit_fixture_add_event(&bee, 35000, "redis-lost", NULL, NULL);
     audit_fixture_grant(&bee, 30000, 40000, "d", "db:1");
@@ -227,7 +227,7 @@ static void test_waits_again(void) {
     CU_ASSERT(report.n_findings >= 1);
 }
 
-/* More than are listed. */
+/* The report counts more doubts than it lists. */
 static void test_many(void) {
     static char names[AUDIT_DOUBTS_MAX + 10][16];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hosts whose journal is missing: named by others, or visible in the places of a queue. */
+/* Hosts whose journal is missing: other hosts name them, or places in a queue show them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,7 +102,7 @@ static void test_redis_lost(void) {
     doubts(NULL);
 }
 
-/* A killed berthd, or its host, is back at once or expired in time. */
+/* A killed berthd is back soon, or its host expires in time; otherwise the audit doubts. */
 static void test_killed(void) {
     struct writer next = {.host = "bee", .process = "bee2", .boot = bee.boot};
     struct entry e;
@@ -159,7 +159,7 @@ static CU_TestInfo tests[] = {{"places", test_places},   {"not ahead", test_not_
                               CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "audit of what is unseen", .pCleanupFunc = audit_fixture_done, .pTests = tests}, CU_SUITE_INFO_NULL};
+    CU_SuiteInfo suites[] = {{.pName = "audit of missing hosts", .pCleanupFunc = audit_fixture_done, .pTests = tests}, CU_SUITE_INFO_NULL};
 
     return test_main(argc, argv, suites);
 }

@@ -5,7 +5,8 @@
 #include "tests/harness/audit-fixture.h"
 #include "tests/harness/test.h"
 
-/* f was queued after e, and is moved before it. uid >= 0: of the host that was asked, which names that of the run. */
+/* Adds a move of f, which was queued after e, to a place before e. With uid >= 0, the event is of the
+ * host that the operator asked, and names the run's host. */
 static void move(struct writer *w, long msec, long number, int64_t head_start_ms, int64_t uid) {
     struct entry e = audit_fixture_entry(w, msec, "moved", "f", "db:1");
 
@@ -33,10 +34,10 @@ static void end(void) {
 
 static void test_moved(void) {
     begin();
-    end(); /* no event tells of the move */
+    end(); /* no host logs the move */
     audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "granted before run e on ant");
     begin();
-    move(&ant, 1400, 1399, 150, 1000); /* both tell */
+    move(&ant, 1400, 1399, 150, 1000); /* both hosts log it */
     move(&bee, 1401, 1399, 150, -1);
     end();
     audit_fixture_expect_proof();
@@ -72,7 +73,7 @@ static void test_steps(void) {
     audit_fixture_expect_violation(AUDIT_OVERTAKEN, "e", "run f");
 }
 
-/* Redis lost its data, and the run's host never had the move: nobody knows whether it was still there. */
+/* Redis lost its data, and the run's host did not log the move: Redis may have lost the move, too. */
 static void test_lost(void) {
     begin();
     move(&ant, 1400, 1399, 150, 1000);

@@ -15,7 +15,8 @@ static void test_order(void) {
     audit_fixture_end(&bee, 2000, "f", "db:1");
     audit_fixture_grant(&ant, 1200, 2001, "e", "db:1");
     audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "granted before run e on ant");
-    audit_fixture_add_event(&ant, 1250, "redis-lost", NULL, NULL); /* no reason: its session lived, and its place was in the queue */
+    /* No excuse: the session lived, and e kept its place in the queue. */
+    audit_fixture_add_event(&ant, 1250, "redis-lost", NULL, NULL);
     audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "run e");
     audit_fixture_add_event(&ant, 1260, "session-lost", NULL, NULL);
     record.items[record.n - 1].clock = BASE + 1240 * USEC_PER_MSEC;
@@ -85,7 +86,7 @@ static void test_claimed_again(void) {
     audit_fixture_expect_violation(AUDIT_OVERTAKEN, "d", "granted before run e on bee");
 }
 
-/* An expired host is in no queue until it is back; no host is when Redis has lost its data. */
+/* An expired host is in no queue until it is back. After Redis lost its data, no host is. */
 static void test_absent(void) {
     for (int i = 0; i < 3; i++) {
         audit_fixture_add_good_runs();
@@ -186,7 +187,8 @@ static void test_tokens_ahead(void) {
     audit_fixture_expect_violation(AUDIT_TOKEN_ORDER, "b", "of run a");
 }
 
-/* Its lease was lost, and others have its permits: intended with `continue`, otherwise a violation. */
+/* A run goes on after its lease was lost and others have its permits: intended with `continue`, otherwise
+ * a violation. */
 static void test_continue(void) {
     for (int i = 0; i < 3; i++) {
         audit_fixture_add_good_runs();
@@ -201,8 +203,8 @@ static void test_continue(void) {
             audit_fixture_expect_proof();
         TEST_INT(report.n_continued, i == 1);
     }
-    /* It holds its permits again under a new token, beyond the limit; nothing is granted until use is below
-     * it. */
+    /* The run gets permits again under a new token, beyond the limit. Nothing is granted until use is
+     * below the limit. */
     audit_fixture_add_good_runs();
     record.items[record.n - 2].continues = true;
     audit_fixture_reclaim(40000, "c");
@@ -217,9 +219,9 @@ static void test_continue(void) {
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "e", "held before: c on ant");
 }
 
-/* ant's lease was lost, and c's processes were gone at 3000. Then d was granted c's permit, of which its
- * host never learned: its reclaim is logged at 4000. Its number is of 2500: no violation if Redis's clock was
- * set back by a second. */
+/* ant's lease was lost, and c's processes were gone at 3000. Then d was granted c's permit, but d's host
+ * did not receive the grant. The reclaim of d is logged at 4000, with a token of 2500. That is no
+ * violation if Redis's clock was set back by a second. */
 static void test_set_back(void) {
     for (int i = 0; i < 2; i++) {
         struct entry back;

@@ -13,7 +13,7 @@
 
 #define SMALL 250 /* runs */
 #define LONG 1000 /* small enough that quadratic work costs little */
-#define FACTOR 16 /* together as long as the large one; quadratic work takes 16 times as long there */
+#define FACTOR 16 /* small logs for one large log; quadratic work takes 16 times as long there */
 #define MARGIN 5  /* sorting and cache misses: up to 2 */
 #define ROUNDS 5
 
@@ -42,7 +42,7 @@ static void asks(struct writer *w, long msec, size_t i, const char *pools, int64
     e->position = position;
 }
 
-/* Granted, and over 30 ms later. */
+/* Adds a run that is granted, and over 30 ms later. */
 static void lives(struct writer *w, long asked, long granted, size_t i, const char *pools) {
     audit_fixture_grant(w, asked, granted, name(i), pools);
     say_of(w, granted + 2, "started", i, pools, granted);
@@ -66,7 +66,7 @@ static void make_well(size_t n) {
         lives(i % 2 ? &ant : &bee, at(i), at(i), i, "db:1");
 }
 
-/* Each place in the queue is behind more claims than the log has, even with all whose place is not known. */
+/* Each logged place is behind more claims than the log has, even with all claims of unknown place. */
 static void make_unseen(size_t n) {
     both_up("db:1/declared");
     for (size_t i = 0; i < n; i++) {
@@ -104,8 +104,8 @@ static void make_reclaimed(size_t n) {
     }
 }
 
-/* Grants of berthds that are killed, without later entries: at last the pool is full, and each further grant
- * is unproved. */
+/* Each berthd is killed after a grant, and logs nothing more of it. Once the pool is full, each further
+ * grant is unproved. */
 static void make_killed(size_t n) {
     static char process[32];
 
@@ -131,7 +131,7 @@ static void make_epochs(size_t n) {
         }
 }
 
-/* One for each run. */
+/* One pool for each run. */
 static void make_pools(size_t n) {
     char *text = NULL, pools[32];
     size_t size;
@@ -178,7 +178,7 @@ static struct entries make(void (*shape)(size_t n), size_t n) {
     return made;
 }
 
-/* n: runs of a small one. */
+/* Compares FACTOR logs of n runs with one log of FACTOR * n runs. */
 static void compare(void (*shape)(size_t n), size_t n) {
     _cleanup_(entries_done) struct entries small = make(shape, n), large = make(shape, n * FACTOR);
     clock_t of_small = 0, of_large = 0;

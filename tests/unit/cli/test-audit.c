@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The audit on logs that a test makes up: good ones are proved, and each kind of violation is found. */
+/* The audit of made-up logs: it proves good ones, and finds each kind of violation. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,7 +156,7 @@ static void test_limit(void) {
     audit_fixture_expect_violation(AUDIT_MALFORMED, "-", "BERTH_LIMITS");
 }
 
-/* Held up to the number of its release, neither longer nor shorter. */
+/* A run holds its permits exactly until the number of its release. */
 static void test_release(void) {
     audit_fixture_add_good_runs();
     audit_fixture_end(&ant, 1500, "c", "db:1");

@@ -157,7 +157,7 @@ static void program_fits(const char *program) {
     fits(text);
 }
 
-/* Every verb of `berth help` has its own help, on every way to ask for it. */
+/* Each verb that `berth help` lists has its own help, however the user asks for it. */
 static void test_help(void) {
     _cleanup_free_ char *list = NULL;
     char *rest, *line;
@@ -208,7 +208,7 @@ static void test_check_config(void) {
     TEST_INT(berth(words), 78);
     TEST_STRING(said[0], "");
     snprintf(expected, sizeof(expected), "%s:2: ", path);
-    CU_ASSERT_PTR_NOT_NULL(strstr(said[1], expected)); /* all verbs at once */
+    CU_ASSERT_PTR_NOT_NULL(strstr(said[1], expected)); /* all errors at once */
     snprintf(expected, sizeof(expected), "%s:3: ", path);
     CU_ASSERT_PTR_NOT_NULL(strstr(said[1], expected));
     close(fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Each check of `berth doctor` that reads berthd's answers about hosts, pools and runs: what brings its
- * finding about, and what just does not. */
+/* The checks of `berth doctor` that read berthd's replies about hosts, pools and runs: facts that cause
+ * each finding, and facts that just do not. */
 
 #include "tests/harness/doctor-check.h"
 #include "tests/harness/test.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Checks of `berth doctor` that look at a machine: on one that is a folder, with a systemctl that says what
- * the test wants. */
+/* The checks of `berth doctor` that look at the machine. Here it is a folder, with a systemctl that
+ * prints what the test sets. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +58,7 @@ static void test_journal(void) {
     check_finds(doctor_journal, SEVERITY_NOTE, "this machine has no journal");
     make("/run/log/journal");
     check_finds(doctor_journal, SEVERITY_WARN, "the journal does not survive a reboot");
-    make("/var/log/journal"); /* as it says */
+    make("/var/log/journal"); /* as the finding advises */
     check_finds_nothing(doctor_journal);
     check_set(&facts.metrics, "{'metrics': {'berth_journal_errors_total': [{'labels': {}, 'value': 3}]}}");
     check_finds(doctor_journal, SEVERITY_WARN, "the journal did not take 3 events of this berthd");
@@ -88,7 +88,7 @@ static void dropped(struct journal_file *file, long at_msec, const char *transpo
 static void test_journal_rate(void) {
     struct journal_file file;
 
-    check_finds_nothing(doctor_journal_rate); /* there is none */
+    check_finds_nothing(doctor_journal_rate); /* no journal */
     if (!journal_file_possible())
         return;
     journal_file_begin(&file, "ant", 1);
@@ -186,7 +186,7 @@ static void test_guard(void) {
     "Id=berth-runner.service\nLoadState=loaded\nDropInPaths=\nKillMode=process\nDelegate=yes\nUser="        \
     "\nSlice=" slice "\nRestart=always\nWatchdogUSec=30s\n"
 
-/* Has a systemctl print this. */
+/* Puts a systemctl that prints this text into PATH. */
 static void set_systemctl(const char *text) {
     _cleanup_free_ char *script = NULL, *path = NULL;
     int n = asprintf(&script, "#!/bin/sh\ncat <<'END'\n%sEND\n", text);
@@ -231,7 +231,7 @@ static void test_state_error(void) {
                 "berthd cannot use its state directory /var/lib/berth: Read-only file system");
 }
 
-/* What another user owns, in a folder of root's. */
+/* A folder that must be root's belongs to another user. */
 static void test_owner(void) {
     struct settings settings = {.runtime_directory = (char *) "/run/other",
                                 .state_directory = (char *) "/var/lib/berth"};

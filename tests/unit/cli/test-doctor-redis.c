@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Each check of `berth doctor` of Redis and of clocks: what brings its finding about, and what just does
- * not. */
+/* The checks of `berth doctor` of Redis and of clocks: facts that cause each finding, and facts that just
+ * do not. */
 
 #include "tests/harness/doctor-check.h"
 #include "tests/harness/test.h"
@@ -137,7 +137,7 @@ static void test_shared(void) {
 static void test_clock(void) {
     check_set(&facts.redis, CLOCK("2500.0", "500.0", "null"));
     check_finds_nothing(doctor_clock_offset);
-    check_finds_nothing(doctor_clock_rate); /* of the first ten minutes nothing is known */
+    check_finds_nothing(doctor_clock_rate); /* the rate is unknown in the first ten minutes */
     check_set(&facts.redis, CLOCK("2500.1", "500.0", "3000.0"));
     check_finds(doctor_clock_offset, SEVERITY_WARN, "the clock of this host is 2.5s behind that of Redis");
     check_finds_nothing(doctor_clock_rate);
@@ -172,9 +172,9 @@ static void test_warnings(void) {
     check_set(&facts.redis,
               "{'warnings': ['Redis has 1 replica and min-replicas-to-write is 0: a partitioned old "
               "master would go on granting']}");
-    check_finds_nothing(doctor_redis_warnings); /* redis-replicas tells that */
+    check_finds_nothing(doctor_redis_warnings); /* redis-replicas reports that */
     check_set(&facts.redis, "{'warnings': ['the last snapshot of Redis failed: with stop-writes']}");
-    check_finds_nothing(doctor_redis_warnings); /* redis-persistence does */
+    check_finds_nothing(doctor_redis_warnings); /* redis-persistence reports that */
     check_set(&facts.redis, "{'warnings': ['Redis has 3 of 3 clients: each host takes 2']}");
     check_finds(doctor_redis_warnings, SEVERITY_WARN, "Redis has 3 of 3 clients");
 }

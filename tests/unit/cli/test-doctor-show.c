@@ -31,7 +31,7 @@ static void add(const char *check, enum severity severity, const char *text) {
     report_add(&report, severity, "%s", text);
 }
 
-/* Until the next call. */
+/* Returns the printed report, which is valid until the next call. */
 static const char *print(void (*show)(const struct shown *s)) {
     size_t size;
     FILE *f;
@@ -59,7 +59,7 @@ static void test_status(void) {
     expect("ok", 0);
     add("files", SEVERITY_UNKNOWN, "needs root");
     expect("unknown", 3);
-    add("config", SEVERITY_WARN, "a warning"); /* worse than what is not known */
+    add("config", SEVERITY_WARN, "a warning"); /* worse than unknown */
     expect("warn", 1);
     add("daemon", SEVERITY_CRIT, "critical");
     expect("crit", 2);
@@ -170,7 +170,7 @@ static void test_json(void) {
     json_decref(json);
 }
 
-/* What a name in Redis or a config has must not control a terminal, nor break JSON. */
+/* Names from Redis or a config must neither control a terminal nor break JSON. */
 static void test_printable(void) {
     add("config", SEVERITY_WARN, "a\033[2Jb\377c");
     report_do(&report, "%s", "x\ny");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Events as `berth watch` prints them: numbers, pools, lines for people, and what names may do to a
- * terminal. */
+/* Events as `berth watch` prints them: numbers, pools, lines for people, and names with control
+ * characters. */
 
 #include "cli/watch/event-line.h"
 
@@ -16,7 +16,7 @@
 #define RUN "0123456789abcdef0123456789abcdef"
 #define TIME "2026-11-20T10:12:07.204518Z"
 
-/* Makes io.berth's Event of these fields, {'BERTH_JOB': 'a'} with ' for ". Returns its line. */
+/* Returns the line of an event of io.berth with these fields, {'BERTH_JOB': 'a'} with ' for ". */
 static json_t *line_new(const char *event, const char *fields) {
     _cleanup_free_ char *quoted = strdup(fields);
     json_t *object, *line;
@@ -48,7 +48,7 @@ static void test_json(void) {
     json_decref(line);
 }
 
-/* An event with all fields that event.c writes as numbers has no text of digits but those that are texts. */
+/* The line of an event with all fields that event.c writes as numbers has no number as text. */
 static void test_all_numbers(void) {
     _cleanup_(journal_freep) struct journal *journal = NULL;
     _cleanup_(events_freep) struct events *events = NULL;
@@ -63,7 +63,7 @@ static void test_all_numbers(void) {
     TEST_INT(events_new(&events, journal, "ant", "demo"), 0);
     reader.on_event = (void (*)(struct event_reader *)) abort;
     TEST_INT(event_ring_join(events_get_ring(events), &reader), 0);
-    list_unlink(&reader.link); /* calls nothing, and the ring is kept */
+    list_unlink(&reader.link); /* the reader is not called, and the ring is kept */
     capture_begin(&c);
     event_emit(events,
                &(struct event){.type = EVENT_EXITED,
@@ -162,7 +162,7 @@ static void test_own(void) {
     prints(event_line_reconnected("1f2e3d4c:17", time), "10:12:07.204 reconnected   to berthd\n");
 }
 
-/* Names of jobs that other hosts wrote, or another program in the place of berthd. */
+/* Malformed fields, from other hosts or from another program at berthd's socket. */
 static void test_malformed(void) {
     prints(
         line_new("granted", "{'BERTH_JOB': 'a\\u001b[2J\\nb', 'BERTH_RUN': 'x', 'BERTH_POOLS': ',:,db:x'}"),
@@ -194,7 +194,7 @@ int main(int argc, char **argv) {
         {"each number is a number", test_all_numbers},
         {"lines for people", test_lines},
         {"a narrow terminal", test_wrapped},
-        {"what berth itself says", test_own},
+        {"lines of berth itself", test_own},
         {"malformed events", test_malformed},
         {"pools and jobs", test_pools_and_jobs},
         CU_TEST_INFO_NULL,

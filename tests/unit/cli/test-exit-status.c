@@ -75,7 +75,6 @@ static void test_errors_of_another_berthd(void) {
     }
 }
 
-/* {result, code, signal, pools, granted} of a run that is over. */
 static void test_runs(void) {
     static const struct {
         const char *run;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Whether runs start within the interval that `berth explain` names: random situations, whose true times the
- * estimate does not know. Two pools, up to 30 claims ahead of one and two pools, 8 names.
- * BERTH_TEST_SITUATIONS: so many of each kind. */
+/* Runs start within the interval that `berth explain` names. The situations are random, and the estimate
+ * does not know their true times: 2 pools, 8 names, up to 30 claims ahead. BERTH_TEST_SITUATIONS is the
+ * number of situations of each kind. */
 
 #include <math.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ struct kind {
     const char *name;
     double sigma;  /* of the logarithm */
     double growth; /* of the time, over 64 runs */
-    double second; /* so many times as long takes each fourth run */
+    double second; /* factor of the time of each fourth run */
 };
 
 static const struct kind even = {"even", 0.2, 1, 1}, uneven = {"uneven", 0.6, 1, 1},
@@ -48,14 +48,14 @@ static const struct kind even = {"even", 0.2, 1, 1}, uneven = {"uneven", 0.6, 1,
 
 static double medians[NAMES];
 
-/* ago: how many runs ago. */
+/* Draws the time of the run that was so many runs ago. */
 static double draw_time(const struct kind *kind, unsigned name, unsigned ago) {
     double msec = medians[name] * exp(kind->sigma * normal()) * pow(kind->growth, -(double) ago / 64);
 
     return uniform() < 0.25 ? msec * kind->second : msec;
 }
 
-/* Of a run that is seen while it holds. */
+/* Draws the time of a run that is seen while it holds permits: long runs are seen more often. */
 static double draw_seen(const struct kind *kind, unsigned name) {
     double msec[CANDIDATES], all = 0, at;
 
@@ -212,7 +212,7 @@ static unsigned situations(void) {
 
 static const unsigned histories[] = {10, 20, 40, 64};
 
-/* Adds what comes true with so many runs of history. */
+/* Adds the score of estimates from so many runs of history. */
 static void add_score(struct score *all, const struct kind *kind, unsigned runs) {
     struct score s = {};
 
@@ -228,19 +228,19 @@ static void add_score(struct score *all, const struct kind *kind, unsigned runs)
     all->above += s.above;
 }
 
-/* 75 to 88 of 100 are inside. */
+/* Expects 75 to 88 of 100 starts inside the interval. */
 static void expect_honest(const struct score *s) {
     if (100 * s->inside < 75 * s->n || 100 * s->inside > 88 * s->n)
         printf("%u of %u inside, %u before, %u after\n", s->inside, s->n, s->below, s->above);
     CU_ASSERT(100 * s->inside >= 75 * s->n && 100 * s->inside <= 88 * s->n);
 }
 
-/* Of those outside at least a quarter is on each side. */
+/* Expects at least a quarter of the starts outside on each side. */
 static void expect_balanced(const struct score *s) {
     CU_ASSERT(4 * s->below >= s->n - s->inside && 4 * s->above >= s->n - s->inside);
 }
 
-/* Short histories say as much as long ones: their intervals are wider. */
+/* Short histories are as reliable as long ones, because their intervals are wider. */
 static void test_histories(void) {
     static const struct kind *const kinds[] = {&even, &uneven, &wild};
 
@@ -267,7 +267,7 @@ static void test_odd(void) {
     }
 }
 
-/* --- what is too little, and what never ends --- */
+/* --- too few runs, and runs that last longer than any before --- */
 
 static struct estimate ask(const char *pools, const char *usual, const char *claim) {
     _cleanup_json_ json_t *json = json_loads(pools, 0, NULL), *times = json_loads(usual, 0, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Queues that are played on in time, beside the pools of berthd (store/memory/pool.c), which grant by the
- * same rules: random claims of one to three pools, some with a head start, and some too large for a limit
- * that rises later. Every start must be the same. */
+/* queue_start_time() against the pools of berthd (store/memory/pool.c), which grant by the same rules.
+ * The claims are random: of one to three pools, some with a head start, some too large for a limit that
+ * rises later. Each must start at the same time. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static struct {
     struct claim claim;
     struct demand demands[POOLS];
     struct pool_claim *in_pools;
-    double ends, takes, started; /* ms; ends: of one that holds; started: -1: not yet */
+    double ends, takes, started; /* ms; `ends` is of holders; `started` is -1 before the start */
 } claims[CLAIMS];
 static unsigned state;
 
@@ -34,7 +34,8 @@ static int draw(int n) {
 
 static const char *const names[POOLS] = {"p0", "p1", "p2"};
 
-/* Where a parked claim stands is known by its wait alone, so none has a head start if some come back. */
+/* berthd shows the wait of a parked claim and not its head start. So no claim has a head start where
+ * parked ones come back. */
 static void begin(bool has_head_starts) {
     struct pool *pool;
 
@@ -174,7 +175,7 @@ static void compare(unsigned seed, bool is_raised) {
 
         if (starts[i] - was > 0.01 || was - starts[i] > 0.01) {
             printf("seed %u, claim %d: played %f, was %f\n", seed, i, starts[i], was);
-            CU_FAIL("not when berthd would start it");
+            CU_FAIL("berthd starts the claim at another time");
         }
     }
     end();

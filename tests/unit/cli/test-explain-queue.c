@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What would start: made-up pools, and random ones beside a player that follows the rules word by word. */
+/* Which claims would start: made-up pools, and random ones beside a slow player that follows the rules
+ * literally. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +60,7 @@ static bool starts_with_limit(const struct queue *q, const char *name, int limit
     return queue_starts(q, &(struct queue_change){.pool = name, .limit = limit}, claim, NULL);
 }
 
-/* Nobody overtakes in a queue, and the last one needs room for all before it. */
+/* No claim overtakes another in a queue: the last one needs room for all before it. */
 static void in_order(void) {
     _cleanup_(queue_freep) struct queue *q = NULL;
     _cleanup_json_ json_t *started = NULL;
@@ -122,7 +123,7 @@ static void parked(void) {
     TEST_INT(queue_lowest_limit(q, "db", "big"), 7);
 }
 
-/* The holder whose end is enough; of several the one that lost least. */
+/* queue_enough() returns a holder whose end is enough: of several the one that began last. */
 static void one_ends(void) {
     _cleanup_(queue_freep) struct queue *q = NULL;
     json_t *db, *cpu;
@@ -144,7 +145,7 @@ static void one_ends(void) {
                             NULL)); /* ends what it holds, not what it waits for */
 }
 
-/* Lists that were cut tell too little. */
+/* Lists that were cut are incomplete. */
 static void incomplete(void) {
     static const char *const texts[] = {
         "[{\"name\": \"db\", \"limit\": 4, \"used\": 2, \"waiting\": 0, \"holders\": [{\"claim\": \"h\", "
@@ -259,7 +260,7 @@ static void as_the_rules(void) {
             n_started += slow.started[c];
             if (queue_starts(q, &change, id, NULL) != slow.started[c]) {
                 printf("seed %u, claim %s\n", seed, id);
-                CU_FAIL("not as the rules");
+                CU_FAIL("queue_starts() differs from the rules");
             }
         }
     }

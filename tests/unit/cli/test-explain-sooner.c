@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What `berth explain` proposes, done: made-up queues of two pools, in the pools that decide on a host. Each
- * proposal starts what it names and nothing else. BERTH_TEST_SITUATIONS: so many queues. */
+/* The proposals of `berth explain` are carried out in made-up queues of two pools, in the pools that
+ * decide on a host. Each starts the claims that it names and no others. BERTH_TEST_SITUATIONS is the
+ * number of queues. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +79,7 @@ static unsigned number_of(const struct pool_part *part) {
     for (unsigned i = 0; i < n_askers; i++)
         if (askers[i]->in_pools == part->claim)
             return i;
-    CU_FAIL_FATAL("a claim of nobody");
+    CU_FAIL_FATAL("a claim without an asker");
     return 0;
 }
 
@@ -122,7 +123,7 @@ static json_t *show_pool(size_t i) {
                      "holders", holders, "queue", queue);
 }
 
-/* Returns what is proposed to the claim. */
+/* Returns the proposals for the claim. */
 static json_t *propose(unsigned target) {
     const struct demands *d = &askers[target]->demands;
     json_t *wants = json_object(), *run, *list, *answer, *sooner;
@@ -215,7 +216,7 @@ static void check(unsigned seed, unsigned target, const json_t *proposal) {
 
             printf("situation %u, claim %u, proposal %s: c%u %s\n", seed, target, text, i,
                    started ? "started as well" : "did not start");
-            CU_FAIL("a proposal does something else");
+            CU_FAIL("a proposal starts other claims than it names");
         }
     }
     unmake();
@@ -247,7 +248,7 @@ static void proposals(void) {
 
 int main(int argc, char **argv) {
     CU_TestInfo tests[] = {
-        {"each proposal does what it says", proposals},
+        {"each proposal starts what it names", proposals},
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {{.pName = "explain-sooner", .pTests = tests}, CU_SUITE_INFO_NULL};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Statistics of made-up events: percentiles, results, what is not over, broken records, clocks that go back.
- */
+/* Statistics of made-up events: percentiles, results, open runs, malformed records, clocks that are set
+ * back. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,7 +122,7 @@ static void test_pools(void) {
     add_exit(30, "b", "success");
     items[entries.n - 1].pools = (char *) "net:1";
     add_exit(30, "c", "success");
-    items[entries.n - 1].pools = (char *) "net:x"; /* broken */
+    items[entries.n - 1].pools = (char *) "net:x"; /* malformed */
     make(STATS_BY_POOL);
     TEST_INT(stats.n, 2);
     TEST_STRING(stats.lines[0].name, "db");
@@ -168,7 +168,7 @@ static void test_open(void) {
     TEST_INT(stats.unlogged, 0);
     TEST_INT(stats.lines[0].runs, 1);
     TEST_INT(stats.lines[0].held.p50, 1000);
-    /* A later boot of the host ends what was not over, and nothing of another host. */
+    /* A later boot of the host ends its open runs, and none of another host. */
     add(7, "started", "f")->host = (char *) "bee";
     add(60, "ready", NULL)->boot = (char *) "2";
     make(STATS_BY_JOB);
@@ -206,7 +206,7 @@ static void test_window(void) {
     done();
 }
 
-/* Where the journal's clock went back, what berthd measured counts, and nothing negative. */
+/* Where the journal's clock was set back, the times that berthd measured count, and none is negative. */
 static void test_clock_back(void) {
     begin();
     add(50, "queued", "a");

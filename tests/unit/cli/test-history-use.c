@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Use of pools, of made-up events: limits that change, waits, runs that go on, pools of one host. */
+/* The use of pools in made-up events: changing limits, waits, open runs, pools of one host. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +54,7 @@ static void add_limits(long at, const char *event, const char *limits) {
     e->clock = 1;
 }
 
-/* queued < 0: it did not wait. released < 0: it goes on. */
+/* Adds a run. queued == granted: it did not wait. released < 0: it goes on. */
 static void add_run(const char *run, const char *pools, long queued, long granted, long released) {
     if (queued != granted)
         add(queued, "queued", run, pools);
@@ -65,7 +65,7 @@ static void add_run(const char *run, const char *pools, long queued, long grante
     add(released, "released", run, pools);
 }
 
-/* 100 s from BASE on, in 4 cells. */
+/* Returns the use of the pool in the 100 s from BASE, in 4 cells. */
 static const struct use_pool *make(const char *name) {
     done();
     TEST_INT(pasts_make(&entries, &pasts, &n_pasts), 0);
@@ -106,8 +106,8 @@ static void test_use(void) {
     TEST_INT(make("net")->full, 0);
 }
 
-/* An override counts until it ends; time with the limit 0 is left out; more than allowed is shown as it is.
- */
+/* An override counts until it ends. Time with the limit 0 is left out. Use above the limit is shown as it
+ * is. */
 static void test_limits(void) {
     const struct use_pool *db;
 
@@ -130,7 +130,7 @@ static void test_limits(void) {
     TEST_INT(make("db")->limit_max, 5);
 }
 
-/* Before the first limit that the journals have counts that one. Without any there is no share. */
+/* Before the first limit in the journals, that limit counts. Without any limit there is no share. */
 static void test_unknown_limits(void) {
     begin();
     add_limits(50, "redis-connected", "db:4/declared");
@@ -140,7 +140,8 @@ static void test_unknown_limits(void) {
     TEST_INT(make("gone")->peak, 1);
 }
 
-/* What goes on holds or waits to the end; what ended with a boot of its host is left out. */
+/* An open run holds or waits to the end of the period. A run that ended with a boot of its host is left
+ * out. */
 static void test_open(void) {
     const struct use_pool *db;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of crontabs, and the jobs that come of them. tests/oracle/crontabs.py compares their due times with
- * cron's. */
+/* Lines of crontabs, and the jobs that they become. tests/oracle/crontabs.py compares their due times
+ * with cron's. */
 #include "cli/import/import.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ static bool is_berlin(const char *name, _unused_ void *userdata) {
     return strcmp(name, "Europe/Berlin") == 0;
 }
 
-/* Imports a crontab and reads the config that comes of it, which must have no errors. */
+/* Imports a crontab and parses the resulting config, which must have no errors. */
 static void import(enum crontab_kind kind, const char *text) {
     const struct import_source source = {.text = text,
                                          .file = "f",
@@ -54,7 +54,7 @@ static void has(const char *text) {
     if (strstr(config, text))
         return;
     printf("no \"%s\" in:\n%s", text, config);
-    CU_FAIL("the config lacks something");
+    CU_FAIL("the config lacks a text");
 }
 
 static const struct job_settings *job(const char *name) {

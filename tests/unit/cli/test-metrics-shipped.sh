@@ -8,7 +8,7 @@ folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 rules=packaging/prometheus/berth.rules.yml tests=packaging/prometheus/berth.rules-test.yml dashboard=packaging/grafana/berth.json
 
-# check NAME COMMAND...: shows what a failed command says.
+# check NAME COMMAND...: prints the output of a failed command.
 check() {
     local name=$1
     shift
@@ -21,7 +21,7 @@ check() {
     fi
 }
 
-# The names of series: those of the table, and of a histogram its three.
+# The names of series: one for each metric, three for a histogram.
 sed -n 's/^METRIC([A-Z_]*, "\([a-z_]*\)", \([A-Z]*\),.*/\2 \1/p' base/metrics.def |
     awk '$1 == "HISTOGRAM" { print $2 "_bucket\n" $2 "_sum\n" $2 "_count"; next } { print $2 }' | sort >"$folder/known"
 names_known() {
@@ -29,7 +29,7 @@ names_known() {
     [ -s "$folder/named" ] && [ -z "$(comm -13 "$folder/known" "$folder/named" | tee /dev/stderr)" ]
 }
 check "base/metrics.def has few rows" [ "$(wc -l <"$folder/known")" -gt 30 ]
-for file in $rules $tests $dashboard; do check "$file names a metric that there is not" names_known "$file"; done
+for file in $rules $tests $dashboard; do check "$file names an unknown metric" names_known "$file"; done
 
 # Each alert is tested when it fires, for each cause, and when it is silent.
 each_alert_tested() {
@@ -42,7 +42,7 @@ each_alert_tested() {
 }
 check "an alert is not tested" each_alert_tested
 
-# Grafana's own panels alone; each expression has a data source that can be chosen.
+# Only built-in panels of Grafana; the user can choose the data source of each expression.
 plain_dashboard() {
     jq -e '[.panels[].type] | unique == ["stat", "timeseries"]' $dashboard &&
         jq -e '[.panels[].targets[].datasource.uid] | unique == ["${datasource}"]' $dashboard &&

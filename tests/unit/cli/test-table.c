@@ -29,7 +29,7 @@ static void add(struct table *t, const char *name, const char *attempt, const ch
     table_cell(t, TABLE_PLAIN, "%s", why);
 }
 
-/* What is printed where standard output is `fd`, which is closed. */
+/* Prints a table with `fd` as standard output, closes `fd`, and returns the text that arrives at `from`. */
 static const char *print(int fd, int from, const char *attempt, const char *why) {
     static char text[4096];
     _cleanup_(table_freep) struct table *t = NULL;
@@ -98,7 +98,7 @@ static void test_narrow(void) {
     TEST_INT(widest(text) <= 43, 1);
 }
 
-/* What has no value in any line goes first. */
+/* A column without a value in any line is dropped first. */
 static void test_empty(void) {
     const char *text = print_on(59, "", "");
 
@@ -113,7 +113,7 @@ static void test_cut(void) {
     CU_ASSERT(strstr(text, "01234567") && strstr(text, "the config"));
 }
 
-/* Scripts get all of it, whatever $COLUMNS is. */
+/* A pipe gets all columns in full. */
 static void test_pipe(void) {
     int fds[2];
     const char *text;

@@ -200,7 +200,7 @@ static void test_owner(void) {
     s = loads(config);
     settings_free(s);
     pretended_owner = SOMEBODY;
-    pretended_euid = 0; /* root does not trust what belongs to somebody */
+    pretended_euid = 0; /* root does not trust a file of another user */
     refuses("%s: is owned by uid 54321, and must be owned by root or uid 0; run: chown 0 %s", config, config);
 }
 
@@ -208,7 +208,7 @@ static void test_kinds(void) {
     CU_ASSERT(mkdir(path("c.d/10.conf"), 0755) == 0);
     refuses("%s/c.d/10.conf: is not a regular file; put a file there", directory);
     CU_ASSERT(rmdir(path("c.d/10.conf")) == 0 && unlink(config) == 0);
-    CU_ASSERT(mkfifo(config, 0600) == 0); /* nobody writes: must not hang */
+    CU_ASSERT(mkfifo(config, 0600) == 0); /* no writer: the load must not hang */
     refuses("%s: is not a regular file; put a file there", config);
 }
 
@@ -234,7 +234,7 @@ static void test_size(void) {
     refuses("%s: is larger than 1 MiB; split it", config);
 }
 
-/* Whoever may write to a directory above it can put another file in its place. */
+/* A user who may write to a directory above the config can replace it. */
 static void test_parents(void) {
     char nested[128];
 
@@ -261,7 +261,7 @@ static void test_parents(void) {
     CU_ASSERT(unlink(path("up/in/c")) == 0 && rmdir(path("up/in")) == 0 && rmdir(path("up")) == 0);
 }
 
-/* A path that begins where the caller is. */
+/* A path relative to the working directory. */
 static void test_relative(void) {
     char before[256];
 

@@ -100,7 +100,7 @@ static void test_name_of_manual(const char *word) {
     TEST_INT(parameter_check(name, error), word[n] == '*' ? -EINVAL : 0);
 }
 
-/* What berth.conf(5) lists is refused, and no more than that. */
+/* Exactly the names that berth.conf(5) lists are refused. */
 static void test_names_of_the_manual(void) {
     _cleanup_fclose_ FILE *f = fopen("packaging/man/berth.conf.5.scd", "re");
     static char text[256 * 1024];
@@ -121,7 +121,7 @@ static void test_names_of_the_manual(void) {
     CU_ASSERT(n > 60);
 }
 
-/* S28: each byte; shell texts are ordinary text. */
+/* S28: each printable byte is accepted and no other; shell syntax is ordinary text. */
 static void test_bytes(void) {
     static const char *const literal[] = {"$(id)", "; rm -rf /", "`id`", "a b", "'\"\\", "", "%i", "a=b"};
     char error[PARAMETER_ERROR_SIZE], set[PARAMETER_VALUE_MAX + 8];

@@ -43,12 +43,12 @@ static void test_hash(void) {
     char first[17], other[ELEMENTSOF(others)][17], text[256];
 
     job_hash_of("job j { command = {\"/j\", \"ab\"} }", first);
-    /* Written differently, elsewhere, defaults said: the same. */
+    /* Other syntax, another line and explicit defaults do not change the hash. */
     job_hash_of("pool p { limit = 1 scope = host }\n#\njob j {\n command = {'/j', ab}\numask = 0022 stop-timeout = \"5000ms\" timeout = \"\""
                 " script = \"\" shell = \"/bin/sh\" stdin = null io-class = \"\" environment-file = {} credentials = {} }",
                 text);
     TEST_STRING(text, first);
-    /* So does the order of limits. */
+    /* Nor does the order of limits. */
     job_hash_of("job j { command = {\"/j\", \"ab\"} limits = {\"core=0\", \"as=1K\"} }", other[0]);
     job_hash_of("job j { command = {\"/j\", \"ab\"} limits = {\"as=1024\", \"core=0\"} }", text);
     TEST_STRING(text, other[0]);
@@ -78,7 +78,7 @@ static void test_margin(void) {
     TEST_INT(settings_stop_timeout_default(&s), 1666 * USEC_PER_MSEC);
 }
 
-/* What lease_min promises is enough, and a millisecond less is not. */
+/* settings_lease_min() is enough, and a millisecond less is not. */
 static void test_lease_min_is_exact(void) {
     static const usec_t needed[] = {0, 1, 999, 30 * USEC_PER_SEC, 49500000, 49500001, 50 * USEC_PER_SEC, 4711 * USEC_PER_SEC + 17};
 

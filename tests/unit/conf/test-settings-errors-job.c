@@ -6,7 +6,7 @@
 #include "tests/harness/config.h"
 #include "tests/harness/test.h"
 
-/* What went wrong elsewhere: CVE-2017-1000082, CVE-2020-13776, CVE-2018-19788. */
+/* Other programs had these bugs: CVE-2017-1000082, CVE-2020-13776, CVE-2018-19788. */
 static void test_jobs(void) {
     static const struct config_error wrong[] = {
         {"\njob j { }", "c:2: job \"j\": command or script is missing; write command = {\"/path/to/program\", \"argument\"}"},
@@ -241,7 +241,7 @@ static void test_demands(void) {
          "c:2: job \"j\": pools \"p:3\" needs more than the pool's limit; ask for at most 2, or raise the limit at c:1"},
         {"pool p { limit = 9 scope = host host-limit = 2 }\n" JOB("pools = {\"p:3\"}"),
          "c:2: job \"j\": pools \"p:3\" needs more than the pool's host-limit; ask for at most 2, or raise the host-limit at c:1"},
-        /* A pool that is paused or wrong is too small for nobody. */
+        /* A paused or invalid pool is too small for no job. */
         {"pool p { limit = x scope = host }\n" JOB("pools = {\"p:3\"}"),
          "c:1: pool \"p\": limit \"x\" must be a decimal number from 0 to 1000000, without leading zeros"},
     };

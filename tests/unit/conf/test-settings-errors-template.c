@@ -35,7 +35,7 @@ static void test_templates(void) {
          "c:1: job \"x@\": on-failure \"h%i\" with open-instances names a hook for each instance; name one "
          "hook "
          "for all"},
-        /* What needs no instance is checked without one. */
+        /* Options that need no instance are checked without one. */
         {"job \"x@\" { command = {\"j\"} open-instances = true pools = {\"p\", \"%i\"} }",
          "c:1: job \"x@\": command \"j\" must be an absolute path: it is executed without a shell\n"
          "c:1: job \"x@\": pools \"p\" names a pool that is not defined; add pool \"p\" { limit = N }"},
@@ -69,7 +69,7 @@ static void test_templates(void) {
         {"job \"x@\" { command = {\"/j\"} description = \"%j\" instances = {a} }",
          "c:1: job \"x@\": description \"%j\" has a '%' at byte 1; write %i for the instance, %% for a "
          "percent sign"},
-        /* What two instances have in common is reported once. */
+        /* An error that several instances share is reported once. */
         {"job \"x@\" { command = {\"j\"} instances = {a, b} }",
          "c:1: job \"x@a\": command \"j\" must be an absolute path: it is executed without a shell"},
         {POOL "job \"x@\" { command = {\"/j\"} pools = {\"%i\"} instances = {p, q, r} }",

@@ -304,7 +304,7 @@ static void test_files(void) {
                         "b:3: job \"j\" is defined twice, first at z:4; rename or remove one");
 }
 
-/* After what leaves libconfuse's lexer in the middle of a string, other texts are read as before. */
+/* A text that leaves libconfuse's lexer in the middle of a string does not affect the next text. */
 static void test_no_memory_of_errors(void) {
     struct settings_source source = {"c", POOL, strlen(POOL)};
     struct settings_errors errors = {};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a config asks for that the machine cannot do. */
+/* Configs that need something the machine does not have. */
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -69,7 +69,7 @@ static void lacks_one(void) {
 
 #define LACKS(kind, name) "there is no " kind " \"" name "\" on this machine, so it matches nobody; make it, or remove it here"
 
-/* Defaults are looked for, and not missed. */
+/* A default group that is missing is no error. */
 static void lacks_accounts(void) {
     struct settings_errors errors = {};
     const struct accounts *users = &settings_find_pool(settings, "q")->users;
@@ -86,7 +86,7 @@ static void lacks_accounts(void) {
     settings_errors_done(&errors);
 }
 
-/* Whatever controllers this machine has. */
+/* The check of accounts does not depend on the controllers of this machine. */
 static void check_names_accounts(void) {
     struct settings_source source = {"y.conf", "run-group = berth-no-group\n", strlen("run-group = berth-no-group\n")};
     _cleanup_(settings_freep) struct settings *s = NULL;
@@ -99,7 +99,7 @@ static void check_names_accounts(void) {
     settings_errors_done(&errors);
 }
 
-/* What jobs and the redis section name, and is not there; each at its job's line. */
+/* Files and accounts of jobs and of the redis section that are missing, each reported at its line. */
 static void lacks_commands(void) {
     static const char format[] = "redis { password-file = \"%s/secret\" }\n"
                                  "job a { command = {\"%s/none\"} directory = \"%s/none\" user = \"berth-no-user\" group = \"berth-no-group\" }\n"
@@ -147,7 +147,7 @@ static void lacks_commands(void) {
     for (size_t i = 0; i < 2 && i < errors.n; i++)
         TEST_STRING(errors.lines[i], expected[i]);
     settings_errors_done(&errors);
-    /* And all is well. */
+    /* Nothing is missing. */
     CU_ASSERT(chmod(secret, 0640) == 0);
     s = settings_free(s);
     snprintf(text, sizeof(text), "redis { password-file = \"%s\" }\njob d { command = {\"/bin/sh\"} user = root }\n", secret);
@@ -158,7 +158,7 @@ static void lacks_commands(void) {
     CU_ASSERT(unlink(secret) == 0 && rmdir(folder) == 0);
 }
 
-/* The start of the warning about this url and these options; NULL: none. */
+/* Checks the start of the warning about these options of redis; NULL: no warning. */
 static void warns(const char *redis, const char *expected) {
     _cleanup_(settings_freep) struct settings *s = NULL;
     _cleanup_free_ char *warning = NULL;
@@ -198,8 +198,8 @@ static CU_TestInfo tests[] = {
     {"the machine lacks accounts", lacks_accounts},
     {"a check names accounts", check_names_accounts},
     {"the machine has all controllers", has_all},
-    {"the machine has none", has_none},
-    {"the machine lacks one", lacks_one},
+    {"the machine has no controllers", has_none},
+    {"the machine lacks one controller", lacks_one},
     CU_TEST_INFO_NULL,
 };
 

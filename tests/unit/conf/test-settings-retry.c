@@ -91,7 +91,8 @@ static void test_hooks(void) {
     TEST_STRING(settings_find_job(s, "load")->hooks.on_recovered[0], "mail");
 }
 
-/* They are berthd's business alone: the runner starts a job whose retries or hooks it has not read yet. */
+/* Retries and hooks concern berthd alone and do not change the hash: the runner starts a job even if it
+ * has not read them yet. */
 static void test_hash(void) {
     _cleanup_(settings_freep) struct settings *plain = config_parse(JOB("") "job m { command = {\"/m\"} }");
     _cleanup_(settings_freep) struct settings *s =
@@ -104,7 +105,7 @@ static void test_hash(void) {
     TEST_STRING(s->jobs[1].hash, plain->jobs[1].hash);
 }
 
-/* A chain of hooks that is as long as there are jobs is no circle, and is found not to be one at once. */
+/* A chain of hooks over all jobs is no circle, and the check is fast. */
 static void test_long_chain(void) {
     _cleanup_free_ char *text = NULL;
     _cleanup_(settings_freep) struct settings *s = NULL;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* When jobs are due: each error of schedule, zone and what goes with them, and what becomes of right ones.
- */
+/* When jobs are due: each error of schedule, zone and related options, and the values of valid ones. */
 
 #include <string.h>
 
@@ -13,7 +12,7 @@
 
 /* ---- errors ---- */
 
-/* JOBS: the texts that users see; `schedule "TEXT"` stands before each. */
+/* The errors that users see; `schedule "TEXT"` stands before each. */
 static void test_schedules(void) {
     static const struct {
         const char *entry, *error;
@@ -182,7 +181,7 @@ static void test_zones(void) {
               " clock of this machine does not; write \"UTC\"");
 }
 
-/* Whoever checks a config looks for its zones; a service starts without them. */
+/* A check of a config looks for its zones; loading it does not. */
 static void test_load(void) {
     static const char text[] = "host = ant\nzone = Nowhere\n";
     char folder[] = "/tmp/berth-when-XXXXXX", path[64], expected[192];
@@ -288,7 +287,7 @@ static void test_hash(void) {
             CU_ASSERT(hash_of(other[i]) != (k == i ? hash : hash_of(other[k])) || (i == 6 && k == 5));
 }
 
-/* The runner need not know when a job is due. */
+/* Due times do not change the hash of a job: the runner need not know them. */
 static void test_hash_of_job(void) {
     _cleanup_(settings_freep) struct settings *a = config_parse(JOB("")),
                                               *b = config_parse("zone = UTC " JOB(

@@ -83,7 +83,7 @@ static const char bad[] = "pool p { limit = 08 } pool p { limit = 2 scope = host
                           "job j { command = j pools = {pp, \"p:9\"} user = 0 description = \"${X}\" }\nlise = 3 job x { command = {a b} }\n"
                           "job r { command = {\"/r\"} retry-on = {exitt} success-on = {\"256\"} on-success = {nobody} on-failure = {r} }";
 
-/* Fails each allocation of one parse in turn; the answer of the whole one must be `expected`. */
+/* Fails each allocation of a parse in turn. The parse without a failure must return `expected`. */
 static void fail_each(const struct settings_source *sources, size_t n, int expected) {
     unsigned fail_at = 0;
     bool failed = true;

@@ -81,7 +81,7 @@ static void test_redis(void) {
     TEST_INT(s->redis->db, 3);
     TEST_STRING(s->redis->username, "bob");
     TEST_STRING(s->redis->password_file, "/etc/p");
-    TEST_INT(s->redis->timeout_usec, 5 * USEC_PER_SEC); /* half a heartbeat is more */
+    TEST_INT(s->redis->timeout_usec, 5 * USEC_PER_SEC); /* half a heartbeat would be more */
     settings_free(s);
     s = config_parse("redis { url = \"redis://eve@h:7000/2\" timeout = 1s }");
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
@@ -187,7 +187,7 @@ static void test_job_defaults(void) {
     TEST_STRING(job->place.file, "c");
 }
 
-/* A script over several lines does not change where later errors and jobs are. */
+/* A script over several lines does not change the line numbers of later errors and jobs. */
 static void test_script(void) {
     _cleanup_(settings_freep) struct settings *s =
         config_parse("job a {\n script = '\n\tread a\n\techo \"${a} \\\\ it\\'s $0\" | wc -c # x\n'\n directory = \"~\"\n"
@@ -289,7 +289,7 @@ static void test_bounds(void) {
 }
 
 static void test_heavy_in_paused_pool(void) {
-    /* limit 0 pauses the pool: a job that needs permits waits, it is no error. */
+    /* limit = 0 pauses the pool: a job that needs permits waits, which is no error. */
     _cleanup_(settings_freep) struct settings *s = config_parse("pool p { limit = 0 scope = host }\njob j { command = {\"/j\"} pools = {\"p:3\"} }");
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);

@@ -23,7 +23,7 @@ static char *read_text(const char *path) {
     return text;
 }
 
-/* Makes "#option = ..." and what stands in "#section {" live, as a user does who removes the '#'. */
+/* Uncomments "#option = ..." and the content of "#section {", as a user does. */
 static void uncomment(char *text) {
     for (char *line = text; *line != '\0'; line++) {
         if (line[0] == '#' && (islower((unsigned char) line[1]) || line[1] == '}' || strncmp(line + 1, "    ", 4) == 0))

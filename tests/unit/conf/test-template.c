@@ -53,7 +53,7 @@ static void test_each_is_a_job(void) {
     CU_ASSERT(strcmp(s->jobs[1].hash, s->jobs[2].hash) != 0);
 }
 
-/* A job without parameters has the hash that it had before there were any. */
+/* An empty list of parameters does not change the hash of a job. */
 static void test_hash(void) {
     _cleanup_(settings_freep) struct settings *without = config_parse("job b { command = {\"/b\"} }"),
                                               *with = config_parse("job b { command = {\"/b\"} parameters = {A} }"),
@@ -123,7 +123,7 @@ static void test_open(void) {
     TEST_STRING(settings_get_job(s, 4)->name, "b@z");
     CU_ASSERT_PTR_NULL(settings_get_job(s, 5));
     settings_close_job(s, "b@db");
-    settings_close_job(s, "b@a"); /* is listed */
+    settings_close_job(s, "b@a"); /* a listed instance stays */
     CU_ASSERT_PTR_NULL(settings_find_job(s, "b@db"));
     CU_ASSERT_PTR_NOT_NULL(settings_find_job(s, "b@a"));
     CU_ASSERT_PTR_EQUAL(settings_find_job(s, "b@z"), job);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Attempts: what is retried, when, and why not. */
+/* Attempts: which ends are retried, when, and why not. */
 
 #include "daemon/runs/chain.h"
 
@@ -112,7 +112,7 @@ static void test_reasons(void) {
     TEST_STRING(reason_of(&retry, 1, make_end(RUN_RESULT_STOPPED, -1, 15), NOW), "nothing");
 }
 
-/* The begin of an attempt may fall on the last microsecond of retry-within, and not after it. */
+/* An attempt may begin up to the last microsecond of retry-within. */
 static void test_within(void) {
     struct job_retry retry = make_retry();
     const struct run_end failure = make_end(RUN_RESULT_FAILURE, 1, -1);
@@ -172,8 +172,7 @@ static uint64_t draw(uint64_t *seed, uint64_t n) { /* xorshift64 */
     return *seed % n;
 }
 
-/* What one rule alone decides is tested above. Here: of random lists the last rule that matches alone
- * counts. */
+/* test_rules() checks each rule alone. In a random list the last rule that matches decides. */
 static void test_last_rule_counts(void) {
     struct job_retry retry = make_retry(), alone = make_retry();
     struct retry_rule rules[5], one;
@@ -204,7 +203,7 @@ static void test_last_rule_counts(void) {
         }
         retry.on = (struct retry_rules){rules, n};
         if ((next_of(&retry, 1, end) == CHAIN_NEXT_RETRY) != expected)
-            CU_FAIL_FATAL("a rule that is not the last one that matches counted");
+            CU_FAIL_FATAL("a rule before the last matching one decided");
     }
 }
 
@@ -230,7 +229,7 @@ static void test_delays(void) {
             high[k - 1] = delay > high[k - 1] ? delay : high[k - 1];
         }
     }
-    for (size_t k = 0; k < ELEMENTSOF(bounds); k++) { /* they are spread over all of it */
+    for (size_t k = 0; k < ELEMENTSOF(bounds); k++) { /* the delays cover the whole range */
         CU_ASSERT(low[k] < bounds[k] * SEC * 51 / 100);
         CU_ASSERT(high[k] > bounds[k] * SEC * 99 / 100);
     }
@@ -296,7 +295,7 @@ static void test_quick_ends(void) {
     TEST_INT(chain_count_quick(&retry, 6, 900 * SEC), 0);
     TEST_INT(chain_count_quick(&retry, UINT32_MAX, 0), UINT32_MAX);
     CU_ASSERT(chain_restart_delay(&retry, RUN, 0) <=
-              30 * SEC); /* after 20 minutes: as after the first end */
+              30 * SEC); /* after a run that was not quick: as after the first end */
     TEST_INT(chain_restart_delay(&retry, RUN, 0), chain_restart_delay(&retry, RUN, 1));
     CU_ASSERT(chain_restart_delay(&retry, RUN, 6) >= 450 * SEC);
 }

@@ -15,7 +15,7 @@
 
 #define BIG(size) "{\"method\":\"io.test.Big\",\"parameters\":{\"size\":" size "}}"
 
-/* A client that does not read is disconnected; others do not notice. */
+/* The server disconnects a client that does not read, and goes on serving others. */
 static void test_slow_reader(void) {
     struct control_limits patient = server_small; /* on a busy machine the time limit would strike before the size limit */
     int slow, other;
@@ -43,7 +43,7 @@ static void test_slow_reader(void) {
     server_down();
 }
 
-/* A client that keeps calling and never reads is not read any more, and disconnected in time. */
+/* The server stops reading from a client that never reads its replies, and disconnects it in time. */
 static void test_never_reads(void) {
     int slow, other;
 
@@ -124,7 +124,7 @@ static void test_fd(void) {
     server_down();
 }
 
-/* With a message that goes out in parts, the descriptor arrives once. */
+/* The descriptor of a message that is sent in parts arrives once. */
 static void test_fd_in_parts(void) {
     usec_t until = clock_boottime() + SERVER_PATIENCE;
     size_t ends = 0, n_fds = 0;
@@ -151,7 +151,7 @@ static void test_fd_in_parts(void) {
     server_down();
 }
 
-/* A descriptor from a client is not received, and closed with the connection. */
+/* The server does not receive a client's descriptor; the kernel closes it with the connection. */
 static void test_unasked_fd(void) {
     usec_t until = clock_boottime() + SERVER_PATIENCE;
     int pipe_fds[2], fd;
@@ -170,7 +170,7 @@ static void test_unasked_fd(void) {
         (void) sd_event_run(server.event, 10 * USEC_PER_MSEC);
         n = read(pipe_fds[0], &byte, 1);
     }
-    TEST_INT(n, 0); /* end of file: no process has it any more */
+    TEST_INT(n, 0); /* end of file: no process has the write end open */
     close(pipe_fds[0]);
     close(fd);
     server_down();

@@ -17,7 +17,8 @@
 
 #define NOBODY 65534
 
-/* So much input waits behind a kept call that reading stops: nothing is lost, and it goes on. */
+/* The server stops reading while a call is unanswered and the input buffer is full. After the reply it
+ * serves all calls behind it. */
 static void test_full(void) {
     char text[128];
     int fd;
@@ -37,7 +38,7 @@ static void test_full(void) {
         TEST_STRING(peer_answer(fd), text);
     }
     close(fd);
-    /* Gone while full. */
+    /* The client hangs up while the buffer is full. */
     fd = server_client();
     server.n_kept = 0;
     peer_send(fd, "{\"method\":\"io.test.Keep\"}");
@@ -65,7 +66,7 @@ static void test_unfinished(void) {
                 "{\"error\":\"io.berth.BadRequest\",\"parameters\":{\"text\":\"the message was not finished in time\"}}");
     CU_ASSERT(clock_boottime() - begin >= server_small.message_usec);
     TEST_STRING(peer_answer(fd), "");
-    TEST_STRING(peer_late_answer(other), ""); /* a reply is owed: only the end */
+    TEST_STRING(peer_late_answer(other), ""); /* a reply is owed: no error, only the end of the connection */
     TEST_INT(server.n_gone, 1);
     peer_expect_ok(idle); /* between messages there is no limit */
     close(fd);
@@ -134,7 +135,7 @@ static void test_half_closed(void) {
     server_down();
 }
 
-/* Calls sent before the hang-up are run; then they are gone. */
+/* The server runs the calls that a client sent before it hung up. */
 static void test_gone(void) {
     static const char note[] = "{\"method\":\"io.test.Note\",\"oneway\":true}";
     int fd;
@@ -150,7 +151,7 @@ static void test_gone(void) {
     server_turn();
     TEST_INT(server.n_notes, 1);
     TEST_INT(server.n_gone, 1);
-    /* A large one. */
+    /* Many calls at once. */
     server.n_notes = 0;
     fd = server_client();
     for (int i = 0; i < 1000; i++)
@@ -160,7 +161,7 @@ static void test_gone(void) {
     server_turn();
     TEST_INT(server.n_notes, 1000);
     server.n_notes = 1;
-    /* Never read, then gone. */
+    /* The client hangs up without reading. */
     fd = server_client();
     peer_put(fd, "{\"method\":\"io.test.Note\"}", sizeof("{\"method\":\"io.test.Note\"}"));
     peer_put(fd, "{\"method\":\"io.test.Keep\"}", sizeof("{\"method\":\"io.test.Keep\"}"));
@@ -212,7 +213,7 @@ static void test_many_clients(void) {
     server_down();
 }
 
-/* Thousands may be connected and silent: none of them keeps a buffer, whatever it sent before. */
+/* Silent clients hold no buffer, whatever they sent before. */
 static void test_silent(void) {
     static char big[3000];
     int fds[3];
@@ -235,7 +236,7 @@ static void test_silent(void) {
     server_down();
 }
 
-/* As another user: 0 if the replies are right. */
+/* Makes two calls as nobody. Returns 0 if the replies are right. */
 static int be_nobody(void) {
     static const char secret[] = "{\"method\":\"io.test.Secret\"}", echo[] = "{\"method\":\"io.test.Echo\"}";
     char text[512];

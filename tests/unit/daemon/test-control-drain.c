@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of a control server whose listening socket has a successor: accepted clients are answered, others
- * are left to the successor. */
+/* Draining a control server whose listening socket a successor takes over: it replies to accepted clients
+ * and leaves queued connections to the successor. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -72,7 +72,7 @@ static void test_answered_first(void) {
     silent = server_client();
     leave(LONG);
     TEST_INT(n_quiet, 0);
-    late = server_client(); /* in the queue: for the successor */
+    late = server_client(); /* in the listen queue: left to the successor */
     peer_put(late, ECHO, sizeof(ECHO));
     TEST_STRING(peer_answer(late), "(nothing)");
     peer_expect_ok(silent);
@@ -92,7 +92,7 @@ static void test_answered_first(void) {
     down();
 }
 
-/* A client of a stream is not waited for: the stream may last for days, and its client reconnects. */
+/* The drain does not wait for streams: a stream may last for days, and its client reconnects. */
 static void test_stream(void) {
     _cleanup_close_ int stream = -1;
 
@@ -118,7 +118,7 @@ static void test_gone(void) {
     down();
 }
 
-/* A reply counts when the client has taken it. */
+/* The drain waits until the client has read its reply. */
 static void test_slow_reader(void) {
     _cleanup_close_ int slow = -1;
 
@@ -151,14 +151,14 @@ static void test_bound(void) {
     while (n_quiet == 0 && clock_boottime() < until)
         (void) sd_event_run(server.event, 10 * USEC_PER_MSEC);
     TEST_INT(n_quiet, 1);
-    peer_expect_ok(silent); /* too late, and called only once */
+    peer_expect_ok(silent); /* after the time limit; the callback runs only once */
     TEST_INT(n_quiet, 1);
     down();
 }
 
 int main(int argc, char **argv) {
     static CU_TestInfo tests[] = {
-        {"nobody is there", test_nobody}, {"a socket of one's own", test_own_socket}, {"answered first", test_answered_first},
+        {"no client", test_nobody}, {"the server's own socket", test_own_socket}, {"answered first", test_answered_first},
         {"stream", test_stream},          {"gone", test_gone},                        {"slow reader", test_slow_reader},
         {"bound", test_bound},
         CU_TEST_INFO_NULL,

@@ -57,7 +57,7 @@ static void test_connections(void) {
     for (size_t i = 0; i < 3; i++)
         peer_expect_ok(fds[i] = client_of(NOBODY));
     expect_refused(client_of(NOBODY), "your user has 3 connections to berthd, as many as user-connections = 3 allows");
-    peer_expect_ok(fds[3] = client_of(NOBODY - 1)); /* others have as many */
+    peer_expect_ok(fds[3] = client_of(NOBODY - 1)); /* another user has the same quota */
     close(fds[3]);
     for (size_t i = 0; i < 8; i++) { /* root has no such bound */
         int fd = client_of(0);
@@ -106,7 +106,7 @@ static size_t buffered(void) {
     return bytes;
 }
 
-/* A large part of a call on each of many connections. */
+/* Sends an unfinished call on each of up to `most` connections. Returns how many the server kept. */
 static size_t say_halves(int *fds, uid_t uid, size_t most, const char *words) {
     static char half[100000];
     size_t n;
@@ -150,7 +150,7 @@ static void test_halves(void) {
             close(fds[i][--n[i]]);
     server_turn();
     TEST_INT(buffered(), 0);
-    fd = client_of(NOBODY); /* all of it was returned */
+    fd = client_of(NOBODY); /* the server freed the user's whole share */
     peer_expect_ok(fd);
     close(fd);
     server_turn();
@@ -159,7 +159,7 @@ static void test_halves(void) {
     server_down();
 }
 
-/* Unread replies. */
+/* Unread replies count towards the buffer of their user. */
 static void test_answers(void) {
     static const char big[] = "{\"method\":\"io.test.Big\",\"parameters\":{\"size\":700000}}";
     int fds[2];
@@ -178,7 +178,7 @@ static void test_answers(void) {
     server_down();
 }
 
-/* Many calls without replies yet: those behind them wait, and none is lost. */
+/* Calls beyond the limit of unanswered ones wait, and none is lost. */
 static void test_unanswered(void) {
     static const char keep[] = "{\"method\":\"io.test.Keep\",\"oneway\":true}", note[] = "{\"method\":\"io.test.Note\",\"oneway\":true}";
     usec_t until;
@@ -205,14 +205,14 @@ static void test_unanswered(void) {
     fd = server_client();
     for (int i = 0; i < 40; i++)
         peer_put(fd, note, sizeof(note));
-    close(fd); /* nor is it lost if the client has gone */
+    close(fd); /* calls of a client that hung up run, too */
     server_turn();
     TEST_INT(server.n_notes, 66);
     server_down();
 }
 
-/* A client that passes a descriptor is disconnected, and so are later ones of its user; no other user is
- * affected. */
+/* The server disconnects a client that passes a descriptor, and refuses its user for a minute. Other
+ * users are not affected. */
 static void test_abuse(void) {
     int pipe_fds[2], fd;
 

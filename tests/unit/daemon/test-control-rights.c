@@ -20,7 +20,8 @@
 #define STRANGERS 4713
 #define NOBODY 65534
 
-/* As nobody, in this group besides: 1 if a method is run, 0 if it is refused. */
+/* Calls a method as nobody with this supplementary group. Returns 1 if the server runs it, 0 if the
+ * server refuses it. */
 static int call_as_member_of(gid_t group, const char *call) {
     char text[512] = "";
     struct pollfd p = {.events = POLLIN};
@@ -81,7 +82,7 @@ static void test_groups(void) {
     server_down();
 }
 
-/* A connection of nobody in this group, from this process. */
+/* Connects from this process as nobody with this supplementary group. */
 static int connect_as(gid_t group) {
     int fd;
 
@@ -125,7 +126,7 @@ static void test_room(void) {
     TEST_INT(setgroups((size_t) n_groups, before), 0);
 }
 
-/* A server whose table has a method without a right is not made. */
+/* control_new() refuses a table with a method that has no right. */
 static int never(_unused_ struct control_call *call, _unused_ json_t *params, _unused_ void *userdata) {
     return 0;
 }

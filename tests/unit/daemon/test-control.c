@@ -128,7 +128,7 @@ static void test_malformed(void) {
         close(fd);
         peer_expect_ok(other);
     }
-    /* A reply is owed: an error would be taken for it. */
+    /* A reply is owed: the client would take an error for it. */
     int fd = server_client();
     peer_send(fd, "{\"method\":\"io.test.Keep\"}");
     peer_send(fd, "hello");
@@ -232,7 +232,7 @@ static void test_oneway(void) {
     server_down();
 }
 
-/* Arbitrary bytes hurt no other client. The same bytes in each run. */
+/* Arbitrary bytes, the same in each run, do not affect other clients. */
 static void test_noise(void) {
     static const char *const pieces[] = {ECHO, "{\"method\":\"io.test.Note\",\"oneway\":true}", "{\"method\":\"io.test.Pass\",\"more\":true}",
                                          "{", "[]", "\\", "\"", "\x80"};
@@ -290,7 +290,7 @@ static CU_TestInfo tests[] = {
     {"deep", test_deep},
     {"oversized", test_oversized},
     {"oneway", test_oneway},
-    {"oneway, and changes nothing", test_oneway_look},
+    {"a oneway call that changes nothing", test_oneway_look},
     {"noise", test_noise},
     CU_TEST_INFO_NULL,
 };

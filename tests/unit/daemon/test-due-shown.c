@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What `berth next` shows before a clock change is what berthd begins, to the ms (S4): the due times of
- * schedule_next() against a host that plans again and again (due_plan()), over 200 changes. */
+/* The due times that `berth next` shows across a clock change are those that berthd begins, to the ms
+ * (S4). The test compares schedule_next() with due_plan(), called at each wake-up, over 200 changes. */
 
 #include "daemon/jobs/due.h"
 #include "tests/harness/test.h"
@@ -43,7 +43,7 @@ static size_t count_due(const struct schedule *schedule, const struct zone *zone
     return n;
 }
 
-/* Half of the times that are shown are before the change. */
+/* Returns a time from which half of the shown times lie before the change. */
 static int64_t find_from(const struct schedule *schedule, const struct zone *zone, int64_t change) {
     struct schedule_due due;
     int64_t before = 3600, from;
@@ -56,7 +56,7 @@ static int64_t find_from(const struct schedule *schedule, const struct zone *zon
     return from;
 }
 
-/* Wakes at the planned time, and one ms before. False: another run began than the one shown. */
+/* Wakes at the planned time and one ms before. Returns false if another run began than the one shown. */
 static bool run_through(const struct due_terms *terms, const struct schedule_due *shown, int64_t mark) {
     usec_t now = (usec_t) mark * USEC_PER_SEC + SPLAY;
 
@@ -94,7 +94,7 @@ static void check_change(const struct zone *zone, const char *name, int64_t chan
         CU_ASSERT(shown[0].at < change && shown[N_SHOWN - 1].at >= change);
         if (!run_through(&terms, shown, from)) {
             printf("%s, %s, change at %lld\n", name, entries[i][0], (long long) change);
-            CU_FAIL("another time is begun than was shown");
+            CU_FAIL("berthd begins another due time than the one shown");
         }
     }
 }
@@ -112,7 +112,7 @@ static void test_shown(void) {
              k++, n++)
             check_change(zone, zones[i], change);
     }
-    CU_ASSERT(n >= 180); /* some zones may give their changes up */
+    CU_ASSERT(n >= 180); /* some zones may abolish their clock changes */
 }
 
 static CU_TestInfo tests[] = {

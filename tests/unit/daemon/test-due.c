@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Which due times are begun and which are missed. The schedule is a list of seconds, or an arithmetic
- * series: the real one has tests of its own. */
+/* Which due times are begun and which are missed. The schedule is a fake: a list of seconds, or an
+ * arithmetic series. */
 
 #include "daemon/jobs/due.h"
 
@@ -15,7 +15,7 @@
 static struct {
     int64_t times[LIST_MAX]; /* ascending */
     size_t n;
-    int64_t every; /* > 0: at the multiples of it instead */
+    int64_t every; /* > 0: due times at its multiples instead */
     size_t n_calls;
 } fake;
 
@@ -129,7 +129,7 @@ static void test_clock_set_back(void) {
     TEST_INT(p.next, 25200 * S);
 }
 
-/* Ten years of minutes: five million due times, of which few are looked at. */
+/* Ten years of minutes are five million due times; due_plan() looks at few of them. */
 static void test_ten_years(void) {
     const int64_t from = 1700000040, until = from + 3653 * INT64_C(86400);
     struct due_plan p;

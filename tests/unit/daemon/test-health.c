@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Well or broken: which hooks a row of ends starts. */
+/* The health of a job: which hooks a sequence of ends starts. */
 
 #include "daemon/jobs/health.h"
 
@@ -22,8 +22,8 @@ static struct health make_health(void) {
     return (struct health){.known_since = NOW};
 }
 
-/* One letter for each end or hour: "g"ood, "b"ad, "n"eutral; "." only time passes. The answer has a word for
- * each. */
+/* `ends` has a letter for each hour: a "g"ood, "b"ad or "n"eutral end, "." for none. `expected` has a
+ * word for each letter. */
 static void expect(const struct job_hooks *hooks, const char *ends, const char *expected) {
     struct health health = make_health();
     char text[512];
@@ -115,11 +115,11 @@ static void test_next(void) {
     TEST_INT(health_note_time(&health, &hooks, NOW + 26 * HOUR), HEALTH_OVERDUE | HEALTH_BROKEN);
     TEST_INT(health_next(&health, &hooks, NOW + 26 * HOUR), NOW + 52 * HOUR);
     TEST_INT(health_note_time(&health, &hooks, NOW + 200 * HOUR),
-             HEALTH_OVERDUE); /* berthd was away: once */
+             HEALTH_OVERDUE); /* berthd was away: one event */
     TEST_INT(health_next(&health, &hooks, NOW + 200 * HOUR), NOW + 226 * HOUR);
 }
 
-/* A clock that is set back makes nothing wait for ever, and nothing happen at once. */
+/* A clock that is set back neither delays events for ever nor causes them at once. */
 static void test_clock_set_back(void) {
     struct job_hooks hooks = make_hooks();
     struct health health = make_health();
@@ -127,7 +127,7 @@ static void test_clock_set_back(void) {
     hooks.max_silence_usec = 3 * HOUR;
     hooks.remind_after_usec = HOUR;
     (void) health_note_end(&health, &hooks, CHAIN_END_GOOD, NOW + 1000 * HOUR);
-    TEST_INT(health_next(&health, &hooks, NOW), NOW + 3 * HOUR); /* a record of before a reboot */
+    TEST_INT(health_next(&health, &hooks, NOW), NOW + 3 * HOUR); /* the record is from before a reboot */
     TEST_INT(health_note_time(&health, &hooks, NOW), 0);
     TEST_INT(health_next(&health, &hooks, NOW), NOW + 3 * HOUR);
     TEST_INT(health_note_end(&health, &hooks, CHAIN_END_BAD, NOW + 2000 * HOUR),
@@ -136,8 +136,7 @@ static void test_clock_set_back(void) {
     TEST_INT(health_note_end(&health, &hooks, CHAIN_END_BAD, NOW + HOUR), HEALTH_FAILURE | HEALTH_REMINDER);
 }
 
-/* Bad 1000 times, one after another, in 80 hours: one alert, or four with remind-after = "1d"; one
- * all-clear. */
+/* 1000 bad ends in a row within 80 hours: one alert, or four with remind-after = "1d", and one all-clear. */
 static void count(usec_t remind_after, unsigned expected_alerts) {
     struct job_hooks hooks = make_hooks();
     struct health health = make_health();
@@ -171,8 +170,8 @@ static uint64_t draw(uint64_t *seed, uint64_t n) { /* xorshift64 */
 
 #define STEPS 60
 
-/* The same from the whole history: the job breaks at the end after which broken-after bad ones stand since
- * the last good end. */
+/* The events agree with the whole history: a job breaks with the broken-after-th bad end since its last
+ * good one. */
 static void test_random_rows(void) {
     struct job_hooks hooks = make_hooks();
     uint64_t seed = 11;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a restarted berthd finds of a hold, in order or not. */
+/* What a restarted berthd finds of a hold, intact or damaged. */
 
 #include <errno.h>
 #include <string.h>
@@ -26,9 +26,9 @@ static void test_restart_without_writer(void) {
     int fd = fifo_begin();
 
     fifo.hold = hold_detach(fifo.hold);
-    close(fd); /* while no berthd was there: poll() alone would never tell */
+    close(fd); /* while no berthd ran: poll() would never report it */
     fifo_open();
-    TEST_INT(fifo.over, 0); /* not in the call */
+    TEST_INT(fifo.over, 0); /* not from inside the call */
     fifo_expect_over(1);
 }
 
@@ -42,8 +42,8 @@ static void test_restart_with_command(void) {
     fifo_reopen();
     fifo_record(&w, "2");
     TEST_INT(hold_write_record(fifo.hold, &w), 0);
-    fifo_reopen(); /* its identity is kept over the second restart, too */
-    TEST_INT(hold_watch_command(fifo.hold, getpid(), pid), 0); /* reported again by the client that came back */
+    fifo_reopen(); /* the record keeps the command's identity over the second restart, too */
+    TEST_INT(hold_watch_command(fifo.hold, getpid(), pid), 0); /* the reconnected client reports it again */
     TEST_INT(hold_write_record(fifo.hold, &w), 0);
     fifo_reopen();
     fifo_expect_over(0);
@@ -66,7 +66,8 @@ static void test_restart_after_command(void) {
     fifo_expect_over(1);
 }
 
-/* The record with one field replaced, as if another process had the pid now, or another boot had written it. */
+/* Replaces one field of the record, as if another process had the pid now, or another boot had written
+ * the record. */
 static void tamper(const char *key, const char *value) {
     struct message_writer w;
 
@@ -78,7 +79,7 @@ static void tamper(const char *key, const char *value) {
     TEST_INT(file_write_atomic(fifo_path(FIFO_RUN ".claim"), w.text, w.size, 0600), 0);
 }
 
-/* What went wrong elsewhere: hashicorp/nomad#23969. */
+/* Nomad had this bug: hashicorp/nomad#23969. */
 static void test_reused_pid(void) {
     int fd, end;
     pid_t pid;
@@ -97,7 +98,7 @@ static void test_other_boot(void) {
 
     fifo.hold = hold_detach(fifo.hold);
     tamper("boot", FIFO_OTHER);
-    TEST_INT(fifo_recover(), 0); /* nothing of it can be alive */
+    TEST_INT(fifo_recover(), 0); /* no process of that boot can be alive */
     TEST_INT(fifo_exists(FIFO_RUN) || fifo_exists(FIFO_RUN ".claim"), false);
     close(fd);
 }
@@ -152,7 +153,7 @@ static void test_lost_fifo(void) {
     pid_t pid;
 
     fd = fifo_begin_with_command(&pid, &end);
-    TEST_INT(unlink(fifo_path(FIFO_RUN)), 0); /* somebody cleaned up: the command alone decides */
+    TEST_INT(unlink(fifo_path(FIFO_RUN)), 0); /* the FIFO was removed: the command alone decides */
     fifo.hold = hold_detach(fifo.hold);
     fifo_open();
     fifo_expect_over(0);

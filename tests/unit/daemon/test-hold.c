@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* How long a hold lasts: as long as somebody has the FIFO's write end or the command lives. Nothing of it is left then. */
+/* A hold lasts as long as a process has the FIFO's write end open, or the command lives. Then its files
+ * are removed. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +40,8 @@ static void test_last_writer_counts(void) {
     fifo_expect_over(1);
 }
 
-/* What a command writes is nobody's business: it wakes nobody, it stays there, and the end is seen behind it. */
+/* Data that a command writes to the FIFO stays there and does not wake berthd, which still notices the
+ * end. */
 static void test_command_writes(void) {
     char block[4096] = "";
     int fd, n;
@@ -105,7 +107,7 @@ static void test_no_such_command(void) {
     TEST_INT(hold_watch_command(fifo.hold, getpid(), getpid()), -ESRCH);
 }
 
-/* A client can make the hold of its own processes longer, not lend it to somebody else's. */
+/* A client can extend the hold to its own processes, not to those of others. */
 static void test_stranger(void) {
     int fd, end, other_end;
     pid_t client, stranger;
@@ -137,7 +139,7 @@ static void test_zombie_is_gone(void) {
 }
 
 static void find_nothing(_unused_ const char *run, _unused_ const struct message *record, _unused_ void *userdata) {
-    CU_FAIL("there is nothing");
+    CU_FAIL("hold_recover() found a hold where there is none");
 }
 
 static void test_no_directory(void) {

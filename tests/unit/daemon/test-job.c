@@ -29,7 +29,7 @@ static void test_every(void) {
     j.last_trigger_realtime = now - 20 * USEC_PER_SEC;
     TEST_INT(job_next(&j, every, now), now + 40 * USEC_PER_SEC);
     j.last_trigger_realtime = now - 61 * USEC_PER_SEC;
-    TEST_INT(job_next(&j, every, now), now); /* missed: once, not as often as it was missed */
+    TEST_INT(job_next(&j, every, now), now); /* one start, however many were missed */
     j.last_trigger_realtime = now + 3600 * USEC_PER_SEC;
     TEST_INT(job_next(&j, every, now), now); /* the clock was set back */
 }

@@ -27,12 +27,12 @@ static void test_ad_hoc(void) {
     CU_ASSERT(fd >= 0);
     TEST_INT(manager_take_hold_fd(r), -1);
     TEST_INT(manager_bed_count_files("holds"), 2);
-    /* A start before the request is not accepted; nor one in the future (test_reported_early). */
+    /* The manager accepts no start before the request, and none in the future (test_reported_early). */
     manager_client_started(r, getpid(), r->queued.boottime - 1);
     TEST_INT(r->state, RUN_STATE_RUNNING);
     CU_ASSERT(r->started.boottime > r->queued.boottime);
 
-    hold.nested = r->id; /* this very process is the client: inside */
+    hold.nested = r->id; /* this process is inside the run */
     TEST_INT(manager_hold(manager_bed.manager, &hold, &other, &nested, &text), 0);
     CU_ASSERT(nested);
     CU_ASSERT_PTR_EQUAL(other, r);
@@ -47,16 +47,16 @@ static void test_ad_hoc(void) {
     TEST_INT(manager_hold(manager_bed.manager, &hold, &other, &nested, &text), MANAGER_E_UNKNOWN);
     TEST_STRING(text, "slit");
 
-    /* Who comes back to it is its own user, or root. */
+    /* Only its own user or root may attach to a run. */
     TEST_INT(manager_attach(manager_bed.manager, r->id, getuid() + 1, getpid(), &other), MANAGER_E_UNKNOWN);
     TEST_INT(manager_attach(manager_bed.manager, r->id, getuid(), getpid(), &other), 0);
     CU_ASSERT_PTR_EQUAL(other, r);
 
-    /* An end before the start is not accepted, nor one in the future. */
+    /* The manager accepts no end before the start, and none in the future. */
     manager_client_ended(r, &(struct adhoc_report) {.code = 0, .signal = -1, .at = 1});
     TEST_INT(r->end.result, RUN_RESULT_SUCCESS);
     CU_ASSERT(r->end.boottime >= r->started.boottime && r->end.boottime <= clock_boottime());
-    CU_ASSERT(!run_is_over(r)); /* the hold is what counts */
+    CU_ASSERT(!run_is_over(r)); /* the hold still lasts */
     close_fd(fd);
     manager_client_gone(r);
 }
@@ -86,13 +86,14 @@ static void test_found_again(void) {
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
     TEST_INT(r->state, RUN_STATE_RUNNING);
     TEST_INT(r->started.pid, getpid());
-    /* By CLOCK_BOOTTIME; the two clocks are read one after the other. */
+    /* The time is from CLOCK_BOOTTIME; the two clocks are read one after the other. */
     CU_ASSERT(r->started.realtime + USEC_PER_SEC > started && r->started.realtime < started + USEC_PER_SEC);
     TEST_INT(hold_get_command(r->adhoc.hold), getpid());
     close_fd(fd);
 }
 
-/* A run queued 10 s ago: its start 5 s ago is reported late, and its end a second after that. */
+/* Returns a run that was queued 10 s ago. Its client reports a start `later` after the fifth second, and
+ * an end a second after that. */
 static struct run *tell_late(usec_t later, usec_t *ret_started) {
     struct demands pools;
     struct adhoc_request hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
@@ -111,7 +112,7 @@ static struct run *tell_late(usec_t later, usec_t *ret_started) {
     return r;
 }
 
-/* A berthd that hung meanwhile: when it was is what counts. */
+/* berthd hung meanwhile: the times of start and end count, not those of the reports. */
 static void test_reported_late(void) {
     usec_t started;
     struct run *r = tell_late(0, &started);
@@ -171,7 +172,8 @@ static void test_nowait_and_queue_timeout(void) {
     TEST_INT(r->end.result, RUN_RESULT_QUEUE_TIMEOUT);
 }
 
-/* While berthd recovers, no client learns that its run is unknown: it would claim again and lose its place. */
+/* While berthd recovers, it does not reply that a run is unknown: the client would claim again and lose
+ * its place. */
 static void test_attach_while_recovering(void) {
     static const char id[] = "0123456789abcdef0123456789abcdef";
     struct run *r = NULL;
@@ -181,10 +183,11 @@ static void test_attach_while_recovering(void) {
     TEST_INT(manager_attach(manager_bed.manager, id, getuid(), getpid(), &r), MANAGER_E_UNKNOWN);
 }
 
-/* One user has so many runs, waiting and granted; others and root are not bound by it. */
+/* user-runs limits the waiting and granted runs of each user, but not those of root and of berthd's own
+ * user. */
 static void test_quota(void) {
     struct demands pools;
-    uid_t user = geteuid() + 1; /* neither root nor who runs this berthd */
+    uid_t user = geteuid() + 1; /* neither root nor berthd's own user */
     struct adhoc_request hold = {
         .pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY, .uid = user, .pid = getpid()};
     struct run *runs[3], *other;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A guard that cannot be connected to: whether it is gone, or this process is out of something. Only the first is the runner's business,
- * and nothing is granted or given back before it is known. */
+/* berthd cannot connect to a guard, because the guard is gone or because berthd lacks a resource. Only if
+ * the guard is gone, berthd sends `kill` to the runner. Until it knows, it grants and frees nothing. */
 
 #include <errno.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static void check_runs_on(struct run *r) {
     CU_ASSERT(manager_bed_await_released(r));
 }
 
-/* The runner has started it, and connecting fails. */
+/* The runner has started the guard, and berthd cannot connect to it. */
 static void check_started(int error, bool is_gone) {
     struct run *r = manager_bed_begin("one");
     size_t before = manager_bed.n_guards;
@@ -71,7 +71,7 @@ static void check_started(int error, bool is_gone) {
     check_runs_on(r);
 }
 
-/* It runs; the connection ends, and cannot be made again. */
+/* The connection to a running guard ends, and berthd cannot connect again. */
 static void check_ended(int error, bool is_gone) {
     struct run *r;
     struct guard_link *g;
@@ -91,13 +91,13 @@ static void check_ended(int error, bool is_gone) {
         return;
     }
     manager_bed_recovered();
-    TEST_INT(manager_bed.n_killed, 0); /* a run without a connection, but not one without a guard */
+    TEST_INT(manager_bed.n_killed, 0); /* the run has no connection, but still a guard */
     manager_bed.guard_error = 0;
     CU_ASSERT_FATAL(await_connection(before));
     check_runs_on(r);
 }
 
-/* It is found at start. */
+/* berthd finds the guard when it starts, and cannot connect to it. */
 static void check_found(int error, bool is_gone) {
     struct message state, report;
     struct run *r, *w;
@@ -126,7 +126,7 @@ static void check_found(int error, bool is_gone) {
         manager_bed.guard_error = 0;
         CU_ASSERT_FATAL(await_connection(before));
         manager_bed_guard_state(manager_bed_guard(), &state);
-        CU_ASSERT(manager_bed_await_waiting(w)); /* what was found has the permit */
+        CU_ASSERT(manager_bed_await_waiting(w)); /* the recovered run has the permit */
         r = manager_find_run(manager_bed.manager, id);
         CU_ASSERT_PTR_NOT_NULL_FATAL(r);
         check_runs_on(r);
@@ -149,7 +149,7 @@ static void test_found(void) {
         check_found(errors[i].error, errors[i].is_gone);
 }
 
-/* One that accepts and closes, again and again, is not asked without a pause. */
+/* berthd pauses before it connects again to a guard that keeps closing the connection. */
 static void test_closes(void) {
     struct run *r = manager_bed_run("one");
     struct message state;
@@ -176,7 +176,8 @@ static void test_closes(void) {
     check_runs_on(r);
 }
 
-/* A guard whose state nobody understands holds something: it must end, and nothing is granted before. */
+/* A guard with an invalid state may hold permits. berthd has it killed, and grants nothing before it is
+ * gone. */
 static void test_bad_state(void) {
     struct run *r = manager_bed_run("one"), *w;
     struct message state, report;
@@ -201,14 +202,14 @@ static void test_bad_state(void) {
     CU_ASSERT(manager_bed_await_starting(w));
 }
 
-/* Its time is over at once, not after seconds of real time. */
+/* Lets the timer of the stop elapse at once, not after seconds of real time. */
 static void stop_is_overdue(struct run *r) {
     CU_ASSERT_FATAL(r->timer.due.heap_index > 0);
     timer_heap_unset(&r->timer.due);
     r->timer.on_elapsed(r);
 }
 
-/* A guard that hangs in a stop: the manager sends `kill` to the runner until nothing is left. */
+/* While a guard hangs in a stop, the manager sends `kill` to the runner again and again. */
 static void test_hangs_in_stop(void) {
     for (int by_guard = 0; by_guard < 2; by_guard++) {
         struct run *r = manager_bed_run("one");
@@ -220,7 +221,7 @@ static void test_hangs_in_stop(void) {
             manager_stop_run(r, "stopped");
         TEST_INT(r->state, RUN_STATE_STOPPING);
         manager_bed.n_killed = 0;
-        manager_bed.runner_up = false; /* it is restarting */
+        manager_bed.runner_up = false; /* the runner is restarting */
         stop_is_overdue(r);
         TEST_INT(manager_bed.n_killed, 0);
         manager_bed.runner_up = true;
@@ -248,8 +249,8 @@ static void answer_kill(const struct run *r, uint64_t token) {
     manager_bed_report(&m);
 }
 
-/* The runner answers a kill of an earlier attempt of a run, of which it knows nothing any more. This one
- * has a guard. */
+/* The runner reports the kill of an earlier attempt, with an older token. The attempt that runs now has a
+ * guard, and goes on. */
 static void test_older_kill(void) {
     struct run *r = manager_bed_run("one");
 
@@ -261,13 +262,13 @@ static void test_older_kill(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"of a run just started", test_started},
-    {"whose connection has ended", test_ended},
-    {"found at start", test_found},
-    {"that closes its connections", test_closes},
-    {"with an invalid state", test_bad_state},
-    {"that hangs in a stop", test_hangs_in_stop},
-    {"of an older attempt", test_older_kill},
+    {"the guard of a run just started", test_started},
+    {"a guard whose connection has ended", test_ended},
+    {"a guard found at start", test_found},
+    {"a guard that closes its connections", test_closes},
+    {"a guard with an invalid state", test_bad_state},
+    {"a guard that hangs in a stop", test_hangs_in_stop},
+    {"the kill of an older attempt", test_older_kill},
     CU_TEST_INFO_NULL,
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Which runs are prepared, and what becomes of a grant whatever becomes of the guard. */
+/* Which runs are prepared, and that each granted run starts even if its prepared guard fails. */
 
 #include <errno.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static struct run *begin_waiting(void) {
     return r;
 }
 
-/* Returns the connection to its guard. */
+/* Sends the runner's reply to `prepare`. Returns the connection to the guard. */
 static struct guard_link *prepared(const struct run *r) {
     size_t before = manager_bed.n_guards;
 
@@ -44,7 +44,7 @@ static struct guard_link *prepared(const struct run *r) {
     return manager_bed_guard();
 }
 
-/* The guard of a run that waits behind it may be the newer one. */
+/* Ends `first` through its own guard, because the newest guard may be that of a waiting run. */
 static void end_first(void) {
     struct message report;
 
@@ -76,7 +76,7 @@ static void check_runs(struct run *r, struct guard_link *guard) {
     CU_ASSERT(manager_bed_await_released(r));
 }
 
-/* By the runner, as if it had never been prepared. */
+/* Checks that the runner starts the run as if it had not been prepared. */
 static void check_started_otherwise(struct run *r) {
     CU_ASSERT(manager_bed_await_starts(1));
     TEST_INT(manager_bed.n_started, 1);
@@ -135,7 +135,7 @@ static void test_guard_gone(void) {
     check_started_otherwise(r);
 }
 
-/* Perhaps before it read the grant: the runner finds out. */
+/* The guard may have died before it read the grant; the runner finds out. */
 static void test_gone_after_grant(void) {
     struct run *r = begin_waiting();
     struct guard_link *guard = prepared(r);
@@ -174,7 +174,7 @@ static bool has_no_guard_of(void *id) {
     return true;
 }
 
-/* Its guard ends with the connection. */
+/* A stop closes the connection to the prepared guard, which ends with it. */
 static void test_stopped(void) {
     struct run *r = begin_waiting();
     char id[ID_TEXT_SIZE];
@@ -199,7 +199,7 @@ static void test_stopped(void) {
     CU_ASSERT(manager_bed_await_released(first));
 }
 
-/* Granted and stopped before the runner has answered: nothing was begun, nor will be. */
+/* A run that is stopped between its grant and the runner's reply does not begin. */
 static void test_stopped_granted(void) {
     struct run *r = begin_waiting();
 
@@ -221,7 +221,7 @@ static void test_runner_lost(void) {
     grant(r);
     check_started_otherwise(r);
 
-    r = begin_waiting(); /* the runner was lost with the `prepare` of a run that was granted since */
+    r = begin_waiting(); /* the runner is lost after the grant, before it replies to `prepare` */
     grant(r);
     manager_bed.runner.handler.on_lost(manager_bed.runner.handler.userdata);
     TEST_INT(manager_bed.n_started, 0);
@@ -229,7 +229,7 @@ static void test_runner_lost(void) {
     check_started_otherwise(r);
 }
 
-/* Only those near the head of their queue. */
+/* berthd prepares only the runs near the head of their queue. */
 static void test_bound(void) {
     struct run *r[40];
 

@@ -10,7 +10,7 @@
 #include "tests/harness/manager-bed.h"
 #include "tests/harness/test.h"
 
-/* Triggered while it is not known yet what runs: overlap is judged when it is. */
+/* A run is triggered before berthd knows what runs. The manager applies `overlap` as soon as it knows. */
 static void test_overlap_after_recovering(void) {
     static const char *const jobs[] = {"skipped", "queued"};
 
@@ -36,7 +36,8 @@ static void test_overlap_after_recovering(void) {
     CU_ASSERT(!manager_is_idle(manager_bed.manager));
 }
 
-/* A run triggered while berthd recovers. berthd is killed then: the client has the id, and the next berthd begins the run. */
+/* berthd is killed after it accepted a trigger during its recovery. The client has the run's id, and the
+ * next berthd begins the run. */
 static void test_begun_while_recovering(void) {
     char begun[ID_TEXT_SIZE], running[ID_TEXT_SIZE], queued[ID_TEXT_SIZE];
     struct run *r = manager_bed_run("queued");
@@ -47,7 +48,7 @@ static void test_begun_while_recovering(void) {
     manager_bed_restart();
     memcpy(begun, manager_bed_begin("one")->id, sizeof(begun));
     memcpy(queued, manager_bed_begin("queued")->id, sizeof(queued));
-    for (int i = 0; i < 3; i++) { /* the second time it is known that one is queued behind another, and noted as that */
+    for (int i = 0; i < 3; i++) { /* the second berthd notes that one run is queued behind another */
         manager_bed_restart();
         if (i == 0)
             continue;
@@ -88,7 +89,7 @@ static void test_bad_waiting(void) {
     CU_ASSERT(strstr(text, id) && strstr(text, "ready: "));
 }
 
-/* What is to be stopped may be there, and not be known yet. */
+/* berthd may not know yet of the run that is to be stopped. */
 static void test_stop_while_recovering(void) {
     struct run *w;
     size_t n;
@@ -100,7 +101,7 @@ static void test_stop_while_recovering(void) {
              MANAGER_E_RECOVERING);
     TEST_INT(manager_stop_target(manager_bed.manager, "nothing", &n), MANAGER_E_UNKNOWN);
     TEST_INT(manager_stop_target(manager_bed.manager, "one", &n), MANAGER_E_RECOVERING);
-    CU_ASSERT(run_is_over(w)); /* what is known is stopped */
+    CU_ASSERT(run_is_over(w)); /* the known run is stopped */
 }
 
 static unsigned n_idle;
@@ -109,8 +110,8 @@ static void watch_on_idle(_unused_ struct manager_idle_watch *watch) {
     n_idle++;
 }
 
-/* Drained while it is not known yet what runs and waits: what is found waiting is withdrawn, and no client is notified that the host is empty
- * before that is known. */
+/* The host is drained while berthd recovers. berthd withdraws the waiting runs that it finds. No client
+ * is notified that the host is idle before all runs are known. */
 static void test_drained_while_recovering(void) {
     struct manager_idle_watch watch = {.on_idle = watch_on_idle};
     struct run *r = manager_bed_run("queued"), *behind = manager_bed_begin("queued"),
@@ -148,7 +149,7 @@ static void test_drained_while_recovering(void) {
     TEST_INT(manager_bed.n_started, 0);
 }
 
-/* The same, and there is nothing. */
+/* The same without a run to recover. */
 static void test_drained_and_nothing_found(void) {
     struct manager_idle_watch watch = {.on_idle = watch_on_idle};
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=asprintf,--wrap=tsearch,--wrap=sd_event_add_time,--wrap=sd_event_add_io,--wrap=sd_event_add_defer,--wrap=open,--wrap=open64,--wrap=opendir,--wrap=scandir,--wrap=scandir64,--wrap=pidfd_open */
 
-/* A berthd finds at start a guard, a hold and two queued runs, and each allocation and each descriptor that it asks for fails once.
- * Either it is ready and knows all of them, or it ends, to be started again, and then the next one finds them. Nothing is granted
- * beyond the limit, nothing is forgotten, nothing is freed twice (under ASan that shows). */
+/* berthd finds a guard, a hold and two queued runs at start, while each allocation or open of a
+ * descriptor fails once. Either it recovers all of them, or it exits, and the next berthd recovers them.
+ * Nothing is granted beyond the limit, lost, or freed twice (ASan would report that). */
 
 #include <dirent.h>
 #include <errno.h>
@@ -52,7 +52,7 @@ int __wrap_asprintf(char **ret, const char *format, ...) {
     int n;
 
     if (fault_meets(FAULT_MEMORY)) {
-        *ret = (char *) -1; /* it may be anything then (asprintf(3)) */
+        *ret = (char *) -1; /* undefined after an error (asprintf(3)) */
         return -1;
     }
     va_start(args, format);
@@ -121,7 +121,7 @@ static bool is_ready(_unused_ void *userdata) {
     return has_ended() || manager_host_store(manager_bed.manager)->state == STORE_STATE_READY;
 }
 
-/* Whether it got ready. */
+/* Starts berthd. Returns whether it became ready. */
 static bool start(void) {
     size_t before = manager_bed.n_guards;
 
@@ -193,8 +193,8 @@ static void test_memory(void) {
     check_each(FAULT_MEMORY);
 }
 
-/* A guard that is named when berthd is ready already: its run is taken up whole, or it is ended; a store that adopted a part of it gets
- * that back. */
+/* The runner names a guard after berthd became ready. berthd recovers its run as a whole, or has it
+ * killed. The store then frees the permits that it had adopted. */
 static bool check_late(unsigned nth) {
     struct run late = {.id = "00000000000000000000000000000000", .name = "one", .host_claim = {.token = 7}};
     struct message its_state, report;
@@ -208,7 +208,8 @@ static bool check_late(unsigned nth) {
     manager_bed.n_killed = 0;
     fault_begin(FAULT_MEMORY, nth, 1);
     manager_bed_found_guard(late.id);
-    while (manager_bed.n_killed == 0 && manager_bed.n_guards == before) /* out of memory for the connection: tried again */
+    /* Without memory for the connection, berthd tries again. */
+    while (manager_bed.n_killed == 0 && manager_bed.n_guards == before)
         CU_ASSERT_FATAL(sd_event_run(manager_bed.event, USEC_PER_SEC) >= 0);
     if (manager_bed.n_killed == 0)
         manager_bed_guard_state(manager_bed_guard(), &its_state);
@@ -239,7 +240,7 @@ static void test_descriptors(void) {
 
 static CU_TestInfo tests[] = {
     {"memory", test_memory},
-    {"memory, when it is ready", test_late},
+    {"memory, after berthd is ready", test_late},
     {"descriptors", test_descriptors},
     CU_TEST_INFO_NULL,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What the manager finds at start and after its runner was away: guards, reports, queued runs; nothing is granted before it knows. */
+/* What the manager recovers at start, and after its runner was away: guards, reports, queued runs. It
+ * grants nothing before it knows them. */
 
 #include <signal.h>
 #include <string.h>
@@ -35,7 +36,7 @@ static void test_guard_gone(void) {
     r = manager_bed_run("one");
     manager_bed_guard_gone(manager_bed_guard());
     TEST_INT(manager_bed.n_killed, 1);
-    TEST_INT(r->state, RUN_STATE_RUNNING); /* nothing is given back without a report */
+    TEST_INT(r->state, RUN_STATE_RUNNING); /* the run keeps its permit until a report arrives */
     manager_bed_make_report(&report, r, "lost", 1, "none");
     manager_bed_report(&report);
     TEST_INT(r->end.result, RUN_RESULT_GUARD_DIED);
@@ -93,7 +94,7 @@ static void test_restart(void) {
     CU_ASSERT_PTR_NOT_NULL_FATAL(w);
     TEST_INT(w->state, RUN_STATE_WAITING);
     manager_bed_turn();
-    TEST_INT(w->state, RUN_STATE_WAITING); /* the limit of 1 is used by what was found */
+    TEST_INT(w->state, RUN_STATE_WAITING); /* the recovered run uses the only permit */
     manager_bed_guard_report(found, "code", 0, "none");
     CU_ASSERT(manager_bed_await_starting(w));
 }
@@ -126,7 +127,7 @@ static void test_guard_named_twice(void) {
     CU_ASSERT(manager_bed_await_released(r));
 }
 
-/* What waited without a ticket (Redis was away) keeps its order over a restart. */
+/* Runs that waited without a ticket (Redis was away) keep their order over a restart. */
 static void test_restart_keeps_order(void) {
     char ids[8][ID_TEXT_SIZE];
     size_t n = 0;
@@ -142,7 +143,8 @@ static void test_restart_keeps_order(void) {
     TEST_INT(n, ELEMENTSOF(ids));
 }
 
-/* A guard that died before it sent what it held: nothing is granted before the runner reports that nothing is left. */
+/* A guard died before it sent its state. berthd grants nothing before the runner reports that nothing is
+ * left. */
 static void test_found_guard_gone(void) {
     struct run *r, *w;
     struct message report;
@@ -191,7 +193,8 @@ static unsigned count(const char *text, const char *event) {
     return n;
 }
 
-/* A berthd that was killed between a command's start and its event, or after that: the next one logs what is not logged. */
+/* berthd was killed before or after it logged the start of a command. The next berthd logs the start only
+ * if it is missing. */
 static void check_start_logged(bool logged, bool over) {
     struct run *r = logged ? manager_bed_run("one") : manager_bed_begin("one");
     _cleanup_free_ char *text = NULL;
@@ -234,7 +237,7 @@ static void test_start_logged(void) {
         check_start_logged(i & 1, i & 2);
 }
 
-/* What was begun without permits has no token, and gets none. */
+/* A run that began without permits has no token, and a recovery gives it none. */
 static void test_run_without_pools(void) {
     struct run *r = manager_bed_run("first");
     char id[ID_TEXT_SIZE];
@@ -281,7 +284,7 @@ static void test_end_logged(void) {
     TEST_INT(manager_bed.n_forgotten, 1);
 }
 
-/* What is queued behind another keeps its id over a restart, and begins when that is over. */
+/* A run that is queued behind another keeps its id over a restart, and begins when the other is over. */
 static void test_queued_behind(void) {
     struct run *r = manager_bed_run("queued"), *next = manager_bed_begin("queued");
     char running[ID_TEXT_SIZE], queued[ID_TEXT_SIZE];
@@ -323,7 +326,7 @@ static struct run *begin_unnoted(char ret_id[static ID_TEXT_SIZE]) {
     return next;
 }
 
-/* berthd was killed when it had begun what was queued, and had not noted that: it is begun once. */
+/* berthd was killed after it began a queued run, and before it noted that. The run begins once. */
 static void test_queued_and_begun(void) {
     char queued[ID_TEXT_SIZE];
     struct run *next;
@@ -336,7 +339,7 @@ static void test_queued_and_begun(void) {
     CU_ASSERT(next && manager_bed_await_starting(next));
 }
 
-/* The same, and it was over before the next berthd came. */
+/* The same, with a run that ended before the next berthd started. */
 static void test_queued_and_over(void) {
     char queued[ID_TEXT_SIZE];
     struct message report;

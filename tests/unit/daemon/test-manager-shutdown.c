@@ -33,12 +33,12 @@ static void test_drain(void) {
     CU_ASSERT(manager_bed_await_waiting(w));
     TEST_INT(manager_drain(manager_bed.manager, 0, NULL), 0);
     TEST_INT(manager_drain(manager_bed.manager, 0, NULL), 0);
-    TEST_INT(w->state, RUN_STATE_DONE); /* what waits goes, what runs stays */
+    TEST_INT(w->state, RUN_STATE_DONE); /* waiting runs are withdrawn, running ones stay */
     TEST_INT(r->state, RUN_STATE_RUNNING);
     TEST_INT(manager_start_job(manager_bed.manager, "one", NULL, &none), MANAGER_E_DRAINED);
     TEST_INT(demands_parse("wide", &pools), 0);
     TEST_INT(manager_hold(manager_bed.manager, &hold, &none, &nested, &text), MANAGER_E_DRAINED);
-    hold.nested = r->id; /* what runs goes on: also what it has inside */
+    hold.nested = r->id; /* a run goes on, and may have nested runs */
     TEST_INT(demands_parse("slot", &pools), 0);
     TEST_INT(manager_hold(manager_bed.manager, &hold, &none, &nested, &text), 0);
     CU_ASSERT(nested);
@@ -48,7 +48,7 @@ static void test_drain(void) {
     TEST_INT(n_idle, 1);
 
     manager_bed.at_start = true;
-    manager_bed_restart(); /* it survives that */
+    manager_bed_restart(); /* the drain survives a restart */
     manager_bed_recovered();
     CU_ASSERT(manager_is_drained(manager_bed.manager));
     CU_ASSERT(manager_is_idle(manager_bed.manager));
@@ -102,7 +102,7 @@ static void test_shutdown_cut_short(void) {
     check_start_after_stop(false);
 }
 
-/* Of job "first", as the next berthd would find it. */
+/* Returns whether the record of job "first" on the disk contains this field. */
 static bool has_record(const char *field) {
     _cleanup_free_ char *record = NULL;
     char path[64];
@@ -118,7 +118,8 @@ static void look_at_record(void) {
     CU_ASSERT(manager_bed_count_files("waiting") == 1);
 }
 
-/* A berthd that is killed right after it has begun a run is followed by one that knows of it, and does not begin it once more. */
+/* berthd writes the record of a run before it begins the run. If berthd is killed then, the next one does
+ * not begin it again. */
 static void test_record_before_start(void) {
     manager_bed_down();
     manager_bed.at_start = true;
@@ -133,7 +134,8 @@ static bool is_past(void *realtime) {
     return clock_realtime() > *(usec_t *) realtime;
 }
 
-/* Nothing is begun any more, also not by time: a run that is not begun and not over would keep berthd from leaving. */
+/* While berthd shuts down, `every` begins nothing: a run that neither begins nor ends would keep berthd
+ * from exiting. */
 static void test_shutdown_and_every(void) {
     struct manager_job job;
     struct run *r, *first;

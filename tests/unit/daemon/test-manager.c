@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The manager's decisions about jobs: what begins when, what stops, what an end is. */
+/* The manager's decisions about jobs: when a run begins, when it stops, and which result its end has. */
 
 #include <errno.h>
 #include <signal.h>
@@ -68,11 +68,11 @@ static void test_overlap(void) {
     CU_ASSERT(manager_bed_await_starts(3));
     again = manager_find_run(manager_bed.manager, id);
     CU_ASSERT(again && again->state == RUN_STATE_STARTING);
-    TEST_INT(n_changes > 0, 1); /* who waited for it waits for what is begun */
+    TEST_INT(n_changes > 0, 1); /* the watch of the queued run is called when it begins */
     run_watch_remove(&watch);
 }
 
-/* One that is queued behind another is withdrawn as one that waits: by a stop of the job, or of that run alone. */
+/* A stop of the job, or of the run alone, withdraws a run that is queued behind another. */
 static void test_stop_of_queued(void) {
     struct run *r = manager_bed_run("queued"), *next = manager_bed_begin("queued");
     struct manager_job job;
@@ -112,7 +112,7 @@ static void test_stop(void) {
     TEST_INT(r->end.signal, SIGTERM);
 }
 
-/* The wall clock may have been set while berthd hung: a difference of its times is not how long a run waited. */
+/* The start is counted by CLOCK_BOOTTIME, because the wall clock may have been set while berthd hung. */
 static void test_start_by_boottime(void) {
     struct message state;
     uint64_t started = 0;
@@ -174,7 +174,7 @@ static void test_no_such_user(void) {
     TEST_STRING(r->reason, "user: there is no such user");
 }
 
-/* The guard read of the stop before it began the command. */
+/* The guard received the stop before it began the command. */
 static void test_stopped_before_it_began(void) {
     struct message_writer w;
     struct message report;

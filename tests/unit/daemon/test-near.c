@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* daemon/runs/near.h: which waiting runs get ready. */
+/* daemon/runs/near.h: which waiting runs are near the head of their queues. */
 #include "daemon/runs/near.h"
 
 #include "tests/harness/test.h"
@@ -38,7 +38,7 @@ static void end_all(void) {
     TEST_INT(near.n, 0);
 }
 
-/* Of a pool the oldest ones, however many wait. */
+/* Of each pool, the oldest NEAR_POOL_MAX runs are near, however many wait. */
 static void of_pool(void) {
     struct run *runs[300], *other;
 
@@ -59,7 +59,7 @@ static void of_pool(void) {
     end_all();
 }
 
-/* One that is not near goes, and nothing changes. */
+/* The end of a run that is not near changes nothing. */
 static void not_near(void) {
     struct run *last = NULL;
 
@@ -72,7 +72,7 @@ static void not_near(void) {
     end_all();
 }
 
-/* Many pools: of the host no more than this; jobs have their own. */
+/* With many pools, at most NEAR_HOST_MAX ad hoc runs of the host are near, and as many runs of jobs. */
 static void of_host(void) {
     char pool[16];
 
@@ -92,7 +92,7 @@ static void on_change(_unused_ struct run_watch *watch, struct run *run) {
     n_changes += run->is_near;
 }
 
-/* The client of the next one is sent that. */
+/* The watch of the run that becomes near is called. */
 static void watched(void) {
     struct run_watch watch = {.on_change = on_change};
     struct run *first, *next;

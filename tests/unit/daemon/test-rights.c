@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Who may do what: the decisions, each for each kind of caller; the words of refusals; and that each method has a right. */
+/* Who may do what: the decision for each kind of caller, the text of refusals, and the right of each
+ * method. */
 
 #include "daemon/rights.h"
 
@@ -72,7 +73,7 @@ static void down(void) {
 
 /* --- decisions --- */
 
-/* What a caller may, a letter each. */
+/* Returns a letter for each thing that the caller may do. */
 static const char *decide(const struct caller *c) {
     static char text[16];
     enum right right = rights_get(settings, c);
@@ -112,18 +113,18 @@ static void test_decisions(void) {
         {"root", {{0, 5000, 1}, NULL, 0}, "ROoncdpuajx"},
         {"a stranger", {{5000, 5000, 1}, NULL, 0}, ""},
         {"a stranger in group 0", {{5000, 0, 1}, NULL, 0}, ""},
-        {"who has no other right than an ad hoc run", {{CAROL, 5000, 1}, NULL, 0}, ""},
+        {"the owner of an ad hoc run, without another right", {{CAROL, 5000, 1}, NULL, 0}, ""},
         {"a runner", {{5000, 5000, 1}, runners, 2}, "Ro"},
         {"a runner by the primary group", {{5000, RUNNERS, 1}, NULL, 0}, "Ro"},
         {"a user with the number of the group", {{RUNNERS, 5000, 1}, NULL, 0}, ""},
         {"a runner, of its own run", {{CAROL, 5000, 1}, runners, 2}, "Roa"},
         {"an operator", {{5000, 5000, 1}, operators, 1}, "ROoncdpuajx"},
         {"an operator by the primary group", {{5000, OPERATORS, 1}, NULL, 0}, "ROoncdpuajx"},
-        {"in all groups", {{5000, 5000, 1}, all, 4}, "ROoncdpuajx"},
+        {"a member of all groups", {{5000, 5000, 1}, all, 4}, "ROoncdpuajx"},
         {"a pool's user", {{ALICE, 5000, 1}, runners, 2}, "Ron"},
         {"a pool's user without the right to run", {{ALICE, 5000, 1}, NULL, 0}, ""},
         {"a pool's user by group", {{5000, 5000, 1}, running_students, 2}, "Ron"},
-        {"by group without the right to run", {{5000, 5000, 1}, students, 1}, ""},
+        {"a pool's user by group, without the right to run", {{5000, 5000, 1}, students, 1}, ""},
         {"a group with the number of the user", {{5000, ALICE, 1}, runners, 2}, "Ro"},
         {"a job's operator", {{BOB, 5000, 1}, NULL, 0}, "dj"},
         {"a job's operator by group", {{5000, 5000, 1}, dba, 1}, "dj"},
@@ -140,14 +141,14 @@ static void test_decisions(void) {
     }
 }
 
-/* berthd of an ordinary user is that user's. */
+/* The user who runs berthd has all rights. */
 static void test_own_user(void) {
     struct caller own = {{geteuid(), 5000, 1}, NULL, 0};
 
     TEST_STRING(decide(&own), "ROoncdpuajx");
 }
 
-/* A group or user that the machine does not have is nobody, whatever its id happens to be. */
+/* An account that the machine does not have gives nobody a right, whatever its id field contains. */
 static void test_unknown_accounts(void) {
     static gid_t zero[] = {0};
     struct caller c = {{5000, 5000, 1}, zero, 1};
@@ -180,7 +181,7 @@ static void test_words(void) {
     TEST_STRING(holders(RIGHT_OPERATE, NULL), geteuid() == 0 ? "root has it" : alone);
 }
 
-/* However many there are, the end of the sentence is there. */
+/* The sentence is complete, however many accounts have the right. */
 static void test_many_words(void) {
     char name[65];
     struct account many[20];
@@ -198,7 +199,7 @@ static void test_many_words(void) {
 
 /* --- the methods --- */
 
-/* "look" of the line before "method NAME(" in the interface's text. */
+/* Reads the right from the comment line before "method NAME(" in the text of the interface. */
 static void get_marked(const char *name, char ret[static 32]) {
     char line[96];
     const char *at, *mark;
@@ -227,7 +228,8 @@ static void test_methods(void) {
     TEST_INT(n_rows, n_methods);
 }
 
-/* Those that decide for themselves: each one more must be in the matrix of tests/integration/test-rights-verbs.c. */
+/* The methods whose right depends on their target. A new one also needs rows in the matrix of
+ * tests/integration/test-rights-verbs.c. */
 static void test_by_target(void) {
     char all[256] = "";
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Why a run is there, as the fields of a record or a message. */
+/* The origin of a run, as fields of a record or a message. */
 
 #include "daemon/runs/run-origin.h"
 

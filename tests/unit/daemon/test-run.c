@@ -38,10 +38,10 @@ static void test_split(void) {
     has(&all->host_claim, "both:2,host:1");
     has(&all->cluster_claim, "both:2,cluster:1");
     has(&gone->host_claim, "");
-    has(&gone->cluster_claim, "gone:3"); /* no longer defined: as far as anybody can tell it was the cluster's */
+    has(&gone->cluster_claim, "gone:3"); /* no longer defined: taken for a pool of scope cluster */
     has(&none->cluster_claim, "");
     CU_ASSERT(id_is_valid(all->id));
-    TEST_STRING(all->host_claim.id, all->id); /* one id for all that people see of a run */
+    TEST_STRING(all->host_claim.id, all->id); /* both claims have the id of their run */
     TEST_STRING(all->cluster_claim.id, all->id);
     CU_ASSERT_PTR_EQUAL(all->host_claim.owner, all);
 }

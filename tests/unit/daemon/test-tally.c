@@ -55,7 +55,7 @@ static void test_jobs(void) {
     TEST_INT(tally.n_jobs, TALLY_JOBS_MAX);
     TEST_STRING(tally.others.name, "_other");
     TEST_INT(tally.others.finished[RUN_RESULT_SUCCESS], 300 - (TALLY_JOBS_MAX - 1));
-    finish(RUN_KIND_JOB, "job1", RUN_RESULT_SUCCESS); /* has its place */
+    finish(RUN_KIND_JOB, "job1", RUN_RESULT_SUCCESS); /* job1 has a row already */
     TEST_INT(tally.others.finished[RUN_RESULT_SUCCESS], 300 - (TALLY_JOBS_MAX - 1));
 }
 
@@ -85,7 +85,7 @@ static void test_pools(void) {
     TEST_INT(tally.n_pools, TALLY_POOLS_MAX);
 }
 
-/* A bound belongs to its bucket. */
+/* A bucket includes its upper bound. */
 static void test_buckets(void) {
     const struct histogram *h = &tally.pools[0].wait;
 

@@ -55,7 +55,7 @@ static void test_quantiles(void) {
     CU_ASSERT(summary_of(0).q_msec[3] == UINT32_MAX);
 }
 
-/* Runs that take longer and longer count as if they had run now; runs that merely differ do not change. */
+/* A trend is added: older runs count as if they had run now. Runs that merely differ count as measured. */
 static void test_trend(void) {
     reset();
     for (unsigned i = 0; i < 64; i++)
@@ -76,7 +76,7 @@ static void test_trend(void) {
     CU_ASSERT(summary_of(0).q_msec[7] == 1800);
 }
 
-/* The name that is longest without a run gives way. */
+/* A new name replaces the one that has had no run for the longest time. */
 static void test_names(void) {
     char name[16];
 
@@ -92,7 +92,7 @@ static void test_names(void) {
     TEST_INT(times_add(&times, "job1", MSEC), 1);
 }
 
-/* The next berthd knows the same, in the same order. */
+/* A restarted berthd loads the same times, in the same order. */
 static void test_kept(void) {
     _cleanup_free_ char *text = NULL, *again = NULL;
 
@@ -134,7 +134,7 @@ static void test_told(void) {
     TEST_STRING(little, "b 1 0 5 5 5 5 5 5 5 5\n");
 }
 
-/* Any client of Redis may have written it. */
+/* Any client of Redis may have written the text. */
 static void test_lies(void) {
     static const char *const texts[] = {"",
                                         "a",
@@ -158,7 +158,7 @@ static void test_lies(void) {
 int main(int argc, char **argv) {
     CU_TestInfo tests[] = {
         {"quantiles", test_quantiles}, {"trend", test_trend}, {"names", test_names}, {"kept", test_kept},
-        {"told", test_told},           {"lies", test_lies},   CU_TEST_INFO_NULL,
+        {"reported", test_told},           {"lies", test_lies},   CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {{.pName = "times", .pTests = tests}, CU_SUITE_INFO_NULL};
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=strdup */
 
-/* The scheduler, while each of its allocations fails once. Due times that hosts share, from the wake-up to the
- * question, in an answer, and if they are too old: each is asked for once, or logged as missed once. Also retries,
- * and a reload. */
+/* The scheduler, while each of its allocations fails once. It asks for each shared due time once, or logs
+ * it as missed once. Retries and a reload are tested, too. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +39,7 @@ static struct bed {
     int64_t ahead;     /* of the wall clock, us */
     struct run *asked; /* the latest question */
     unsigned n_asked, n_passed;
-    char id[ID_TEXT_SIZE]; /* of the latest that is passed */
+    char id[ID_TEXT_SIZE]; /* of the latest due time that was passed */
     int64_t passed;
 } bed;
 
@@ -140,7 +139,7 @@ static void down(void) {
     place_remove(bed.directory);
 }
 
-/* Runs the loop, at most until there are so many questions and passed due times. The scheduler wakes by itself. */
+/* Runs the loop until the scheduler has asked for or passed n due times. */
 static void go_on(unsigned n) {
     usec_t end = clock_boottime() + PATIENCE;
 
@@ -149,7 +148,8 @@ static void go_on(unsigned n) {
     TEST_INT(bed.n_asked + bed.n_passed, n);
 }
 
-/* While the allocation with this number fails, until it has failed or the next question or due time comes. Whether it has. */
+/* Runs the loop until this allocation has failed, or the scheduler asks for or passes a due time. Returns
+ * whether the allocation failed. */
 static bool fails(unsigned from) {
     usec_t end = clock_boottime() + PATIENCE;
     unsigned n = bed.n_asked + bed.n_passed;
@@ -163,7 +163,7 @@ static bool fails(unsigned from) {
 
 /* --- tests --- */
 
-/* Each due time is asked for once. Its answer: another host has it. */
+/* The scheduler asks for each due time once. The answer is that another host has it. */
 static void test_asked(void) {
     const struct store_turn_answer taken = {.turn = STORE_TURN_TAKEN, .host = "there"};
     unsigned n = 0, from = 1;
@@ -189,7 +189,7 @@ static void test_asked(void) {
     down();
 }
 
-/* Too old: passed once, by the newest of them, and told as missed. */
+/* The scheduler passes due times that are too old once, with the newest of them, and logs them as missed. */
 static void test_passed(void) {
     unsigned n = 0, from = 1;
     bool is_met = true;
@@ -240,7 +240,7 @@ static void test_opened(void) {
         fault_begin(FAULT_MEMORY, from, 1);
         scheduler_turn_opened(bed.scheduler, &open, now());
         is_met = fault_end();
-        scheduler_turn_opened(bed.scheduler, &open, now()); /* of the next look */
+        scheduler_turn_opened(bed.scheduler, &open, now()); /* from the next look */
         go_on(++n);
         CU_ASSERT_PTR_NOT_NULL_FATAL(bed.asked);
         CU_ASSERT_PTR_NOT_NULL_FATAL(bed.asked->job.turn);
@@ -264,7 +264,7 @@ static struct run *run_fails(void) {
     return run;
 }
 
-/* A run that is retrying has its time, or there is none: without one it would keep queued runs waiting. */
+/* A retrying run has a time at which it begins: without one it would keep queued runs waiting. */
 static void test_retried(void) {
     unsigned from = 1;
     bool is_met = true;
@@ -297,7 +297,8 @@ static void reload(const char *zone, unsigned from) {
     bed.settings = settings;
 }
 
-/* A due time is noted, and a reload names a zone for which memory lacks. The due time waits for its zone. */
+/* A due time is noted; then a reload names a zone for which memory lacks. The due time waits for its
+ * zone. */
 static void test_zone(void) {
     const struct job *job;
 

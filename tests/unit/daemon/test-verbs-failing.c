@@ -21,7 +21,7 @@ static void *failing_malloc(size_t size) {
     return ++n_allocations == failing && failing > 0 ? NULL : malloc(size);
 }
 
-/* Not while the call is read: jansson 2.14 itself aborts there. */
+/* Begins to count after the allocations that parse the call, because jansson 2.14 itself aborts there. */
 static void count_from(const char *call) {
     failing = n_allocations = 0;
     json_decref(json_loads(call, JSON_REJECT_DUPLICATES, NULL));
@@ -68,7 +68,8 @@ static bool has_heard(_unused_ void *userdata) {
     return client.ended || memchr(client.text, '\0', client.size);
 }
 
-/* Sends one call, receives one reply or the end. True: a reply, whole or an error. */
+/* Sends one call and receives a reply or the end of the connection. Returns true for a whole reply or an
+ * error. */
 static bool ask(const char *call, const char *key) {
     json_t *answer;
     bool is_good;
@@ -146,10 +147,11 @@ static void test_nested(void) {
              "{\"method\":\"io.berth.Hold\",\"more\":true,\"parameters\":{\"pools\":[\"slot\"],\"name\":\"label\",\"nested\":\"%s\"}}",
              manager_bed_run("one")->id);
     ask_each(call, "state");
-    CU_ASSERT_PTR_NULL(list_first(manager_runs(manager_bed.manager, RUN_STATE_DONE), struct run, link)); /* it was one of its own never */
+    /* The nested one never became a run of its own. */
+    CU_ASSERT_PTR_NULL(list_first(manager_runs(manager_bed.manager, RUN_STATE_DONE), struct run, link));
 }
 
-/* It waits, and is granted without memory for the reply. */
+/* A waiting client is granted its permits, and the allocation with this number fails for the reply. */
 static void check_grant(int nth, bool *ret_more) {
     static const char call[] = "{\"method\":\"io.berth.Hold\",\"more\":true,\"parameters\":{\"pools\":[\"slot\"],\"name\":\"label\"}}";
     struct run *r = manager_bed_run("one"), *w;
@@ -174,7 +176,7 @@ static void check_grant(int nth, bool *ret_more) {
     failing = 0;
     CU_ASSERT(client.ended || strstr(client.text, "\"granted\"") || strstr(client.text, "\"waiting\""));
     close_fd(client.fd);
-    CU_ASSERT(manager_bed_await_released(w)); /* through the hold, which no process has */
+    CU_ASSERT(manager_bed_await_released(w)); /* because no process has the hold open */
 }
 
 static void test_grant(void) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The judge of the fault suite: it sees what is wrong, and nothing where nothing is. Times are in seconds here. */
+/* The judge of the fault suite finds each violation, and none where there is none. Times are in seconds
+ * here. */
 
 #include "tests/harness/judge.h"
 
@@ -25,7 +26,7 @@ static void begin(unsigned limit) {
     j = (struct judge) {.w = &w, .limits = limits, .n_limits = 1, .waits = waits, .slack = USEC_PER_SEC};
 }
 
-/* In the order of their starts. alive, gone: 0: as end. */
+/* Adds a run, in the order of starts. alive, gone: 0 means the end. */
 static void run(const char *id, usec_t start, usec_t end, usec_t alive, usec_t gone) {
     struct witness_run *r = &runs[w.n++];
 
@@ -63,8 +64,7 @@ static void test_overlap(void) {
                              "to 30000000");
 }
 
-/* One that was killed counts as long as it was seen alive, and no longer. */
-/* By time and by token; nobody else. */
+/* An excuse counts by time and by token, for no other run. */
 static void test_excused(void) {
     static const struct judge_excuse excuse = {.from = 20 * USEC_PER_SEC, .token = 7};
 
@@ -77,7 +77,7 @@ static void test_excused(void) {
     judge(&j, &got);
     TEST_INT(got.n_overlaps, 0);
     TEST_INT(got.n_excused, 1);
-    runs[1].token = 8; /* granted when it was known */
+    runs[1].token = 8; /* granted after the loss was known */
     judge(&j, &got);
     TEST_INT(got.n_overlaps, 1);
     TEST_INT(got.n_excused, 0);
@@ -87,6 +87,7 @@ static void test_excused(void) {
     TEST_INT(got.n_overlaps, 1);
 }
 
+/* A killed run counts as long as it was seen alive, and no longer. */
 static void test_killed(void) {
     begin(1);
     run("a", 10, 0, 15, 16);
@@ -99,7 +100,7 @@ static void test_killed(void) {
     TEST_INT(got.worst_overlap, 1 * USEC_PER_SEC);
 }
 
-/* What the locks show counts, whatever was written. */
+/* The locks count, whatever the commands wrote. */
 static void test_locks(void) {
     begin(1);
     run("a", 10, 20, 0, 0);
@@ -115,10 +116,10 @@ static void test_limit_changes(void) {
     limits[1] = (struct judge_limit) {.pool = "db", .limit = 1, .at = 20 * USEC_PER_SEC};
     j.n_limits = 2;
     judge(&j, &got);
-    TEST_INT(got.n_overlaps, 0); /* a lowered limit kills nobody */
+    TEST_INT(got.n_overlaps, 0); /* a lowered limit stops no run */
     run("c", 30, 31, 0, 0);
     judge(&j, &got);
-    TEST_INT(got.n_overlaps, 1); /* but nobody is let in */
+    TEST_INT(got.n_overlaps, 1); /* but no run may start */
 }
 
 static void test_doubled(void) {
@@ -142,7 +143,7 @@ static void test_idle(void) {
     TEST_INT(got.longest_idle, 0);
 }
 
-/* One ahead who could be served waits itself, in another queue, behind one who could not. */
+/* A claim ahead that could be granted itself waits, in another queue, behind one that could not. */
 static void test_behind_who_waits_behind(void) {
     begin(2);
     limits[1] = (struct judge_limit) {.pool = "net", .limit = 1};
@@ -156,7 +157,7 @@ static void test_behind_who_waits_behind(void) {
     TEST_INT(got.longest_idle, 1 * USEC_PER_SEC); /* from 20 on all could be served */
     waits[1].from = 14 * USEC_PER_SEC;
     judge(&j, &got);
-    TEST_INT(got.longest_idle, 8 * USEC_PER_SEC); /* he came later */
+    TEST_INT(got.longest_idle, 8 * USEC_PER_SEC); /* it came later */
 }
 
 /* A claim that needs more than is free keeps those behind it waiting, whatever is broken; a claim above the limit does not. */
@@ -170,10 +171,10 @@ static void test_behind(void) {
     TEST_INT(got.longest_idle, 1 * USEC_PER_SEC); /* from 20 on both could be served */
     waits[0].from = 13 * USEC_PER_SEC;
     judge(&j, &got);
-    TEST_INT(got.longest_idle, 9 * USEC_PER_SEC); /* he came later */
+    TEST_INT(got.longest_idle, 9 * USEC_PER_SEC); /* it came later */
     waits[0].head_start = 5 * USEC_PER_SEC;
     judge(&j, &got);
-    TEST_INT(got.longest_idle, 1 * USEC_PER_SEC); /* and counts as if he had come earlier */
+    TEST_INT(got.longest_idle, 1 * USEC_PER_SEC); /* and counts as if it had come earlier */
     CU_ASSERT(demands_parse("db:3", &waits[0].pools) == 0);
     judge(&j, &got);
     TEST_INT(got.longest_idle, 9 * USEC_PER_SEC);
@@ -182,7 +183,7 @@ static void test_behind(void) {
     TEST_INT(got.longest_idle, 9 * USEC_PER_SEC); /* another pool */
 }
 
-/* Not only the first in the queue counts: a broken claim ahead that has its permits is no excuse. */
+/* A broken claim ahead is no excuse where both could be granted. */
 static void test_behind_broken(void) {
     begin(2);
     run("b", 27, 30, 0, 0);
@@ -193,7 +194,8 @@ static void test_behind_broken(void) {
     TEST_STRING(got.idle, "b");
 }
 
-/* Where tickets are known it is they that say who is first, from when on they are; seen from outside the order may be another. */
+/* Tickets decide which claim is first, once they are known. The times of the requests may suggest another
+ * order. */
 static void test_behind_by_ticket(void) {
     begin(2);
     run("a", 10, 20, 0, 0);
@@ -201,7 +203,7 @@ static void test_behind_by_ticket(void) {
     waits_for_pools("first", "db:2", 14, 28, false);
     waits_for("b", 12, 27, false);
     judge(&j, &got);
-    TEST_INT(got.longest_idle, 15 * USEC_PER_SEC); /* as it looks he came before `first` */
+    TEST_INT(got.longest_idle, 15 * USEC_PER_SEC); /* by time it came before `first` */
     waits[0].ticket = 100;
     waits[0].ticketed = 14 * USEC_PER_SEC;
     judge(&j, &got);
@@ -209,7 +211,7 @@ static void test_behind_by_ticket(void) {
     waits[1].ticket = 101;
     waits[1].ticketed = 15 * USEC_PER_SEC;
     judge(&j, &got);
-    TEST_INT(got.longest_idle, 7 * USEC_PER_SEC); /* he was behind `first`, until there was enough for both */
+    TEST_INT(got.longest_idle, 7 * USEC_PER_SEC); /* it was behind `first` until 20 */
     TEST_INT(got.idle_from, 20 * USEC_PER_SEC);
     waits[1].ticketed = 19 * USEC_PER_SEC; /* it did not know until then that it was second */
     waits[1].until = waits[0].until = runs[1].start = 21 * USEC_PER_SEC;
@@ -219,7 +221,7 @@ static void test_behind_by_ticket(void) {
     waits[1].ticketed = 13 * USEC_PER_SEC;
     waits[1].ticket = 99;
     judge(&j, &got);
-    TEST_INT(got.longest_idle, 9 * USEC_PER_SEC); /* he is first */
+    TEST_INT(got.longest_idle, 9 * USEC_PER_SEC); /* it is first */
     waits[0].head_start = 5 * USEC_PER_SEC;
     waits[0].ticket = 100 + 5 * USEC_PER_SEC;
     waits[1].ticket = 101 + 0 * USEC_PER_SEC;
@@ -248,7 +250,7 @@ static void test_order(void) {
     waits[0].ticket++;
     judge(&j, &got);
     TEST_INT(got.n_overtaken, 1);
-    waits[0].head_start = 3; /* that is how he gets there */
+    waits[0].head_start = 3; /* the head start puts it there */
     judge(&j, &got);
     TEST_INT(got.n_overtaken, 0);
     waits[0].head_start = 0;
@@ -258,7 +260,7 @@ static void test_order(void) {
         TEST_INT(got.n_overtaken, 0);
         waits[i].excused = false;
     }
-    /* Not only those who want the same: also one that waits for more than the other does. */
+    /* A claim that waits for more pools than the other can be overtaken, too. */
     CU_ASSERT(demands_parse("db:1,net:1", &waits[1].pools) == 0);
     limits[1] = (struct judge_limit) {.pool = "net", .limit = 1};
     j.n_limits = 2;
@@ -269,7 +271,7 @@ static void test_order(void) {
     TEST_INT(got.n_overtaken, 0);
     CU_ASSERT(demands_parse("db:2", &waits[1].pools) == 0);
     judge(&j, &got);
-    TEST_INT(got.n_overtaken, 0); /* more than the limit: he stands aside */
+    TEST_INT(got.n_overtaken, 0); /* more than the limit: the claim is parked */
     CU_ASSERT(demands_parse("db:1", &waits[1].pools) == 0);
     limits[1] = (struct judge_limit) {.pool = "db", .limit = 0, .at = 15 * USEC_PER_SEC}; /* for a while */
     judge(&j, &got);
@@ -278,13 +280,13 @@ static void test_order(void) {
     judge(&j, &got);
     TEST_INT(got.n_overtaken, 1);
     has_numbers(1, 12, 13);
-    waits[1].head_start = 10; /* he is ahead now, and the other was granted before he asked */
+    waits[1].head_start = 10; /* it is ahead now, and the other was granted before it was requested */
     judge(&j, &got);
     TEST_INT(got.n_overtaken, 0);
 }
 
-/* Tickets may be drawn in a wrong order, too: a claim requested long before another and granted long after it was overtaken, whatever they
- * say. */
+/* Tickets may be drawn in a wrong order. A claim requested long before another and granted long after it
+ * was overtaken, whatever its ticket. */
 static void test_order_outside(void) {
     begin(1);
     waits_for("a", 10, 20, false);
@@ -304,7 +306,7 @@ static void test_order_outside(void) {
     waits[0].until = 19 * USEC_PER_SEC; /* and starting */
     judge(&j, &got);
     TEST_INT(got.n_overtaken, 0);
-    waits[0].from = 18 * USEC_PER_SEC; /* a head start of somebody who was not there overtakes nobody */
+    waits[0].from = 18 * USEC_PER_SEC; /* a head start before the request overtakes no claim */
     waits[0].head_start = 10 * USEC_PER_SEC;
     has_numbers(0, 0, 0);
     waits[0].until = 21 * USEC_PER_SEC;
@@ -316,8 +318,8 @@ static CU_TestInfo tests[] = {
     {"overlap", test_overlap}, {"excused", test_excused}, {"killed", test_killed},   {"locks", test_locks}, {"limit changes", test_limit_changes},
     {"doubled", test_doubled}, {"idle", test_idle},       {"order", test_order},
     {"behind a claim that is itself behind", test_behind_who_waits_behind},
-    {"behind somebody", test_behind}, {"behind somebody broken", test_behind_broken},
-    {"behind somebody by ticket", test_behind_by_ticket}, {"order from outside", test_order_outside}, CU_TEST_INFO_NULL,
+    {"behind a claim", test_behind}, {"behind a broken claim", test_behind_broken},
+    {"behind a claim by ticket", test_behind_by_ticket}, {"order from outside", test_order_outside}, CU_TEST_INFO_NULL,
 };
 
 int main(int argc, char **argv) {

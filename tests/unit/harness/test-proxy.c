@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The fault suite's proxy harms what it was set to harm and nothing else: a Redis that is slow to read is no lost connection. */
+/* The proxy of the fault suite harms what it was set to harm and nothing else: a Redis that reads slowly
+ * keeps its connection. */
 
 #include "tests/harness/proxy.h"
 
@@ -28,7 +29,7 @@ static struct proxy proxy, tcp_proxy;
 static unsigned port;
 static int listener = -1, berthd = -1, redis = -1;
 
-/* A port that was free. */
+/* Finds a free port. */
 static int find_port(void) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof(address);
@@ -86,7 +87,7 @@ static char byte_at(size_t i) {
     return (char) (i * 31 + i / 251);
 }
 
-/* Up to size bytes, as long as they are taken. How many were; the connection may be gone. */
+/* Sends up to size bytes, as long as the peer takes them. Returns how many; the connection may be gone. */
 static size_t tell(int fd, size_t from, size_t size, int timeout) {
     char data[5000];
     size_t sent = 0;
@@ -124,7 +125,7 @@ static size_t receive(int fd, size_t from, size_t size) {
     return got;
 }
 
-/* The sender is held up, and no byte is lost. */
+/* The proxy holds the sender up, and no byte is lost. */
 static void send_to_a_peer_that_does_not_read(int sender, int receiver) {
     size_t sent = tell(sender, 0, MOST, QUIET);
 
@@ -146,7 +147,7 @@ static void test_slow_berthd(void) {
     part();
 }
 
-/* Here the kernel takes a part of a piece. */
+/* By TCP the kernel takes a part of a piece. */
 static void test_slow_network(void) {
     const struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t) port)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -157,7 +158,7 @@ static void test_slow_network(void) {
     part();
 }
 
-/* What one does not read holds up no other connection, and no other direction. */
+/* A peer that does not read holds up no other connection and no other direction. */
 static void test_others_go_on(void) {
     int slow[2];
 
@@ -176,7 +177,7 @@ static void test_others_go_on(void) {
     part();
 }
 
-/* What was kept back comes first, and whole. */
+/* Bytes that were held back arrive first, and whole. */
 static void test_held_back(void) {
     meet();
     proxy_set(&proxy, PROXY_HOLD, 0, false);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Cgroup controllers, on folders with files of the kernel's names: what is written where. That the kernel heeds it takes a machine
- * whose cgroup v2 has controllers. */
+/* Cgroup controllers, on folders with files named like the kernel's: what is written where. Only a
+ * machine whose cgroup v2 has controllers shows the effect. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static void test_enabled(void) {
     TEST_INT(resource_control_prepare(directory, CGROUP_CPU | CGROUP_PIDS), 0);
     TEST_INT(resource_control_prepare(directory, 0), 0);
     TEST_INT(resource_control_prepare(NULL, CGROUP_CPU), CGROUP_CPU);
-    holds("cgroup.subtree_control", "cpuset cpu io pids\n"); /* nothing was to do */
+    holds("cgroup.subtree_control", "cpuset cpu io pids\n"); /* nothing to do */
     end();
     TEST_INT(cgroup_enabled(directory), 0); /* gone */
     TEST_INT(cgroup_enable(directory, CGROUP_MEMORY), CGROUP_MEMORY);
@@ -92,7 +92,7 @@ static void test_enabled(void) {
 
 static void test_enable(void) {
     begin("\n");
-    TEST_INT(cgroup_enable(directory, CGROUP_MEMORY), CGROUP_MEMORY); /* no kernel here: what is asked for does not come */
+    TEST_INT(cgroup_enable(directory, CGROUP_MEMORY), CGROUP_MEMORY); /* no kernel here enables it */
     holds("cgroup.subtree_control", "+memory");
     end();
 }
@@ -121,7 +121,7 @@ static void test_apply(void) {
     const struct job_settings job = {.resources.memory_max = UINT64_C(5) << 30, .resources.memory_high = 4096, .resources.cpu_weight = 10, .resources.tasks_max = 64};
 
     begin("\n");
-    TEST_INT(resource_control_apply(directory, &job), 0); /* no controller, no file: reported before */
+    TEST_INT(resource_control_apply(directory, &job), 0); /* a missing controller was reported before */
     put("memory.max", "");
     put("memory.high", "");
     put("cpu.weight", "");

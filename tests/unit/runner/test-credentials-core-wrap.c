@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=write */
 
-/* The bytes of credentials in the memory of the child that reads them: it cannot be dumped while they are there, and they are gone when it
- * goes on. */
+/* The child that reads credentials cannot be dumped while it has their bytes in memory, and clears them
+ * before it goes on. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,14 +44,14 @@ static void write_secret(const char *name, unsigned times) {
     f = fopen(path, "we");
     if (!f)
         abort();
-    (void) setvbuf(f, NULL, _IONBF, 0); /* a buffer would be a copy of ours */
+    (void) setvbuf(f, NULL, _IONBF, 0); /* a buffer would be a copy in this process */
     for (unsigned i = 0; i < times; i++)
         (void) fputs(PART, f);
     if (fchmod(fileno(f), 0600) < 0 || fclose(f) != 0)
         abort();
 }
 
-/* How often two parts stand one behind the other in what this process may write to. */
+/* Returns how many writable pages of this process contain two parts in a row. */
 static unsigned count_copies(void) {
     static const char part[] = PART;
     _cleanup_free_ char *line = NULL;

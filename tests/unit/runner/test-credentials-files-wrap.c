@@ -68,7 +68,7 @@ static void test_each_call_fails(void) {
         fault_begin(CALL, nth, 1);
         r = make(uid);
         was_met = fault_end();
-        if (r != (was_met ? -EMFILE : 0) && !(was_met && r == -EMEDIUMTYPE)) /* what cannot be seen is no memory */
+        if (r != (was_met ? -EMFILE : 0) && !(was_met && r == -EMEDIUMTYPE)) /* not examined: no tmpfs */
             TEST_INT(r, was_met ? -EMFILE : 0);
         credentials_remove(runs, RUN);
         CU_ASSERT(access(path, F_OK) < 0);
@@ -84,7 +84,7 @@ static void test_names(void) {
 
     TEST_INT(make(getuid()), 0);
     CU_ASSERT(stat(path, &st) == 0 && (st.st_mode & 0777) == 0500 && st.st_uid == getuid());
-    TEST_INT(make(getuid()), -EEXIST); /* another run's are never added to */
+    TEST_INT(make(getuid()), -EEXIST); /* never added to an existing directory */
     credentials_sweep(runs);
     CU_ASSERT(access(path, F_OK) < 0);
     credentials_remove(runs, RUN); /* there is none */

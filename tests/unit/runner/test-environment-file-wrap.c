@@ -32,7 +32,7 @@ int __wrap_asprintf(char **ret, const char *format, ...) {
     return r;
 }
 
-/* All items, one a line. */
+/* Returns all items, one a line. */
 static const char *shown(const struct environment *e) {
     static char text[1024];
     size_t n = 0;

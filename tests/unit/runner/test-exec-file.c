@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Where a job's output goes: through links that root made, never through one that another user could have made. */
+/* The output of a job may go through links that root made, never through one that another user could have
+ * made. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +29,7 @@ static const char *path(const char *name) {
     return text[next];
 }
 
-/* What comes of opening it: 0 or a negative errno. */
+/* Opens the file. Returns 0 or a negative errno. */
 static int opens(const char *name) {
     int fd = exec_open_file(path(name), OUTPUT);
 
@@ -42,7 +43,7 @@ static void make_folder(const char *name, uid_t owner, mode_t mode) {
     CU_ASSERT(mkdir(path(name), 0700) == 0 && chown(path(name), owner, (gid_t) -1) == 0 && chmod(path(name), mode) == 0);
 }
 
-/* Not below /tmp, which everybody may write to. */
+/* Makes the folders, but not below /tmp, where every user may write. */
 static bool begin(void) {
     snprintf(folder, sizeof(folder), "/run/berth-test-output-XXXXXX");
     if (!mkdtemp(folder))
@@ -71,7 +72,7 @@ static void test_links(void) {
     TEST_INT(opens("bob/file"), 0);
     TEST_INT(opens("bob/link"), -ELOOP);
     TEST_INT(opens("bob/sub/file"), -ELOOP);
-    TEST_INT(opens("bob/../ours/link"), -ELOOP); /* bob can have replaced what ".." is taken of */
+    TEST_INT(opens("bob/../ours/link"), -ELOOP); /* bob may have replaced the folder before ".." */
     TEST_INT(opens("ours/bob/link"), -ELOOP);
     TEST_INT(opens("ours/through"), -ELOOP);
     TEST_INT(opens("group/link"), -ELOOP);
@@ -81,7 +82,7 @@ static void test_links(void) {
     place_remove(folder);
 }
 
-/* As `output = "/dev/stderr"` is one in the end: a link of the kernel's. */
+/* A link of the kernel's, to which `output = "/dev/stderr"` leads in the end. */
 static void test_descriptor(void) {
     char name[64];
     int fds[2], fd;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=setsid,--wrap=setrlimit,--wrap=setrlimit64,--wrap=setpriority,--wrap=open,--wrap=open64,--wrap=write,--wrap=setgroups,--wrap=setresgid,--wrap=setresuid,--wrap=prctl,--wrap=capset,--wrap=capget,--wrap=getresuid,--wrap=getresgid,--wrap=getgroups,--wrap=setuid,--wrap=seteuid,--wrap=setgid,--wrap=setegid,--wrap=dup2,--wrap=chdir,--wrap=sigprocmask,--wrap=close_range,--wrap=execve,--wrap=getpwnam,--wrap=exec_look_up */
 
-/* Between fork and exec: each system call fails once, and each that drops something once does nothing and reports success. The command must
- * not be started, and the stage be reported. Then, without a failure, what the command is. */
+/* Between fork and exec, each system call fails once, and each that drops a right pretends once to have
+ * done so. The command must not start, and the stage must be reported. The last test shows the command's
+ * rights and limits. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +54,7 @@ static enum mode meet(const char *call) {
         return __real_##name arguments;                    \
     }
 
-/* The whole plan of this test has its user. */
+/* The plan of this test has its user already. */
 int __real_exec_look_up(struct exec_context *context);
 int __wrap_exec_look_up(struct exec_context *context);
 int __wrap_exec_look_up(struct exec_context *context) {
@@ -139,7 +140,7 @@ struct outcome {
     char stage[16];
 };
 
-/* A runner that somebody gave capabilities to hand on. */
+/* Gives the child capabilities to pass on, as a misconfigured runner would have. */
 static void prepare(void) {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct sets[2];
@@ -268,7 +269,7 @@ static void test_each_call_lies(void) {
         const char *stage;
     } lies[] = {
         {"setgroups", 1, "user"}, {"setresgid", 1, "user"}, {"setresuid", 1, "user"}, {"capset", 1, "capabilities"},
-        /* These say that it came back. */
+        /* These report that a dropped right came back. */
         {"setuid", 1, "user"},    {"seteuid", 1, "user"},   {"setgid", 1, "user"},    {"setegid", 1, "user"},
         {"setgroups", 2, "user"},
     };
@@ -286,7 +287,7 @@ static void test_deadline_has_passed(void) {
 
     TEST_NEEDS_ROOT();
     (void) unlink(output);
-    for (int early = 0; early < 2; early++) { /* now, and when its stop would have to begin at once */
+    for (int early = 0; early < 2; early++) { /* passed, or too near for a stop */
         atomic_store(&term.deadline, clock_boottime() + (early ? deadline_needed(term.stop_timeout) - 1 : 0));
         outcome = run(&plan, MODE_NONE, "", 0);
         TEST_STRING(outcome.stage, "deadline");
@@ -327,7 +328,8 @@ static void test_what_it_is(void) {
     prints(&plan, "Uid:\t1\t1\t1\t1\nGid:\t1\t1\t1\t1\nGroups:\t \n" NO_RIGHTS "NoNewPrivs:\t0\n");
 }
 
-/* uid 0 is had by the name of root alone (CVE-2017-1000082), and a uid that means "as it is" (setresuid(2)) by nobody. */
+/* Only the name root may have uid 0 (CVE-2017-1000082). No name may have the uid -1, with which
+ * setresuid(2) changes nothing. */
 static void test_strange_users(void) {
     static const struct {
         const char *user;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a peer of the guard attached to a message may sleep when it is closed: the guard leaves it open. */
+/* close() may sleep on a descriptor that a peer attached to a message, so the guard leaves such a
+ * connection open. */
 
 #include <fcntl.h>
 #include <sys/socket.h>

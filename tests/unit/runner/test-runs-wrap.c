@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=open,--wrap=open64,--wrap=opendir,--wrap=pidfd_open,--wrap=malloc,--wrap=calloc,--wrap=reallocarray */
 
-/* A guard has died and left its command behind, and berth-runner sweeps while it is out of descriptors or memory for a while: a report
- * says that nothing of the run is left, so it may come only when that is true. */
+/* A guard has died and left its command behind, and berth-runner sweeps while it lacks descriptors or
+ * memory for a while. A report means that nothing of the run is left, so it may come only when that is
+ * true. */
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,10 +24,10 @@
 #include "tests/harness/test.h"
 #include "tests/harness/wrap.h"
 
-#define CALLS 40 /* of each kind: there are as many as processes on this machine */
+#define CALLS 40 /* of each kind; their number grows with the processes of this machine */
 #define PATIENCE (10 * USEC_PER_SEC)
 
-/* Of the command: files of /proc that cannot be opened, so many times. */
+/* The folder of the command in /proc, where so many opens fail. */
 static char hidden[32];
 static unsigned n_hidden;
 
@@ -54,7 +55,8 @@ int __wrap_open64(const char *path, int flags, mode_t mode) {
     return __wrap_open(path, flags, mode);
 }
 
-/* Of this program alone: the sweep goes through the environments of all processes, and other tests run at the same time. */
+/* The run's id belongs to this program alone: the sweep reads the environments of all processes, and
+ * other tests run at the same time. */
 static char run[ID_TEXT_SIZE];
 static char directory[32];
 static int command; /* pidfd of what the guard left */
@@ -78,10 +80,11 @@ static void on_reaped(_unused_ void *userdata) {
 static void on_stuck(_unused_ const char *id, _unused_ const char *what, _unused_ void *userdata) {
 }
 
-/* Of the record that is left. */
+/* The cgroup in the record that is left. */
 static const char *record_cgroup = "";
 
-/* of: a run. orphan: nobody's descendant here, as what a runner before this one has left. */
+/* Starts a command of a run. An orphan is no descendant of this process, like a command that an earlier
+ * runner left. */
 static pid_t start_command(const char *of, bool orphan) {
     char variable[ID_TEXT_SIZE + 16];
     pid_t pid;
@@ -107,7 +110,7 @@ static pid_t start_command(const char *of, bool orphan) {
     return pid;
 }
 
-/* A record whose lock nobody holds. guard: whose pid is in it, or 0. */
+/* Leaves a record whose lock no process holds, with the pid of this guard, or 0. */
 static void leave_record(pid_t guard) {
     struct guard_file record = {.job = "job", .namespace = "berth", .host = "here", .hash = "0123456789abcdef",
                                   .pools = "slot:1", .deadline = USEC_INFINITY};
@@ -128,7 +131,7 @@ static void remove_report(void) {
     TEST_INT(unlink(path), reported ? 0 : -1);
 }
 
-/* Whether there were as many calls. */
+/* Sweeps while these calls fail. Returns whether one failed. */
 static bool sweep(enum fault_kind kind, unsigned from, unsigned count, bool orphan) {
     static const struct access access = {0};
     const struct runs_handler handler = {.on_report = on_report, .on_stuck = on_stuck, .on_reaped = on_reaped};
@@ -174,15 +177,15 @@ static void test_memory(void) {
     check(FAULT_MEMORY);
 }
 
-/* All passes over /proc meet the command, and cannot look at it. */
+/* Each pass over /proc finds the command, and cannot look at it. */
 static void test_hidden(void) {
     n_hidden = 12;
     (void) sweep(FAULT_MEMORY, 0, 0, false);
     TEST_INT(n_hidden, 0);
 }
 
-/* The guard could not make the cgroup that the record names, and the runner that had the command below it is gone, too: its environment
- * tells whose it is. */
+/* The guard could not make the cgroup that the record names, and the runner above the command is gone,
+ * too. Only the command's environment shows its run. */
 static void test_no_such_cgroup(void) {
     record_cgroup = "/nonexistent/berth";
     (void) sweep(FAULT_MEMORY, 0, 0, true);
@@ -194,7 +197,8 @@ static void on_report_of_other(const char *id, _unused_ void *userdata) {
     reported = true;
 }
 
-/* The guard is gone, and its pid somebody else's by now; whether the record is locked cannot be seen for the moment. */
+/* The guard is gone, another process has its pid, and the lock of the record cannot be tested for the
+ * moment. */
 static void test_pid_of_another(void) {
     static const struct access access = {0};
     const struct runs_handler handler = {.on_report = on_report_of_other, .on_stuck = on_stuck, .on_reaped = on_reaped};
@@ -236,7 +240,7 @@ static CU_TestInfo tests[] = {
     {"memory", test_memory},
     {"a command that cannot be looked at", test_hidden},
     {"a cgroup that was never made", test_no_such_cgroup},
-    {"a pid that is somebody else's", test_pid_of_another},
+    {"a pid of another process", test_pid_of_another},
     CU_TEST_INFO_NULL,
 };
 

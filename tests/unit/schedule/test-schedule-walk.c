@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Random schedules around clock changes: against a walk over all minutes by the words of berth-schedule(7), and what holds for all. */
+/* Random schedules around clock changes, compared with a walk over all minutes by the rules of
+ * berth-schedule(7); then properties of all schedules. */
 
 #include "base/schedule/schedule.h"
 
@@ -68,7 +69,7 @@ static void compare_with_walk(const char *entry, const struct cron *cron, const 
             continue;
         if (is_due != (has_more && due.at == t)) {
             printf("\"%s\" at %lld: %s\n", entry, (long long) t, is_due ? "not found" : "not due");
-            CU_FAIL("another due time than by the walk");
+            CU_FAIL("schedule_next() differs from the walk");
             return;
         }
         if (is_due)
@@ -81,7 +82,7 @@ static const char *const zones[] = {"Europe/Berlin",     "America/New_York", "Au
                                     "Africa/Casablanca", "Antarctica/Troll", "Europe/Dublin",
                                     "America/Havana",    "Asia/Gaza",        "Pacific/Kwajalein"};
 
-/* One of these in each field, or a value. */
+/* Returns one of these texts, or a random value. */
 static const char *random_field(const char *const *texts, size_t n, long max, char buffer[static 16]) {
     if (random() % 3 != 0)
         return texts[(size_t) random() % n];
@@ -147,10 +148,10 @@ static void test_properties(void) {
             if (!schedule_next(&both, zone, t, &due))
                 break;
             CU_ASSERT(due.at > t);
-            /* The union is the merge. */
+            /* The due times of both entries are those of each, merged. */
             TEST_INT(due.at, is_a && (!is_b || a.at <= b.at) ? a.at : b.at);
             TEST_INT(due.entry, is_a && (!is_b || a.at <= b.at) ? 0 : 1);
-            /* Nothing in between depends on where the search began. */
+            /* The result does not depend on where the search begins. */
             CU_ASSERT(schedule_next(&both, zone, t + (due.at - t) / 2 - (due.at - t == 1), &again));
             TEST_INT(again.at, due.at);
             CU_ASSERT(schedule_next(&both, zone, due.at - 1, &again));
@@ -163,8 +164,7 @@ static void test_properties(void) {
     }
 }
 
-/* Each date that matches has its number of due times, whatever the zone's clock does: 4, or one where the
- * clock leaves them out. */
+/* Each date has its 4 due times, whatever the clock of the zone does. */
 static void test_each_date(void) {
     for (size_t i = 0; i < ELEMENTSOF(zones); i++) {
         _cleanup_(zone_freep) struct zone *zone = schedules_load_zone(zones[i]);

@@ -71,7 +71,7 @@ void __wrap_free(void *p) {
     __real_free(p);
 }
 
-/* try_it: 0 or -ENOMEM, and nothing is left behind. */
+/* Fails each allocation of try_it() in turn: it returns 0 or -ENOMEM, and leaves nothing behind. */
 static void fail_each(int (*try_it)(void), unsigned least) {
     unsigned fail_at = 0;
     bool failed = true;
@@ -110,7 +110,7 @@ static void test_schedule(void) {
     fail_each(add_all, 8);
 }
 
-/* A search takes no memory. */
+/* A search allocates no memory. */
 static void test_next(void) {
     struct schedule schedule = {};
     char error[CRON_ERROR_SIZE];
@@ -163,7 +163,7 @@ static void test_load(void) {
 
 static struct settings *settings;
 
-/* The number of errors is right, or memory is short. */
+/* Returns 0 if the number of errors is right, or -ENOMEM. */
 static int check_zones(void) {
     struct settings_errors errors = {};
     int r = settings_check_zones(settings, ZONE_DIRECTORY, 1800000000 * USEC_PER_SEC, &errors);

@@ -115,7 +115,7 @@ static void test_table(void) {
     }
 }
 
-/* The first local time that the clock leaves out, of several. */
+/* `wanted` is the first of several local times that the clock leaves out. */
 static void test_wanted(void) {
     _cleanup_(zone_freep) struct zone *zone = schedules_load_zone("Europe/Berlin");
     struct schedule schedule = {};
@@ -270,7 +270,7 @@ static void test_times(void) {
     }
 }
 
-/* Computed by another program, from the definitions of both hashes. */
+/* Another program computed the expected numbers, from the definitions of both hashes. */
 static void test_spread(void) {
     const char *const texts[] = {"splay", "berth", "pg-dump", "web-07", NULL}, *const joined[] = {
                                                                                    "splay", "berth",

@@ -95,7 +95,7 @@ static void test_refused(void) {
         refuse(&(struct tzif){.footer = footers[i]}, ZONE_E_INVALID);
 }
 
-/* A file that ends anywhere is refused, and nothing behind its end is read (ASan). */
+/* A file that is cut anywhere is refused, and nothing behind its end is read (ASan). */
 static void test_cut_off(void) {
     static const int64_t times[] = {5000, 90000};
     static const int32_t offsets[] = {3600, 7200};

@@ -50,8 +50,8 @@ static void short_heartbeat(void) {
         CU_ASSERT(backoff_draw(&b, 0) <= 12 * USEC_PER_MSEC);
 }
 
-/* Many hosts draw pauses between two bounds, and no twentieth of that has many more of them than another
- * one. The bound is 8 standard deviations: a right generator fails once in 10^14. */
+/* Many hosts draw pauses evenly between two bounds: no twentieth of the range has many more than another.
+ * The bound is 8 standard deviations, which a correct generator exceeds once in 10^14 times. */
 static void check_apart(const struct backoff *b, usec_t pause, usec_t low, usec_t high) {
     unsigned cells[CELLS] = {};
 

@@ -18,7 +18,7 @@ static void test_credit(void) {
     TEST_INT(inspect_budget_wait(&b, T0 + 500 * MSEC), 0);
 }
 
-/* 2 ms a second, however long it goes on. */
+/* The budget is 2 ms a second, however long the calls go on. */
 static void test_rate(void) {
     struct inspect_budget b = {0};
     usec_t now = T0, spent = 0;
@@ -38,7 +38,7 @@ static void test_rate(void) {
     CU_ASSERT(spent >= 2000 * MSEC && spent <= 2100 * MSEC);
 }
 
-/* What costs more than the budget waits for two seconds at most, and is forgiven after a pause. */
+/* A call beyond the budget delays the next one by two seconds at most; a pause clears the debt. */
 static void test_bounds(void) {
     struct inspect_budget b = {0};
 

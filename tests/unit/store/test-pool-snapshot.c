@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What is shown of host pools. */
+/* Snapshots of host pools. */
 
 #include "store/memory/pool-snapshot.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The core of the host's semaphore, where the contract tests of stores do not reach: time passed in, inner bookkeeping, cost. */
+/* The core of the host's semaphore, beyond the contract tests of stores: time that is passed in, inner
+ * bookkeeping, cost. */
 
 #include "store/memory/pool.h"
 
@@ -38,7 +39,7 @@ static void test_nothing_before_open(void) {
     TEST_INT(refused, 0);
     pools_open(&p, NOW);
     TEST_INT(a->in_pools->state, POOL_CLAIM_STATE_HELD);
-    CU_ASSERT_FALSE(list_is_empty(&p.changed)); /* not its own doing */
+    CU_ASSERT_FALSE(list_is_empty(&p.changed)); /* not by a call of its owner */
     asker_give_back(&p, a, NOW);
     asker_give_back(&p, now, NOW);
     pools_done(&p);
@@ -78,7 +79,7 @@ static void test_undeclared(void) {
     pools_done(&p);
 }
 
-/* R5: a number that is wrong in a pool is wrong until the next call looks at the records. */
+/* R5: a wrong count of used permits lasts until the next call, which counts the records. */
 static void test_used_is_counted(void) {
     struct pools p;
 
@@ -112,7 +113,7 @@ static void test_overrides_end(void) {
     CU_ASSERT(pools_expire(&p, 1000) == USEC_INFINITY);
     TEST_INT(pool_limit(db), 4);
     TEST_INT(pool_limit(net), 3);
-    /* A pause that ends gives way to what it had replaced, if that has not ended itself meanwhile. */
+    /* When a pause ends, the override that it replaced is in force again, unless that has ended, too. */
     TEST_INT(pool_override(db, 3, 3000, "less"), 0);
     TEST_INT(pool_pause(db, 2000, NULL), 0);
     CU_ASSERT(pools_expire(&p, 1500) == 2000);
@@ -124,7 +125,7 @@ static void test_overrides_end(void) {
     CU_ASSERT(pools_expire(&p, 3500) == 4000);
     CU_ASSERT(pools_expire(&p, 4000) == USEC_INFINITY);
     TEST_INT(pool_limit(db), 4);
-    /* Another override takes the place of a pause, too: nothing comes back. */
+    /* An override that replaces a pause stays after a resume: the earlier override does not come back. */
     TEST_INT(pool_override(db, 3, USEC_INFINITY, NULL), 0);
     TEST_INT(pool_pause(db, USEC_INFINITY, NULL), 0);
     TEST_INT(pool_override(db, 2, USEC_INFINITY, NULL), 0);
@@ -133,7 +134,7 @@ static void test_overrides_end(void) {
     pools_done(&p);
 }
 
-/* All that a raised limit brings back is in the queues before anything is granted. */
+/* All claims that a raised limit unparks are in the queues before anything is granted. */
 static void test_unpark_before_grant(void) {
     struct pools p;
 
@@ -153,7 +154,8 @@ static void test_unpark_before_grant(void) {
     pools_done(&p);
 }
 
-/* The same where they meet in a pool that was never too small: the younger one's pool comes first. */
+/* The same where the claims meet in a pool that was never too small, and the pool of the younger one
+ * comes first. */
 static void test_unpark_all_before_grant(void) {
     struct pools p;
 
@@ -218,7 +220,7 @@ static void test_far_beyond_the_limit(void) {
     pools_done(&p);
 }
 
-/* Adopting into a pool that the config does not have: it counts there, and the pool goes with it. */
+/* Adopted permits of a pool that the config does not have count there. The pool goes with its last claim. */
 static void test_adopt_undeclared(void) {
     struct asker *a = asker_new("gone:2");
     struct pools p;
@@ -242,7 +244,7 @@ static double cpu_seconds(void) {
 
 #define MANY 30000
 
-/* Many that wait: arrivals, a pause, a resume, and serving them all one by one cost about the same each. */
+/* Many waiting claims: arrivals, a pause, a resume, and grants one by one cost about the same each. */
 static void test_many(void) {
     static struct asker *a[MANY];
     struct pools p;
@@ -267,7 +269,7 @@ static void test_many(void) {
         asker_give_back(&p, a[i], NOW);
     }
     TEST_INT(db->n_queue + db->n_parked, 0);
-    CU_ASSERT(cpu_seconds() - begun < 1.5); /* measured: 0.02 s; squared it would be far above */
+    CU_ASSERT(cpu_seconds() - begun < 1.5); /* measured: 0.02 s; quadratic cost would be far above */
     pools_done(&p);
 }
 

@@ -38,7 +38,7 @@ static void test_not_named(void) {
     TEST_INT(moved_parse(text, &moved), -EBADMSG);
 }
 
-/* The check value of CRC-16/XMODEM, and what CLUSTER KEYSLOT says. */
+/* The check value of CRC-16/XMODEM, and results of CLUSTER KEYSLOT. */
 static void test_slot(void) {
     TEST_INT(moved_slot("123456789"), 0x31c3);
     TEST_INT(moved_slot("foo"), 12182);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What Redis answers is read as if it came from an enemy; what its errors call for (R13); the scripts as they are sent. */
+/* Replies of Redis are parsed as if an attacker had sent them; the class of each error (R13); the scripts
+ * as they are sent. */
 
 #include <errno.h>
 #include <hiredis/hiredis.h>
@@ -161,7 +162,8 @@ static void test_errors(void) {
     CU_ASSERT_PTR_NULL(reply_error(NULL));
 }
 
-/* R13: a full Redis refuses claims and turns alone. What people look at writes nothing. All parts are filled in, comments are left out. */
+/* R13: a full Redis refuses claims and turns alone. The script `inspect` writes nothing. All parts are
+ * inserted, and comments are removed. */
 static void test_scripts(void) {
     for (enum redis_script i = 0; i < REDIS_SCRIPTS; i++) {
         bool claims = i == REDIS_SCRIPT_CLAIM || i == REDIS_SCRIPT_CLAIMS || i == REDIS_SCRIPT_TURN;

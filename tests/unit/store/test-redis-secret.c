@@ -81,7 +81,7 @@ static void test_credential(void) {
     CU_ASSERT(unsetenv("CREDENTIALS_DIRECTORY") == 0);
 }
 
-/* What was sent is cleared, also in the rest of the buffer. */
+/* Sent bytes are cleared, also in the rest of the buffer. */
 static void test_output(void) {
     struct redis_outbuf out = {.is_secret = true};
     const char *seen;

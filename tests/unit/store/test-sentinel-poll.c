@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What the answers of sentinels say together. */
+/* The verdict on the replies of several sentinels. */
 
 #include <hiredis/hiredis.h>
 #include <stdarg.h>
@@ -130,7 +130,7 @@ static void test_epochs(void) {
     take("b:1", "10.0.0.1", 4, "master");
     expect_found("10.0.0.2");
 
-    sentinel_poll_begin(&poll, "fleet", 3); /* those that do not know it do not count */
+    sentinel_poll_begin(&poll, "fleet", 3); /* sentinels that do not know of the failover do not count */
     take("a:1", "10.0.0.1", 4, "master");
     take("b:1", "10.0.0.1", 4, "master");
     expect_open();
@@ -186,7 +186,7 @@ static void test_down(void) {
     take("b:1", "10.0.0.1", 4, "master,not_s_down,s_down_");
     expect_found("10.0.0.1");
 
-    begin(3); /* who sees the old one up does not count */
+    begin(3); /* a sentinel that sees the old master up does not count */
     take("a:1", "10.0.0.1", 4, "master");
     take("b:1", "10.0.0.2", 5, "master,s_down");
     sentinel_poll_fail(&poll, "c:1", REDIS_ERROR_RETRY, "no answer");
@@ -214,7 +214,7 @@ static void test_lies(void) {
         take_words("a:1", lies[i]);
         expect_none(REDIS_ERROR_RETRY, "sentinels: 0 of 1 know the master \"fleet\" (a:1: its answer to SENTINEL MASTER is malformed)");
     }
-    begin(1); /* a wrong time is no news */
+    begin(1); /* a malformed time is ignored */
     take_words("a:1", "name fleet ip h port 6379 config-epoch 1 down-after-milliseconds x");
     expect_found("h");
     TEST_INT(poll.down_after, 0);

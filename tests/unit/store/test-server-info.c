@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What INFO says: which server is refused and in which words, and of what berth warns. */
+/* The reply to INFO: which servers are refused, with which message, and what berth warns of. */
 
 #include <string.h>
 
@@ -146,7 +146,7 @@ static void test_data(void) {
     CU_ASSERT(!server.appends && server.append_failed && server.memory_used == 0 && server.time_usec == 0);
 }
 
-/* Whatever a server sends is shown on terminals and in the journal. */
+/* Texts of a server must be printable: they are shown on terminals and in the journal. */
 static void test_odd_texts(void) {
     struct server_info server;
 

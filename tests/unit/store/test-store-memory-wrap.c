@@ -58,7 +58,7 @@ static void turn(sd_event *event) {
         ;
 }
 
-/* Again while there is no memory: it fails once at most. */
+/* Repeats a call that failed for lack of memory, which happens once at most. */
 #define TRY(call)                         \
     do {                                  \
         int _r = (call);                  \

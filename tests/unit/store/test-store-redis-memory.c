@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What the store on Redis concludes from its own memory: dead sessions (R4), the age of the clock (R10), missed pushes (R12). */
+/* What the store on Redis concludes from what it remembers: dead sessions (R4), the age of the clock
+ * (R10), missed pushes (R12). */
 
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
@@ -144,7 +145,7 @@ static void test_clock(void) {
     TEST_INT(clock_latest(store, now), latest);
     clock_observe_latest(store, 5001, store->clock.observed_at);
     TEST_INT(store->clock.latest, 5001);
-    TEST_INT(store->clock.drawn, 5000); /* perhaps not drawn by anybody */
+    TEST_INT(store->clock.drawn, 5000); /* 5001 may not have been drawn */
     free(store);
 }
 

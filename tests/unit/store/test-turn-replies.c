@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The replies of `turn` and `turned`, in order and forged. */
+/* The replies of `turn` and `turned`, valid and forged. */
 
 #include <errno.h>
 #include <hiredis/hiredis.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Frames: what has changed for who reads each, the newest whole one for who does not; and the bars of the last hour. */
+/* Frames: a reader of each frame gets the changes, a slow reader the newest whole frame; and the bars of
+ * the last hour. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -34,7 +35,8 @@ static void on_wake(void *userdata) {
     n_wakes++;
 }
 
-/* A picture of pools db and net, where db has so many permits used, and net so many waiting. */
+/* Returns a picture of the pools db, with this many permits in use, and net, with this many waiting
+ * claims. */
 static json_t *picture_new(int used, int waiting) {
     json_t *queue = json_array(), *holders = json_array();
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The token, and sessions of those who know it. */
+/* The token, and the sessions of users who know it. */
 
 #include <stdio.h>
 #include <string.h>
