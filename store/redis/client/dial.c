@@ -171,7 +171,7 @@ static void dial_on_connection_up(struct redis_connection *c, void *userdata) {
 
 static void dial_on_resolved(const struct redis_addresses *addresses, void *userdata) {
     struct redis_dial *dial = userdata;
-    char why[160];
+    char why[192];
 
     dial->addresses = *addresses;
     dial->resolve = redis_resolve_free(dial->resolve);
@@ -179,7 +179,7 @@ static void dial_on_resolved(const struct redis_addresses *addresses, void *user
         try_next(dial);
         return;
     }
-    (void) snprintf(why, sizeof(why), "the name %.100s has no address", host_of(dial));
+    (void) snprintf(why, sizeof(why), "cannot resolve %.80s: %.60s", host_of(dial), dial->addresses.why);
     give_up(dial, REDIS_ERROR_RETRY, why);
 }
 

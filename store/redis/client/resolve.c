@@ -28,14 +28,18 @@ bool redis_resolve_is_address(const char *host) {
     return inet_pton(AF_INET, host, buffer) == 1 || inet_pton(AF_INET6, host, buffer) == 1;
 }
 
+#define TOO_LATE "the lookup took too long"
 #define TEXT_SIZE (RESOLVE_ADDRESSES_MAX * (RESOLVE_ADDRESS_SIZE + 1))
 
-/* Formats all addresses of a name as lines. Returns their length, 0 if there are none. Link-local addresses with a zone are left out. */
+/* Formats all addresses of a name as lines. Returns their length, 0 if there are none: then the text is the reason.
+ * Link-local addresses with a zone are left out. */
 static size_t find_addresses(const char *host, int flags, char text[static TEXT_SIZE]) {
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags}, *found = NULL;
     size_t used = 0, n = 0;
+    int error = getaddrinfo(host, NULL, &hints, &found);
 
-    if (getaddrinfo(host, NULL, &hints, &found) != 0)
+    (void) snprintf(text, TEXT_SIZE, "%s", error != 0 ? gai_strerror(error) : "it has only link-local addresses");
+    if (error != 0)
         return 0;
     for (const struct addrinfo *a = found; a && n < RESOLVE_ADDRESSES_MAX; a = a->ai_next) {
         char address[NI_MAXHOST];
@@ -63,12 +67,15 @@ static _Noreturn void child(const char *host, int fd, pid_t parent) {
     n = find_addresses(host, AI_ADDRCONFIG, text);
     if (n == 0) /* such as ::1 on a machine with no other address of its family */
         n = find_addresses(host, 0, text);
-    _exit(n > 0 && send(fd, text, n, MSG_NOSIGNAL) == (ssize_t) n ? 0 : 1);
+    if (n == 0)
+        n = strlen(text); /* the reason */
+    _exit(send(fd, text, n, MSG_NOSIGNAL) == (ssize_t) n ? 0 : 1);
 }
 
 static void parse_addresses(struct redis_addresses *addresses, char *text) {
     char *line;
 
+    (void) snprintf(addresses->why, sizeof(addresses->why), "%.60s", *text ? text : "the resolver ended");
     while ((line = strsep(&text, "\n")) && addresses->n < RESOLVE_ADDRESSES_MAX)
         if (redis_resolve_is_address(line))
             (void) snprintf(addresses->items[addresses->n++], RESOLVE_ADDRESS_SIZE, "%s", line);
@@ -96,8 +103,7 @@ static int resolve_on_io(sd_event_source *source, int fd, uint32_t revents, void
     (void) sd_event_source_set_enabled(source, SD_EVENT_OFF);
     timer_off(&resolve->timer);
     reap(resolve);
-    if (clock_boottime() < resolve->deadline)
-        parse_addresses(&resolve->addresses, text);
+    parse_addresses(&resolve->addresses, clock_boottime() < resolve->deadline ? text : (char[]) {TOO_LATE});
     resolve->fn(&resolve->addresses, resolve->userdata);
     return 0;
 }
@@ -107,6 +113,7 @@ static void resolve_on_timer(void *userdata) {
 
     (void) sd_event_source_set_enabled(resolve->io, SD_EVENT_OFF);
     reap(resolve);
+    parse_addresses(&resolve->addresses, (char[]) {TOO_LATE});
     resolve->fn(&resolve->addresses, resolve->userdata);
 }
 

@@ -16,12 +16,13 @@
 struct redis_addresses { /* numeric, in the resolver's order (RFC 6724) */
     size_t n;
     char items[RESOLVE_ADDRESSES_MAX][RESOLVE_ADDRESS_SIZE];
+    char why[64]; /* there are none: the resolver's reason, or that it did not answer in time */
 };
 
 struct redis_resolve;
 
-/* Called once, never from inside a call. No addresses: the name has none, or no answer came in time. The owner frees
- * the resolver, also inside this call; the addresses are valid until then. */
+/* Called once, never from inside a call. The owner frees the resolver, also inside this call; the addresses are valid
+ * until then. */
 typedef void (*redis_resolve_fn)(const struct redis_addresses *addresses, void *userdata);
 
 /* Returns whether a text is a numeric address. */
