@@ -200,7 +200,7 @@ void unpin(struct injection *i) {
 }
 
 void touch(struct bed *b, const struct injection *i, unsigned leases) {
-    load_touch(&b->load, i->host, clock_boottime(), clock_boottime() + (i->until > i->at ? i->until - i->at : 0) + leases * LOAD_LEASE);
+    load_touch(&b->load, i->host, clock_boottime() + (i->until > i->at ? i->until - i->at : 0) + leases * LOAD_LEASE);
 }
 
 void restore_limit(struct bed *b, struct injection *i) {

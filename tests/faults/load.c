@@ -81,12 +81,12 @@ void load_reload(struct load *l, size_t host) {
     host_signal(h->host, SIGHUP);
 }
 
-void load_touch(struct load *l, size_t host, usec_t from, usec_t until) {
+void load_touch(struct load *l, size_t host, usec_t until) {
     struct load_host *h = &l->hosts[host];
 
     if (h->n_touched == ELEMENTSOF(h->touched))
         return;
-    h->touched[h->n_touched].from = from;
+    h->touched[h->n_touched].from = clock_boottime();
     h->touched[h->n_touched++].until = until;
 }
 

@@ -72,7 +72,7 @@ size_t load_drain(struct load *l, usec_t within);
 /* Starts two runs of this host, first in the queue, that last so long that the fault must stop them. */
 void load_begin_long(struct load *l, size_t host, unsigned msec);
 /* Excuses the waits of this host in that time. */
-void load_touch(struct load *l, size_t host, usec_t from, usec_t until);
+void load_touch(struct load *l, size_t host, usec_t until);
 /* Sets a limit; of a pattern: that of all keys. Returns whether a host did it. */
 bool load_set_limit(struct load *l, const char *pool, unsigned limit);
 /* Runs that start from then on with a token up to this one may exceed a limit. */

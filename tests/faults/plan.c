@@ -141,7 +141,7 @@ static usec_t attend_failpoint(struct bed *b, usec_t next) {
     struct load_host *h = &b->load.hosts[0];
 
     if (h->n_touched == 0)
-        load_touch(&b->load, 0, clock_boottime(), USEC_INFINITY);
+        load_touch(&b->load, 0, USEC_INFINITY);
     if (h->host->berthd && h->host->berthd->ended && b->n_down[0] == 0)
         host_launch(h->host);
     return next;

@@ -168,14 +168,14 @@ static usec_t connected_after(const struct entries *logged, size_t lost, usec_t 
 
 /* A session that ends loses the places of its claims (R4). Without a fault, it ends where Redis has too little of the
  * machine's time to answer heartbeats. */
-static void excuse_lost_sessions(struct load *l, const struct entries *logged) {
+static bool is_displaced(const struct entries *logged, const char *host, const struct judge_wait *wait) {
     usec_t ahead = clock_realtime() - clock_boottime();
 
     for (size_t i = 0; i < logged->n; i++)
-        for (size_t h = 0; h < LOAD_HOSTS; h++)
-            if (strcmp(logged->items[i].event, "session-lost") == 0 &&
-                strcmp(logged->items[i].host, l->hosts[h].host->name) == 0)
-                load_touch(l, h, usec_sub(logged->items[i].time, ahead), connected_after(logged, i, ahead));
+        if (strcmp(logged->items[i].event, "session-lost") == 0 && strcmp(logged->items[i].host, host) == 0 &&
+            usec_sub(logged->items[i].time, ahead) < wait->until && connected_after(logged, i, ahead) > wait->from)
+            return true;
+    return false;
 }
 
 /* Its wait ends with its start. */
@@ -206,11 +206,11 @@ void load_judge(struct load *l, struct verdict *ret) {
         read_log(logs[i], ret);
     }
     record_read(&logged);
-    excuse_lost_sessions(l, &logged);
     for (size_t i = 0; i < l->n; i++) {
         judge_item(&l->items[i], &w, ret);
         fill_wait(l, &l->items[i], &w, &waits[i]);
         fill_ticket(&logged, &l->items[i], &waits[i]);
+        waits[i].displaced = is_displaced(&logged, l->hosts[l->items[i].host].host->name, &waits[i]);
     }
     judge_job_runs(&w, logs, ret);
     if (l->has_schedules)

@@ -279,7 +279,7 @@ static bool is_overtaken_outside(const struct judge_wait *w, const struct judge_
 }
 
 static void judge_order_of(const struct judge *j, const struct judge_wait *w, struct judgement *ret) {
-    if (w->excused || stood_aside(j, w))
+    if (w->excused || w->displaced || stood_aside(j, w))
         return;
     for (size_t i = 0; i < j->n_waits; i++) {
         const struct judge_wait *by = &j->waits[i];

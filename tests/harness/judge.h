@@ -29,6 +29,7 @@ struct judge_wait { /* a waiter, from its request until its command started or i
     uint64_t ticket;
     usec_t ticketed;
     uint64_t token; /* of its grant, as its command reports it; 0: none */
+    bool displaced; /* its session ended meanwhile, so others may have taken its place */
     bool excused; /* its host, network or Redis was broken: its wait proves nothing, but others may wait behind it */
 };
 

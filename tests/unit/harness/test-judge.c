@@ -260,6 +260,10 @@ static void test_order(void) {
         TEST_INT(got.n_overtaken, 0);
         waits[i].excused = false;
     }
+    waits[1].displaced = true; /* its place is lost, but its wait counts */
+    judge(&j, &got);
+    TEST_INT(got.n_overtaken, 0);
+    waits[1].displaced = false;
     /* A claim that waits for more pools than the other can be overtaken, too. */
     CU_ASSERT(demands_parse("db:1,net:1", &waits[1].pools) == 0);
     limits[1] = (struct judge_limit) {.pool = "net", .limit = 1};
