@@ -106,7 +106,7 @@ static void add_random(struct schedule *schedule, char buffer[static 128]) {
 }
 
 static void test_walk(void) {
-    size_t n = getenv("BERTH_TEST_SCHEDULES") ? strtoul(getenv("BERTH_TEST_SCHEDULES"), NULL, 10) : 4;
+    size_t n = test_count("BERTH_TEST_SCHEDULES", 4);
 
     srandom(3);
     for (size_t i = 0; i < ELEMENTSOF(zones); i++) {
