@@ -9,9 +9,7 @@
 #include <stdlib.h>
 
 #include "base/number.h"
-#include "tests/harness/proxy.h"
 #include "tests/harness/redis-bed.h"
-#include "tests/harness/tls.h"
 
 #define HANDOVERS 9
 
@@ -88,11 +86,7 @@ static void test_long(void) {
 static CU_TestInfo tests[] = {{"one round trip", test_one_round_trip}, {"a long one", test_long}, CU_TEST_INFO_NULL};
 
 static int prepare(void) {
-    char path[16];
-
-    redis_bed.port = (uint16_t) tls_free_port();
-    (void) snprintf(path, sizeof(path), ":%u", redis_bed.port);
-    return proxy_start(&proxy, path, redis_bed.server.socket);
+    return redis_bed_start_proxy(&proxy);
 }
 
 int main(int argc, char **argv) {

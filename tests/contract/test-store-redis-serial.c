@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/harness/proxy.h"
 #include "tests/harness/redis-bed.h"
-#include "tests/harness/tls.h"
 
 static struct proxy proxy;
 
@@ -93,11 +91,7 @@ static CU_TestInfo tests[] = {
 };
 
 static int prepare(void) {
-    char path[16];
-
-    redis_bed.port = (uint16_t) tls_free_port();
-    (void) snprintf(path, sizeof(path), ":%u", redis_bed.port);
-    return proxy_start(&proxy, path, redis_bed.server.socket);
+    return redis_bed_start_proxy(&proxy);
 }
 
 int main(int argc, char **argv) {

@@ -58,6 +58,14 @@ int redis_bed_make(_unused_ void *userdata, unsigned host, const char *host_name
     return store_redis_new(ret, event, events, &options, listener);
 }
 
+int redis_bed_start_proxy(struct proxy *proxy) {
+    char path[16];
+
+    redis_bed.port = (uint16_t) tls_free_port();
+    (void) snprintf(path, sizeof(path), ":%u", redis_bed.port);
+    return proxy_start(proxy, path, redis_bed.server.socket);
+}
+
 static bool is_idle(_unused_ void *userdata) {
     return redis_server_is_idle(&redis_bed.server);
 }

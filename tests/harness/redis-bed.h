@@ -4,6 +4,7 @@
 /* Beds of store-redis: a private redis-server, which is emptied for each bed, and stores in namespace "test" on it. */
 
 #include "conf/settings.h"
+#include "tests/harness/proxy.h"
 #include "tests/harness/redis.h"
 #include "tests/harness/store-bed.h"
 
@@ -34,6 +35,8 @@ struct redis_settings redis_bed_settings(void);
 /* For fixtures of one's own: .make. */
 int redis_bed_make(void *userdata, unsigned host, const char *host_name, bool is_first, sd_event *event, struct events *events,
                    const struct store_listener *listener, struct store **ret);
+/* Starts a proxy before the server and lets the next stores connect through it. 0 or a negative errno. */
+int redis_bed_start_proxy(struct proxy *proxy);
 /* Runs a command that must work, words separated by spaces. */
 void redis_bed_command(const char *text);
 
