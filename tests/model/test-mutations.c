@@ -216,7 +216,7 @@ static const struct model_mutation mutations[] = {
     {.name = "a sync opens no turn", .turns = true, .seed = 133, .from = "lose_turns(s, false)", .to = ""},
     {.name = "turned: commit changes nothing", .turns = true, .seed = 18,
      .from = "t.state, t.again, t.chain = 'C', ARGV[7], ARGV[8]\nwrite_turn(s, c, t)", .to = ""},
-    {.name = "turned: what is given back is over", .turns = true, .seed = 219,
+    {.name = "turned: what is given back is over", .turns = true, .seed = 300157,
      .from = "open_turn(t.job, t.due, ARGV[7], ARGV[8], ARGV[9], t.attempt == ARGV[7] and 'given-back' or 'retry', s)",
      .to = ""},
     {.name = "turned: what is given back keeps its permits", .turns = true,
