@@ -139,7 +139,7 @@ static void test_zombie_is_gone(void) {
 }
 
 static void find_nothing(_unused_ const char *run, _unused_ const struct message *record, _unused_ void *userdata) {
-    CU_FAIL("hold_recover() found a hold where there is none");
+    CU_FAIL("hold_recover() found a hold that nobody left");
 }
 
 static void test_no_directory(void) {

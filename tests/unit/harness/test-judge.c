@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The judge of the fault suite finds each violation, and none where there is none. Times are in seconds
+/* The judge of the fault suite finds each violation, and reports no other. Times are in seconds
  * here. */
 
 #include "tests/harness/judge.h"
