@@ -29,30 +29,37 @@ static bool has_given_up(const struct run *r) {
     return r->state == RUN_DONE && !r->process.started;
 }
 
-/* skipped_by: host + 1; 0: it was taken. A later decision takes the place of what a lost answer said. */
-static void note_decided(const struct effect *e, uint64_t when, unsigned skipped_by) {
-    bool is_latest = true; /* else the data has no answer for a second question */
+static bool is_kept(const struct m_state *m, unsigned run) {
+    for (unsigned i = 0; i < SKIPS_KEPT; i++)
+        if (m->skips[i] == run + 1)
+            return true;
+    return false;
+}
 
-    for (unsigned k = 0; k < e->w->turns.n_dues; k++)
-        is_latest = is_latest && (vturn_due(e->w, k) <= when || e->w->turns.dues[k].holder == 0);
-    for (unsigned k = 0; k < e->w->turns.n_dues; k++) {
-        struct due *due = &e->w->turns.dues[k];
+/* Redis repeats the latest replies of this kind. The host of an older one may never receive it. */
+static void keep_skip(const struct effect *e, unsigned run) {
+    unsigned *skips = e->m->skips, oldest = skips[SKIPS_KEPT - 1];
 
-        if (vturn_due(e->w, k) == when) {
-            due->is_open = false;
-            due->not_before = 0; /* its delay is over, also by a clock that is set back later */
-            due->skipped_by = skipped_by;
-            due->holder = id_number(e->args[3]) + 1;
-            due->skipped_run = skipped_by > 0 && is_latest ? id_number(e->args[3]) + 1 : 0;
-            due->excused = due->excused ||
-                           (skipped_by > 0 && (!is_latest || has_given_up(&e->w->runs[id_number(e->args[3])])));
-            due->skipped_epoch = e->w->epochs.n_begun;
-            continue;
-        }
-        due->skipped_run = 0;
-        if (vturn_due(e->w, k) < when && due->skipped_by > 0)
-            due->excused = true;
-    }
+    if (oldest > 0)
+        e->w->turns.dues[e->w->runs[oldest - 1].turn.due].excused = true;
+    memmove(skips + 1, skips, (SKIPS_KEPT - 1) * sizeof(*skips));
+    skips[0] = run + 1;
+}
+
+/* skipped_by: host + 1; 0: it was taken. */
+static void note_decided(const struct effect *e, unsigned k, unsigned skipped_by) {
+    struct due *due = &e->w->turns.dues[k];
+    unsigned c = id_number(e->args[3]);
+
+    due->is_open = false;
+    due->not_before = 0; /* its delay is over, also by a clock that is set back later */
+    due->skipped_by = skipped_by;
+    due->holder = c + 1;
+    if (skipped_by == 0)
+        return;
+    keep_skip(e, c);
+    if (has_given_up(&e->w->runs[c]))
+        due->excused = true;
 }
 
 static void check_delay(struct effect *e) {
@@ -64,15 +71,6 @@ static void check_delay(struct effect *e) {
         model_fail(e->w, "R18: due time %u is taken by c%u before its delay is over", k, id_number(e->args[3]));
 }
 
-/* The reply may have been lost, so the same question must get the same reply. */
-static void check_skipped_again(struct effect *e) {
-    unsigned k = vturn_find(e->w, rules_number(e->args[5]));
-
-    if (k < e->w->turns.n_dues && e->w->turns.dues[k].skipped_run == id_number(e->args[3]) + 1 &&
-        e->w->turns.dues[k].skipped_epoch == e->w->epochs.n_begun)
-        model_fail(e->w, "R18: due time %u was skipped for c%u, which asks again and is answered 'taken'", k, id_number(e->args[3]));
-}
-
 static void check_stopped(const struct effect *e) {
     unsigned k = vturn_find(e->w, rules_number(e->args[5]));
 
@@ -81,26 +79,40 @@ static void check_stopped(const struct effect *e) {
         model_fail(e->w, "R18: due time %u is taken by c%u after it was stopped", k, id_number(e->args[3]));
 }
 
+static void check_early(const struct effect *e) {
+    usec_t due = rules_number(e->args[5]) * USEC_PER_SEC, now = world_redis_time(e->w);
+    bool is_early = strcmp(e->word, "early") == 0;
+
+    if (is_early != (due > now + 60 * USEC_PER_SEC + USEC_PER_MSEC) && strcmp(e->word, "ok") != 0 &&
+        strcmp(e->word, "grace") != 0 && due > now + 61 * USEC_PER_SEC)
+        model_fail(e->w, "R18: %s is far ahead of Redis' clock, and was answered '%s'", e->args[5], e->word);
+}
+
 void rules_turn(struct effect *e) {
-    if (strcmp(e->word, "ok") == 0) {
-        if (e->was_grace && reply_number(reply_at(e->reply, 9)) > 0 && e->m->claims[id_number(e->args[3])].state == 0)
+    unsigned c = id_number(e->args[3]), k = vturn_find(e->w, rules_number(e->args[5]));
+    bool is_ok = strcmp(e->word, "ok") == 0, is_skipped = strcmp(e->word, "skipped") == 0;
+
+    if (is_kept(e->m, c)) { /* the reply may have been lost, so the same question gets the same one */
+        if (!is_skipped)
+            model_fail(e->w, "R18: due time %u was skipped for c%u, which asks again and is answered '%s'", k, c,
+                       e->word);
+        return;
+    }
+    if (is_ok) {
+        if (e->was_grace && reply_number(reply_at(e->reply, 9)) > 0 && e->m->claims[c].state == 0)
             model_fail(e->w, "R18: a turn was taken in grace");
         check_delay(e);
         check_stopped(e);
         rules_granted_turn(e);
-    } else if (strcmp(e->word, "taken") != 0 && strcmp(e->word, "skipped") != 0 && strcmp(e->word, "later") != 0 &&
+    } else if (!is_skipped && strcmp(e->word, "taken") != 0 && strcmp(e->word, "later") != 0 &&
                strcmp(e->word, "early") != 0 && strcmp(e->word, "grace") != 0) {
         model_fail(e->w, "turn was answered '%s'", e->word);
     }
-    if (strcmp(e->word, "taken") == 0)
-        check_skipped_again(e);
-    if (strcmp(e->word, "ok") == 0 || strcmp(e->word, "skipped") == 0)
-        note_decided(e, rules_number(e->args[5]), *e->word == 's' ? e->m->sessions[id_number(e->args[0])].host + 1 : 0);
-    if ((strcmp(e->word, "early") == 0) !=
-            (rules_number(e->args[5]) * USEC_PER_SEC > world_redis_time(e->w) + 60 * USEC_PER_SEC + USEC_PER_MSEC) &&
-        strcmp(e->word, "ok") != 0 && strcmp(e->word, "grace") != 0 &&
-        rules_number(e->args[5]) * USEC_PER_SEC > world_redis_time(e->w) + 61 * USEC_PER_SEC)
-        model_fail(e->w, "R18: %s is far ahead of Redis' clock, and was answered '%s'", e->args[5], e->word);
+    if (is_skipped && e->was_grace)
+        model_fail(e->w, "R18: a turn was skipped in grace");
+    check_early(e);
+    if (k < e->w->turns.n_dues && (is_ok || is_skipped))
+        note_decided(e, k, is_skipped ? e->m->sessions[id_number(e->args[0])].host + 1 : 0);
 }
 
 /* A late commit of a host that has given the run up. A real berthd does not, because it keeps the run in
@@ -129,8 +141,7 @@ static void note_given_back(struct effect *e) {
 
 /* --- stop and hosts --- */
 
-/* Returns whether a host had the turn and none has it any more, so that the turn is open or over. A skipped
- * turn may still be taken by the run that got no reply. */
+/* Returns whether a host had the turn and none has it any more, so that the turn is open or over. */
 static bool is_left(const struct effect *e, const struct due *due) {
     const struct m_claim *claim = due->holder > 0 ? &e->m->claims[due->holder - 1] : NULL;
 
@@ -221,13 +232,14 @@ void rules_turned(struct effect *e) {
 
 /* --- processes --- */
 
-/* Open turns are void, and so are turns whose hosts have not received the reply. */
+/* Open turns are void, and so are turns whose hosts have not received the reply. A skip that Redis has kept
+ * is answered again. */
 void rules_turn_epoch_begun(struct world *w) {
     for (unsigned k = 0; k < w->turns.n_dues; k++) {
         struct due *due = &w->turns.dues[k];
         const struct turn_run *holder = due->holder > 0 ? &w->runs[due->holder - 1].turn : NULL;
 
-        if (due->is_open || (holder && holder->due == k && !holder->taken))
+        if (due->is_open || (holder && !holder->taken && !is_kept(&w->redis.now, due->holder - 1)))
             due->excused = true;
     }
 }

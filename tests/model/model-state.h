@@ -53,6 +53,7 @@ struct m_state { /* copied for snapshots */
     char overrides[POOLS_MAX][OVERRIDE_SIZE]; /* "": none */
     struct m_session sessions[SESSIONS_MAX];
     struct m_claim claims[RUNS_MAX];
+    unsigned skips[SKIPS_KEPT]; /* run + 1 of the latest questions that were answered so, newest first */
 };
 
 /* --- hosts --- */

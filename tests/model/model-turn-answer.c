@@ -85,7 +85,8 @@ static void on_asked(struct world *w, struct host *h, struct run *r, const redis
         return;
     }
     r->state = RUN_DONE;
-    h->turns.spare = r->id;
+    if (strcmp(word, "skipped") != 0)
+        h->turns.spare = r->id;
     if (strcmp(word, "later") == 0) {
         h->turns.open_at[r->turn.due] = w->now + ms * 1000 + vturn_wait(w, h, r->turn.due);
         note_decided(w, h, vturn_due(w, r->turn.due));

@@ -17,6 +17,7 @@ struct world;
 #define DUES_MAX 240
 #define DUES_DEFAULT 30
 #define ATTEMPTS_MAX 8
+#define SKIPS_KEPT 8 /* of a job, by Redis */
 #define EPOCH_SIZE 24
 
 enum turn_call { TURN_NONE, TURN_ASK, TURN_COMMIT, TURN_END, TURN_TELL, TURN_LOOK };
@@ -28,7 +29,7 @@ struct turn_host {
     uint64_t mark;           /* the latest due time that it knows to be decided; outlives its berthd */
     usec_t open_at[DUES_MAX]; /* when it asks for the open turn; 0: it knows of none */
     unsigned asking;         /* run of the question under way, RUNS_MAX: none */
-    unsigned spare;          /* run whose question Redis answered with another's turn: its claim never was; NOBODY: none */
+    unsigned spare;          /* run that asked, and of which Redis has kept nothing; NOBODY: none */
     usec_t not_before;       /* the next question */
     usec_t look_at;          /* 0: none is due */
     usec_t drained_until;
@@ -51,8 +52,7 @@ struct due {
     bool given_back;         /* for another attempt, after the last start */
     bool is_open;            /* its turn is given back or its host is lost, and no host took it since; a new epoch forgets it */
     bool skipped, excused;   /* a host logged so; it may be lost */
-    unsigned skipped_by, skipped_run; /* host + 1 and run + 1 whose question was answered so, in which epoch, and nothing was decided since */
-    unsigned skipped_epoch;
+    unsigned skipped_by; /* host + 1 whose question was answered so */
     unsigned holder, committer; /* run + 1 that took it last, and that committed it, which its host may not know */
     usec_t not_before;       /* end of its delay by Redis's clock, in the epoch back_epoch */
     unsigned back_epoch;

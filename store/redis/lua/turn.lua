@@ -43,6 +43,8 @@ if r and r.session == s then -- it was sent before (R6)
     write_turn(s, c, sent)
     return line_of(answer(c, r, last), sent.attempt, sent.chain)
 end
+local skipped = not is_start and recall(job, c)
+if skipped then return line_of('skipped', serial, 0, skipped) end
 if grace then return line_of('grace', serial, 0) end
 local early = ms_early(due)
 if early > 0 then return line_of('early', serial, 0, fmt(early)) end
@@ -54,11 +56,7 @@ if turn and tonumber(turn.not_before) > now() then
     return line_of('later', serial, 0, fmt(math.ceil((tonumber(turn.not_before) - now()) / 1000)), turn.attempt)
 end
 if not turn and not is_start and tonumber(due) <= mark then
-    local decided_due, by, how, host = string.match(call('HGET', open_of(job), 'last') or '', '^(%d+) (%S+) (%a) (%S+)$')
-    if not (decided_due == due and by == c and how == 'S') then
-        return line_of('taken', serial, 0, fmt(mark), decider(due, decided_due, host))
-    end
-    mark = 0 -- this call skipped it before, and its reply was lost: no other host logs that
+    return line_of('taken', serial, 0, fmt(mark), decider(job, due))
 end
 local host = string.match(call('HGET', at .. 'sessions', s) or '', '^%S+') or '-'
 
@@ -71,12 +69,13 @@ local function find_run()
     return other and read_claim(other)
 end
 
-local function skip(why, run, on)
+local function skip(...)
+    local reply = line_of(...)
     if not is_start then
-        decide(job, due, c, 'S', host)
-        call('HDEL', open_of(job), due)
+        decide(job, due, host)
+        keep_reply(job, c, reply)
     end
-    return line_of('skipped', serial, 0, why, run, on)
+    return line_of('skipped', serial, 0, reply)
 end
 
 -- Counts the job's claims, and for a new due time the turns that are open now. Turns whose delay is not over are superseded.
@@ -114,8 +113,7 @@ if full then
     return skip('queue-full', full, '-')
 end
 if not is_start then
-    decide(job, due, c, 'T', host)
-    call('HDEL', open_of(job), due)
+    decide(job, due, host)
 end
 for _, o in ipairs(superseded) do call('HDEL', open_of(job), o[1]) end
 if not is_start then

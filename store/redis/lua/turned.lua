@@ -87,36 +87,18 @@ function verbs.back()
     return epoch and reply or {'epoch', ''}
 end
 
-local MISSED = 8 -- calls `pass` of a job that are remembered
-
--- Returns whether this call decided before. Its answer may be lost, and no other host logs what it missed.
-local function was_missed(job, id)
-    return string.find(' ' .. (call('HGET', open_of(job), 'missed') or '') .. ' ', ' ' .. id .. ' ', 1, true) ~= nil
-end
-
-local function note_missed(job, id)
-    local list = {id}
-    for other in string.gmatch(call('HGET', open_of(job), 'missed') or '', '%S+') do
-        if #list < MISSED then list[#list + 1] = other end
-    end
-    call('HSET', open_of(job), 'missed', table.concat(list, ' '))
-end
-
 function verbs.pass()
     local job, due, id = c, ARGV[7], ARGV[8]
     if not in_epoch() then return {'epoch', ''} end
+    local missed = recall(job, id)
+    if missed then return line_of('missed', missed) end
     if grace then return line_of('grace') end
-    local early, mark, open = ms_early(due), mark_of(job), read_open(job)
+    local early, mark = ms_early(due), fmt(mark_of(job))
     if early > 0 then return line_of('early', fmt(early)) end
-    if tonumber(due) > mark or open[due] then
-        call('HDEL', open_of(job), due)
-        note_missed(job, id)
-        decide(job, due, id, 'M', string.match(call('HGET', at .. 'sessions', s) or '', '^%S+') or '-')
-    elseif not was_missed(job, id) then
-        local decided_due, host = string.match(call('HGET', open_of(job), 'last') or '', '^(%d+) %S+ %a (%S+)$')
-        return line_of('taken', fmt(mark), decider(due, decided_due, host))
-    end
-    return line_of('missed', fmt(mark))
+    if tonumber(due) <= tonumber(mark) and not read_open(job)[due] then return line_of('taken', mark, decider(job, due)) end
+    decide(job, due, string.match(call('HGET', at .. 'sessions', s) or '', '^%S+') or '-')
+    keep_reply(job, id, mark)
+    return line_of('missed', mark)
 end
 
 -- Returns the number of ms until an open turn may be taken.

@@ -2,8 +2,8 @@
 -- Part of scripts that decide, end or open turns (R18). Expects core.lua and queue.lua. A job is named by its implicit pool.
 --
 -- marks            zset  job -> the latest due time that was decided, in seconds since 1970
--- pool:P:turns     hash  of the job with pool P. last: "due claim how host" of its latest decision; how: T(aken), S(kipped), M(issed);
---                  missed: ids of the latest calls `pass` that decided, newest first;
+-- pool:P:turns     hash  of the job with pool P. last: "due host" of its latest decision; replies: "id reply" of
+--                  the latest calls that skipped or missed a due time, a line each, newest first;
 --                  DUE: "attempt not-before-µs epoch chain why" of each open turn; not-before: 0: at once, also if TIME is set back;
 --                  why: host-lost, given-back, retry
 -- session:S:turns  hash  claim -> "state job due attempt again epoch chain" of each turn of session S. state: T(aken), C(ommitted);
@@ -14,6 +14,7 @@
 
 local AHEAD_MAX = 3 * 3600 -- s: a mark that is further ahead of TIME was decided by a wrong clock, and is void
 local tells = 128          -- sessions that this call may still notify of open turns
+local REPLIES = 8          -- calls of each job whose replies are kept (R6)
 
 local function turns_of(session)
     return at .. 'session:' .. session .. ':turns'
@@ -54,16 +55,35 @@ local function ms_early(due)
     return math.ceil(tonumber(due) * 1000 - now() / 1000 - 60000)
 end
 
--- Records a decision. A due time before the mark, whose turn was open, does not change the mark.
-local function decide(job, due, c, how, host)
-    if tonumber(due) < mark_of(job) then return end
-    call('ZADD', at .. 'marks', due, job)
-    call('HSET', open_of(job), 'last', table.concat({due, c, how, host}, ' '))
+-- Returns the reply to the call with this id if that skipped or missed a due time, else nil. The reply may have been
+-- lost, and no other host logs the decision.
+local function recall(job, id)
+    for line in string.gmatch(call('HGET', open_of(job), 'replies') or '', '[^\n]+') do
+        local own, reply = string.match(line, '^(%S+) (.*)$')
+        if own == id then return reply end
+    end
 end
 
--- Returns the host of the latest decision, if that decided this due time, else "-". In a new epoch Redis may lack that decision, and
--- know the mark only from the reports of hosts.
-local function decider(due, decided_due, host)
+local function keep_reply(job, id, reply)
+    local lines = {id .. ' ' .. reply}
+    for line in string.gmatch(call('HGET', open_of(job), 'replies') or '', '[^\n]+') do
+        if #lines < REPLIES then lines[#lines + 1] = line end
+    end
+    call('HSET', open_of(job), 'replies', table.concat(lines, '\n'))
+end
+
+-- Decides a due time, so its turn is not open any more. A due time before the mark does not change the mark.
+local function decide(job, due, host)
+    call('HDEL', open_of(job), due)
+    if tonumber(due) < mark_of(job) then return end
+    call('ZADD', at .. 'marks', due, job)
+    call('HSET', open_of(job), 'last', due .. ' ' .. host)
+end
+
+-- Returns the host of the latest decision, if that decided this due time, else "-". In a new epoch Redis may lack that
+-- decision, and know the mark only from the reports of hosts.
+local function decider(job, due)
+    local decided_due, host = string.match(call('HGET', open_of(job), 'last') or '', '^(%d+) (%S+)$')
     return tonumber(decided_due or 0) >= tonumber(due) and host or '-'
 end
 
@@ -71,7 +91,7 @@ end
 local function read_open(job)
     local list, fields = {}, call('HGETALL', open_of(job))
     for i = 1, #fields, 2 do
-        if fields[i] ~= 'last' and fields[i] ~= 'missed' then
+        if string.find(fields[i], '^%d') then
             local o, own = {}, nil
             o.attempt, o.not_before, own, o.chain, o.why = string.match(fields[i + 1], '^(%d+) (%d+) (%S+) (%S+) (%S+)$')
             if own == epoch then
