@@ -27,7 +27,7 @@ static void await_state(struct host *h, const char *state) {
     CU_ASSERT(seen);
 }
 
-/* A Redis that accepts connections and never replies; then one that is gone; then one that is there. */
+/* Redis accepts connections and never replies; then it is gone; then it is back. */
 static void connecting_and_away(void) {
     struct host *ant = host_add("ant", POOLS);
     struct child *waiter;
@@ -35,7 +35,7 @@ static void connecting_and_away(void) {
     TEST_INT(kill(cluster.redis.pid, SIGSTOP), 0);
     host_start(ant);
     await_state(ant, "connecting");
-    /* No view calls it away before an attempt has failed. */
+    /* No view calls Redis away before an attempt has failed. */
     TEST_INT(berth(ant, "pools"), 0);
     TEST_STRING(berth_err, "berth: berthd is connecting to Redis: showing what this host knows\n");
     TEST_INT(berth(ant, "grace --end"), 69);
@@ -61,7 +61,7 @@ static void set_option(const char *name, const char *value) {
     CU_ASSERT(reply && reply->type == REDIS_REPLY_STATUS);
 }
 
-/* A Redis that answers and refuses is not one that cannot be reached: each view shows its error, and since when. */
+/* Redis replies with an error: each view shows the error, and since when. */
 static void why_away(void) {
     struct host *ant = host_up("ant", POOLS);
     struct child *waiter;
@@ -105,7 +105,7 @@ static void full(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, expected));
     asked = clock_boottime();
     TEST_INT(berth(ant, "run --wait 1s -p db -- true"), 75);
-    CU_ASSERT(clock_boottime() >= asked + USEC_PER_SEC); /* and it was asked again meanwhile */
+    CU_ASSERT(clock_boottime() >= asked + USEC_PER_SEC);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, expected));
     waiter = berth_start(ant, "run -p db --name late -- true");
     for (usec_t until = clock_boottime() + HOST_PATIENCE; clock_boottime() < until && !strstr(berth_out, expected);)
@@ -131,7 +131,7 @@ static void seen(void) {
     json_decref(json);
     TEST_INT(berth(bee, "hosts"), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "not known"));
-    while (clock_boottime() < until) { /* it came after bee, so its first heartbeat dates it */
+    while (clock_boottime() < until) { /* cat came after bee, so bee can date its first heartbeat */
         json = berth_json(bee, "hosts");
         cat_seen = json_incref(berth_at(json, "hosts.host=cat.seen_ms"));
         json_decref(json);

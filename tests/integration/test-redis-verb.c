@@ -132,14 +132,14 @@ static void test_away(void) {
     host_await(ant, "redis-connected", " ");
     await_heartbeat(ant);
     json = berth_json(ant, "redis");
-    CU_ASSERT(berth_number_at(json, "grace_ms") > 0 && berth_number_at(json, "grace_ms") <= 3000); /* it has lost its data */
+    CU_ASSERT(berth_number_at(json, "grace_ms") > 0 && berth_number_at(json, "grace_ms") <= 3000); /* Redis lost its data */
     json_decref(json);
     TEST_INT(berth(ant, "redis"), 0);
     CU_ASSERT(strstr(berth_out, "\ngrace      nothing is granted for up to ") != NULL);
     host_end_grace(ant);
 }
 
-/* It was never there: both lines name what was tried. */
+/* Redis was never reached: both lines name the address that was tried. */
 static void test_never_there(void) {
     struct host *ant = host_add_alone("ant", "redis { url = \"redis://127.0.0.1:1\" }\n" POOLS);
     json_t *json;
@@ -191,7 +191,7 @@ static void expect_reload(struct host *h, const char *warning) {
         TEST_STRING(berth_err, warning);
 }
 
-/* The config is right and in force; what it names for Redis does not work, and the old connections go on. */
+/* The config is in force, but its password for Redis is wrong: the old connections go on. */
 static void test_reload(void) {
     static const char kept[] = "berth: the config is in force, but the old connections to Redis stay, "
                                "new ones fail: Redis refuses the user or the password (WRONGPASS)\n";
@@ -210,7 +210,7 @@ static void test_reload(void) {
     expect_reload(ant, "");
     write_password(path, "wrong");
     expect_reload(ant, kept);
-    expect_reload(ant, kept); /* it is tried again */
+    expect_reload(ant, kept); /* each reload tries the password */
     TEST_INT(berth(ant, "redis"), 1);
     CU_ASSERT(strstr(berth_out, "\nwarning    the old connections to Redis stay, new ones fail") != NULL);
     TEST_INT(host_count(ant, "redis-lost", " "), 0);

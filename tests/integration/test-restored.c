@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Redis is restored from the same copy again and again (R10). Each time the first hello is from a new berthd
- * whose host has a new name. The clock in the copy is an hour ahead of Redis's clock. One of two other hosts
- * runs a command that the copy does not have. The other one waits for the same permit, and reaches Redis
- * first. ROUNDS=n: so many times. */
+/* Redis is restored from the same copy again and again (R10), ROUNDS=n times. Each time the first hello is
+ * from a new berthd whose host has a new name. The clock in the copy is an hour ahead of Redis's clock.
+ * One of two other hosts runs a command whose grant the copy does not have. The other one waits for the
+ * same permit, and reaches Redis first. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 #define POOL "pool \"db\" { limit = 1 }\n"
 #define HOUR (3600 * (long long) USEC_PER_SEC)
-#define FENCED 76 /* status of a run that was stopped because its lease ended: the machine stood still */
+#define FENCED 76 /* status of a run whose lease ended, because the machine stood still */
 
 static struct proxy ways[2]; /* to Redis: ant's and bee's */
 static struct host *hosts[2], *newcomer;
@@ -60,7 +60,7 @@ static void start_hosts(void) {
     newcomer = host_add("new", POOL);
 }
 
-/* Both hosts are known in the copy, and numbers were drawn; nobody holds or waits for anything. */
+/* The copy has both hosts and some tokens; no run holds permits or waits for them. */
 static void make_copy(void) {
     for (size_t i = 0; i < ELEMENTSOF(hosts); i++)
         TEST_INT(berth(hosts[i], "run -p db --name early -- %s --id early%zu", cluster.command, i), 0);
@@ -70,7 +70,8 @@ static void make_copy(void) {
     CU_ASSERT(redis_clock_set(0));
 }
 
-/* The first host that this Redis knows: a berthd that ended in order has left no session. */
+/* Starts the first host of the restored Redis. Its name is new, because it stopped in order in each round.
+ * */
 static void start_newcomer(unsigned round) {
     char called[32];
 
@@ -81,7 +82,7 @@ static void start_newcomer(unsigned round) {
     host_await(newcomer, "redis-connected", " ");
 }
 
-/* Hosts that reach Redis have sent several heartbeats. */
+/* Waits until the hosts that reach Redis have sent several heartbeats. */
 static void await_heartbeats(void) {
     long long before = redis_number(&cluster.redis, "HGET berth:{test}:meta heartbeat_count");
     usec_t until = clock_boottime() + HOST_PATIENCE;
@@ -105,15 +106,16 @@ static void restore(unsigned round) {
     start_newcomer(round);
 }
 
-/* It waits; or is granted at once, if the machine stood still and the other command was stopped for it. */
-static void await_asked(struct host *h, unsigned round) {
+/* Waits until the run is queued, or granted, if the machine stood still and the other command was fenced. */
+static void await_claim(struct host *h, unsigned round) {
     usec_t until = clock_boottime() + HOST_PATIENCE;
 
     while (host_count(h, "queued", "job=waiting%u", round) + host_count(h, "granted", "job=waiting%u", round) == 0 && clock_boottime() < until)
         child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
 }
 
-/* Whether the command was alive from before until after: on a machine that stands still its lease may end before its host is let through. */
+/* Returns whether the command outlived the round. On a machine that stands still, its lease may end before
+ * its host reaches Redis. */
 static bool play(unsigned round) {
     size_t holder = round % 2, waiter = 1 - holder;
     struct child *held, *waiting;
@@ -128,7 +130,7 @@ static bool play(unsigned round) {
     held = berth_start(hosts[holder], "run -p db --stop-timeout 100ms --name held%u -- %s --id held%u --gate %s", round, cluster.command, round, gate.path);
     host_await(hosts[holder], "started", "job=held%u", round);
     waiting = berth_start(hosts[waiter], "run -p db --name waiting%u -- %s --id waiting%u --for 100", round, cluster.command, round);
-    await_asked(hosts[waiter], round);
+    await_claim(hosts[waiter], round);
     restore(round);
     let_through(waiter);
     await_heartbeats();
@@ -143,7 +145,7 @@ static bool play(unsigned round) {
     return status == 0;
 }
 
-/* A host whose session was lost has another one than the copy knows; the one in the copy is expired after a lease. */
+/* Waits until the sessions in the copy have expired. The hosts have new sessions. */
 static void await_expired(void) {
     usec_t until = clock_boottime() + HOST_PATIENCE;
 
@@ -159,7 +161,7 @@ static void judge_rounds(unsigned rounds, unsigned whole) {
     for (size_t i = 0; i < w.n; i++)
         for (size_t k = 0; k < i; k++)
             twice += w.runs[i].token == w.runs[k].token;
-    printf("%u rounds, in %u the command lived through it: %zu starts, at most %u at once, %u tokens twice\n", rounds, whole, w.n,
+    printf("%u rounds, the command outlived %u: %zu starts, at most %u at once, %u tokens twice\n", rounds, whole, w.n,
            witness_max(&w, "db"), twice);
     TEST_INT(w.n, 2 + 2 * rounds);
     TEST_INT(witness_max(&w, "db"), 1);

@@ -42,7 +42,7 @@ static void up(void) {
     host_start(ant);
 }
 
-/* What is retrying then is due. */
+/* Makes runs due that wait for their next attempt. */
 static void pass_delay(void) {
     host_clock_jump(ant, 3600 * USEC_PER_SEC);
 }
@@ -55,7 +55,7 @@ static size_t count_runs(void) {
     return n;
 }
 
-/* The state of the job, sooner or later. */
+/* Waits until the job has the state. */
 static void await_state(const char *job, const char *state) {
     usec_t until = clock_monotonic() + HOST_PATIENCE;
     bool is_there = false;
@@ -81,7 +81,7 @@ static void note_delay(const char *line, void *userdata) {
         delays[attempt - 2] = event_get_u64(line, "delay_ms");
 }
 
-/* Fails always: 1 + retry runs, each with its own claim, and delays that grow. */
+/* A job that always fails has 1 + retry runs, each with its own claim, and delays that grow. */
 static void fails_always(void) {
     usec_t delays[3] = {};
 
@@ -98,7 +98,7 @@ static void fails_always(void) {
     CU_ASSERT(delays[2] >= 80 && delays[2] <= 160);
 }
 
-/* In the delay nothing is held: another run has the permit. */
+/* A job holds nothing during the delay: another run gets the permit. */
 static void holds_nothing(void) {
     json_t *runs;
 
@@ -136,7 +136,7 @@ static pid_t pid_of(const char *job) {
     return pid;
 }
 
-/* Nobody has waited for it then. */
+/* Kills a process and waits until it is a zombie. */
 static void end_and_await(pid_t pid) {
     struct pollfd fd = {.fd = (int) syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
 
@@ -146,7 +146,8 @@ static void end_and_await(pid_t pid) {
     (void) close(fd.fd);
 }
 
-/* Ends the command of a run while its guard stands still, and calls `berth stop`: the guard reads of the stop when the command is over. */
+/* Ends the command of a run while its guard is stopped, and calls `berth stop`. The guard receives the stop
+ * after the command has ended. */
 static void stop_as_it_ends(const char *job) {
     pid_t pid, guard;
 
@@ -173,7 +174,7 @@ static void trigger_supersedes(void) {
     host_await(ant, "retry", "job=slow attempt=2");
     TEST_INT(berth(ant, "start slow"), 0);
     host_await(ant, "gave-up", "job=slow attempt=1 reason=superseded");
-    TEST_INT(berth_end(c), 4); /* as its last attempt did */
+    TEST_INT(berth_end(c), 4); /* the status of its last attempt */
     host_await_count(ant, 2, "retry", "job=slow attempt=2");
     TEST_INT(host_count(ant, "started", "job=slow"), 2);
     TEST_INT(berth(ant, "stop slow"), 0);
@@ -197,7 +198,7 @@ static void success_on(void) {
     host_await(ant, "exited", "job=none result=failure exit_code=0");
 }
 
-/* A drain leaves what is retrying alone, and begins nothing. */
+/* A drain leaves a job that is retrying alone, and starts no attempt. */
 static void drained(void) {
     TEST_INT(berth(ant, "start soon"), 0);
     host_await(ant, "retry", "job=soon attempt=2");
@@ -208,7 +209,7 @@ static void drained(void) {
     host_await(ant, "gave-up", "job=soon attempt=2 reason=attempts");
 }
 
-/* Each attempt has its number, wherever berthd was killed. */
+/* The next attempt keeps its number when berthd was killed before it. */
 static void killed_while_it_retries(void) {
     char run[64];
 
@@ -222,7 +223,7 @@ static void killed_while_it_retries(void) {
     TEST_INT(host_count(ant, "started", "job=soon"), 1); /* of this berthd */
 }
 
-/* Nothing can be remembered over a reboot here: within a boot the runtime directory is enough. */
+/* Without a state directory, the runtime directory has what berthd needs within a boot. */
 static void killed_without_a_state_directory(void) {
     host_stop(ant);
     host_set_config(ant, "state-directory = \"/proc/none/at/all\"\n"
@@ -252,7 +253,7 @@ static void stopped_and_started_while_it_retries(void) {
     host_await(ant, "gave-up", "job=slow attempt=1 reason=stopped");
 }
 
-/* An attempt that never got its permits was not made. */
+/* An attempt that never got its permits does not count. */
 static void withdrawn_while_it_waits(void) {
     struct child *c;
 
@@ -298,7 +299,7 @@ static void restarts_always(void) {
     host_await_count(ant, 4, "exited", "job=daemon result=success");
     TEST_INT(berth(ant, "stop daemon"), 0);
     await_state("daemon", "stopped");
-    TEST_INT(count_runs(), 0); /* nor is one retrying */
+    TEST_INT(count_runs(), 0); /* no run is retrying either */
     host_kill(ant);
     host_start(ant);
     await_state("daemon", "stopped");
@@ -328,7 +329,7 @@ static void restarts_on_failure(void) {
     host_await_count(ant, 3, "exited", "job=daemon result=failure");
 }
 
-/* berthd's death begins no second one. */
+/* The death of berthd starts no second run. */
 static void restart_survives_berthd(void) {
     set_restart("always", "exec sleep 1000");
     TEST_INT(berth(ant, "reload"), 0);

@@ -34,7 +34,7 @@ static void pools(void) {
     TEST_INT(berth_end(caller_start(OPERATOR, "run -p narrow -- true")), 0);
 }
 
-/* The options of a pattern are those of its keys, but not of one that the config has in full. */
+/* A pattern's options apply to its keys, except to a pool that the config defines by its full name. */
 static void patterns(void) {
     NEEDS_OTHERS();
     host_set_config(callers_host, TOP "pool \"team/*\" { limit = 4 scope = \"host\" users = {\"@" USERS
@@ -104,7 +104,7 @@ static void write_file(const char *path, const char *a, const char *b, const cha
     TEST_INT(fclose(f), 0);
 }
 
-/* A user who loses the right keeps the run and gets its end, and begins nothing more. */
+/* A user who loses the right keeps the run and receives its end, but starts nothing more. */
 static void right_lost(void) {
     char go[80], script[80], words[200];
     struct child *c;
@@ -128,7 +128,8 @@ static void right_lost(void) {
 
 /* --- inside a run --- */
 
-/* What runs in a job has the rights of its own user and groups: neither those of the job's operators nor those of who started it. */
+/* A command has the rights of its own user and groups, not those of the job's operators or of its starter.
+ * */
 static void nested(void) {
     char copy[256];
 
@@ -159,7 +160,7 @@ static void check_config(void) {
     host_set_config(callers_host, POOLS "job j { command = {\"/bin/true\"}\noperators = {\"berth-no-user\"} }\n");
     TEST_INT(berth(callers_host, "check-config %s", callers_host->config), 78);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, ":9: job \"j\": operators: there is no user \"berth-no-user\" on this machine"));
-    TEST_INT(berth(callers_host, "reload"), 0); /* a service does without, and warns */
+    TEST_INT(berth(callers_host, "reload"), 0); /* berthd goes on without the user, and warns */
     CU_ASSERT_PTR_NOT_NULL(strstr(host_log(callers_host), "operators: there is no user \"berth-no-user\" on this machine"));
 }
 

@@ -28,7 +28,7 @@ static const struct row {
     {"Start", "{\"job\":\"db\"}", "nnyyny"},
     {"Start", "{\"job\":\"plain\"}", "nnynny"},
     {"Start", "{\"job\":\"each@x\"}", "nnyyny"},
-    {"Start", "{\"job\":\"unknown\"}", "yyyyyy"}, /* that there is no such job everybody may see */
+    {"Start", "{\"job\":\"unknown\"}", "yyyyyy"}, /* everybody may see that there is no such job */
     {"Find", "{\"names\":[\"db\"]}", "yyyyyy"},
     {"Await", "{" NO_RUN "}", "yyyyyy"},
     {"Stop", "{\"target\":\"db\"}", "nnyyny"},
@@ -51,7 +51,7 @@ static const struct row {
     {"Hold", "{\"name\":\"a\",\"nowait\":true,\"pools\":[\"open\",\"narrow\"]}", "nnynyy"},
     {"Hold", "{\"name\":\"a\",\"nowait\":true,\"pools\":[\"open\"],\"head_start_ms\":300000}", "nyynyy"},
     {"Hold", "{\"name\":\"a\",\"nowait\":true,\"pools\":[\"open\"],\"head_start_ms\":300001}", "nnynny"},
-    {"Hold", "{\"name\":\"a\",\"pools\":[\"open\"]," NO_RUN "}", "yyyyyy"}, /* about a run of the caller's, which there is not */
+    {"Hold", "{\"name\":\"a\",\"pools\":[\"open\"]," NO_RUN "}", "yyyyyy"}, /* attaches to a run that does not exist */
     {"Started", "{\"pid\":1," NO_RUN "}", "yyyyyy"},
     {"Stuck", "{\"what\":\"x\"," NO_RUN "}", "yyyyyy"},
     {"Ended", "{\"code\":0," NO_RUN "}", "yyyyyy"},
@@ -86,7 +86,7 @@ static enum right right_of(const char *method) {
     return RIGHT_MISSING;
 }
 
-/* There nobody does more than look, whoever it is. */
+/* No caller may do more than look there. */
 static void matrix_of_look(void) {
     NEEDS_OTHERS();
     TEST_INT(chmod(look_path(), 0666), 0);
@@ -105,7 +105,7 @@ static void matrix_of_look(void) {
     CU_ASSERT_PTR_NULL(strstr(host_log(callers_host), "job=db"));
 }
 
-/* A method that is new must get its rows above. */
+/* Each method has a row above. */
 static void matrix_is_whole(void) {
     for (const struct control_method *m = verbs_service.methods; m->name; m++) {
         bool found = false;
@@ -164,7 +164,7 @@ static void person(void) {
     close(fd);
 }
 
-/* Whom control.sock keeps out looks by look.sock, if that lets them in. */
+/* Callers that may not use control.sock look by look.sock, if they may use that. */
 static void look(void) {
     char keeps_out[300];
 
@@ -181,11 +181,11 @@ static void look(void) {
             "berth: limit: you may only look, because you are connected to look.sock; other calls need control.sock\n");
     caller_refused(OTHER, "run -p open -- true",
             "berth: run: you may only look, because you are connected to look.sock; other calls need control.sock\n");
-    snprintf(keeps_out, sizeof(keeps_out), "--socket %s pools", callers_host->socket); /* which is taken as it is */
+    snprintf(keeps_out, sizeof(keeps_out), "--socket %s pools", callers_host->socket); /* no other socket is tried */
     TEST_INT(berth_end(caller_start(OTHER, keeps_out)), 77);
 }
 
-/* One connection, before and after. */
+/* A reload changes the rights of an open connection. */
 static void reload(void) {
     int fd;
 
@@ -204,7 +204,7 @@ static CU_TestInfo tests[] = {
     {"matrix is whole", matrix_is_whole},
     {"matrix of look.sock", matrix_of_look},
     {"look.sock instead", look},
-    {"recorded with who asked", recorded},
+    {"recorded with the caller", recorded},
     {"a person's name", person},
     {"reload", reload},
     CU_TEST_INFO_NULL,

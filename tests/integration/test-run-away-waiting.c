@@ -33,7 +33,7 @@ static void test_restart_while_waiting(void) {
     fake_accept_again(&f, FAKE_RUN);
     fake_reply(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
     {
-        json_t *params = fake_expect(&f, "io.berth.Hold"); /* again, on the same connection */
+        json_t *params = fake_expect(&f, "io.berth.Hold"); /* a new claim, on the same connection */
 
         CU_ASSERT_PTR_NULL(json_object_get(params, "run"));
         json_decref(params);
@@ -68,10 +68,10 @@ static void test_wait_is_over(void) {
     fake_run(&f, "-v -p db --wait 300ms -E 9 x", NULL);
     fake_accept(&f);
     params = fake_expect(&f, "io.berth.Hold");
-    TEST_INT(json_integer_value(json_object_get(params, "wait_ms")), 300); /* the rest when berthd answers */
+    TEST_INT(json_integer_value(json_object_get(params, "wait_ms")), 300);
     json_decref(params);
     fake_reply(&f, FAKE_WAITING);
-    fake_stop(&f); /* and nobody comes back in time */
+    fake_stop(&f);
     while (!strstr(fake_errors(&f), "berthd is away"))
         CU_ASSERT_TRUE_FATAL(fake_is_running(&f, 2 * USEC_PER_MSEC));
     stand_at(BEGIN + 298 * USEC_PER_MSEC);

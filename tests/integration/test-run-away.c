@@ -13,13 +13,13 @@ static const char *text_in(const json_t *params, const char *key) {
     return json_string_value(json_object_get(params, key));
 }
 
-/* With all its processes. */
+/* Waits until `berth run` has stopped all processes of the command. */
 static void await_stopped(struct fake *f) {
     while (!strstr(fake_errors(f), "the command was stopped"))
         CU_ASSERT_TRUE_FATAL(fake_is_running(f, 2 * USEC_PER_MSEC));
 }
 
-/* A berthd that comes back receives the end of the command. */
+/* berthd comes back and receives the end of the command. */
 static void come_back(struct fake *f, int code, int signal, const char *result) {
     fake_listen(f);
     fake_accept(f);
@@ -28,17 +28,17 @@ static void come_back(struct fake *f, int code, int signal, const char *result) 
 
 #define BEGIN (1000 * USEC_PER_SEC)
 #define DEADLINE (BEGIN + 100 * USEC_PER_SEC)
-#define BEFORE(msec) (DEADLINE - (msec) * USEC_PER_MSEC) /* its stop timeout is 200 ms, and the kill is sent 100 ms before */
+#define BEFORE(msec) (DEADLINE - (msec) * USEC_PER_MSEC) /* TERM comes 300 ms before, KILL 100 ms before */
 #define LATER (DEADLINE + 100 * USEC_PER_SEC)
 #define MUCH_LATER (LATER + 100 * USEC_PER_SEC)
-/* Ends on USR1, answers USR2; a shell misses no signal in `wait`, as it would just before a read. */
+/* Ends on USR1, answers USR2. A shell misses no signal in `wait`; just before a read it would. */
 #define WAITS "exec 3<&0; (read x <&3) & trap 'kill -9 $!; exit 5' USR1; trap 'echo here' USR2; echo ready; while :; do wait; done"
 
 static void stand_at(usec_t time) {
     clock_file_stand(&own_clock, time);
 }
 
-/* `berth run` has passed two signals on, and thus seen what there was to be seen before: its socket, and what time it is. */
+/* Waits until `berth run` has passed two signals on: it has read its socket and the clock before that. */
 static void settle(struct fake *f) {
     for (int i = 0; i < 2; i++) {
         f->text[0] = '\0';
@@ -66,7 +66,7 @@ static void test_deadline_without_server(void) {
     stand_at(BEFORE(102));
     settle(&f);
     stand_at(BEFORE(98));
-    await_stopped(&f); /* gone by then (R8) */
+    await_stopped(&f); /* R8 */
     clock_file_go_on(&own_clock);
     come_back(&f, -1, SIGKILL, "lease-lost");
     TEST_INT(fake_await_exit(&f), 76);
@@ -87,7 +87,7 @@ static void test_continue_without_server(void) {
     fake_stop(&f);
     stand_at(LATER);
     settle(&f);
-    end_command(&f); /* else it might attach first */
+    end_command(&f); /* before berthd is back: `berth run` does not attach, it reports the end */
     clock_file_go_on(&own_clock);
     come_back(&f, 5, -1, NULL);
     TEST_INT(fake_await_exit(&f), 5);
@@ -97,7 +97,7 @@ static void test_continue_without_server(void) {
 /* A stop timeout of 200 ms, 100 ms from the kill to the deadline, and 100 ms to run. */
 #define NEEDED (400 * USEC_PER_MSEC)
 
-/* It calls berthd, which has hung up, once more. So it has read all messages from before. */
+/* Hangs up and waits for the next call of `berth run`: it has read all messages from before. */
 static void meet_again(struct fake *f) {
     json_t *params;
 
@@ -110,7 +110,7 @@ static void meet_again(struct fake *f) {
     json_decref(params);
 }
 
-/* A command is not begun with less time than its stop needs; a new deadline that leaves enough begins it. */
+/* A command starts only when its deadline leaves enough time for its stop. */
 static void test_waits_for_time(void) {
     struct fake f;
 
@@ -131,7 +131,7 @@ static void test_waits_for_time(void) {
     fake_done(&f);
 }
 
-static void hear_not_begun(struct fake *f) {
+static void expect_not_started(struct fake *f) {
     json_t *params = fake_expect(f, "io.berth.Ended");
 
     TEST_STRING(text_in(params, "run"), FAKE_RUN);
@@ -144,21 +144,21 @@ static void lose_lease(struct fake *f) {
     fake_reply(f, "{'parameters': {'state': 'stop', 'run': '" FAKE_RUN "', 'reason': 'lease-lost'}, 'continues': true}");
 }
 
-/* The lease was lost before there was time: it waits again, as the same run, and runs under its next grant. A berthd that was started
- * meanwhile gets the report, too. */
-static void test_lost_before_the_begin(void) {
+/* The lease is lost before the command starts: the same run waits again, and starts under its next grant. A
+ * berthd that restarted meanwhile also receives the report. */
+static void test_lost_before_the_start(void) {
     struct fake f;
 
     fake_init(&f);
     fake_run(&f, "-p db -v -- sh -c", "echo started; exit 3");
     fake_grant(&f, clock_boottime());
     lose_lease(&f);
-    hear_not_begun(&f);
+    expect_not_started(&f);
     fake_hang_up(&f);
     fake_accept(&f);
     json_decref(fake_expect(&f, "io.berth.Hold"));
     lose_lease(&f);
-    hear_not_begun(&f);
+    expect_not_started(&f);
     fake_reply(&f, FAKE_WAITING);
     fake_reply_granted(&f, clock_boottime() + 100 * USEC_PER_SEC, true);
     fake_expect_started(&f);
@@ -168,8 +168,8 @@ static void test_lost_before_the_begin(void) {
     fake_done(&f);
 }
 
-/* Another berthd knows nothing of what was granted: it asks for a new run. */
-static void test_unknown_before_the_begin(void) {
+/* The next berthd does not know the grant: `berth run` claims again, as a new run. */
+static void test_unknown_before_the_start(void) {
     json_t *params;
     struct fake f;
 
@@ -191,8 +191,8 @@ static void test_unknown_before_the_begin(void) {
     fake_done(&f);
 }
 
-/* Ctrl-C ends its wait, as before the grant. */
-static void test_interrupted_before_the_begin(void) {
+/* Ctrl-C between the grant and the start ends `berth run`, as it does before the grant. */
+static void test_interrupted_before_the_start(void) {
     struct fake f;
 
     fake_init(&f);
@@ -233,7 +233,7 @@ static void test_deadline_pushed(void) {
     end_by_itself(&f);
 }
 
-/* While we were stopped the deadline that we know passed; the one in the socket has not. */
+/* `berth run` is stopped while its deadline passes. A later deadline is in its socket. */
 static void test_deadline_pushed_while_stopped(void) {
     struct fake f;
 
@@ -260,7 +260,7 @@ static void test_restart_while_running(void) {
     fake_listen(&f);
     clock_file_go_on(&own_clock);
     fake_accept_again(&f, FAKE_RUN);
-    fake_expect_started(&f); /* sent again: this berthd may not have it */
+    fake_expect_started(&f); /* sent again: the new berthd may not know it */
     TEST_INT(f.command, command);
     fake_reply_granted(&f, MUCH_LATER, false);
     settle(&f);
@@ -281,7 +281,7 @@ static void test_ended_while_away(void) {
     fake_done(&f);
 }
 
-/* A berthd that does not know the run (any more) cannot push its deadline. */
+/* A berthd that does not know the run cannot extend its deadline. */
 static void test_unknown_while_running(void) {
     struct fake f;
 
@@ -313,9 +313,9 @@ static CU_TestInfo tests[] = {
     {"deadline without server", test_deadline_without_server},
     {"continue without server", test_continue_without_server},
     {"waits for time", test_waits_for_time},
-    {"lost before the begin", test_lost_before_the_begin},
-    {"unknown before the begin", test_unknown_before_the_begin},
-    {"interrupted before the begin", test_interrupted_before_the_begin},
+    {"lost before the start", test_lost_before_the_start},
+    {"unknown before the start", test_unknown_before_the_start},
+    {"interrupted before the start", test_interrupted_before_the_start},
     {"deadline pushed", test_deadline_pushed},
     {"deadline pushed while stopped", test_deadline_pushed_while_stopped},
     {"restart while running", test_restart_while_running},

@@ -20,7 +20,7 @@ static const char *text_in(const json_t *params, const char *key) {
     return json_string_value(json_object_get(params, key));
 }
 
-/* Grants, and sees a command of sh end. */
+/* Grants permits to a script of sh, and receives its end. */
 static void ends(const char *script, int status, int code, int signal) {
     struct fake f;
 
@@ -44,7 +44,8 @@ static void test_exit_status(void) {
     ends("kill -KILL $$", 128 + SIGKILL, -1, SIGKILL);
 }
 
-/* Folders that anybody may read: of a name that may be in another, such as one of root's after su(1), it says "Permission denied". */
+/* Only folders that anybody may read. If PATH has an unreadable one, as root's may be after su(1), the error
+ * would be "Permission denied". */
 static void set_path(struct fake *f) {
     (void) f;
     (void) setenv("PATH", "/usr/bin:/bin", 1);
@@ -82,8 +83,8 @@ static void test_environment(void) {
     fake_expect_started(&f);
     fake_await_output(&f, "end\n");
     CU_ASSERT_PTR_EQUAL(strstr(f.text, "nightly " FAKE_RUN " db:1 1700000000000001 ant test /"), f.text);
-    CU_ASSERT_PTR_NOT_NULL(strstr(f.text, " 20 -> pipe:")); /* the hold, out of the way of 3 to 9 */
-    CU_ASSERT_PTR_NULL(strstr(f.text, "socket:"));          /* not the connection, which carries our rights */
+    CU_ASSERT_PTR_NOT_NULL(strstr(f.text, " 20 -> pipe:")); /* the hold, above 3 to 9 that scripts use */
+    CU_ASSERT_PTR_NULL(strstr(f.text, "socket:"));          /* not the connection, which has the caller's rights */
     CU_ASSERT_PTR_NULL(strstr(f.text, "anon_inode:"));
     fake_expect_ended(&f, 0, -1, NULL);
     TEST_INT(fake_await_exit(&f), 0);
@@ -242,10 +243,10 @@ static void test_nested(void) {
     params = fake_expect(&f, "io.berth.Hold");
     TEST_STRING(text_in(params, "nested"), OUTER);
     json_decref(params);
-    fake_reply(&f, "{'parameters': {'state': 'nested', 'run': '" OUTER "', 'token': 1, 'deadline_usec': 1}}"); /* the outer run's */
+    fake_reply(&f, "{'parameters': {'state': 'nested', 'run': '" OUTER "', 'token': 1, 'deadline_usec': 1}}");
     fake_await_output(&f, OUTER " outer\n");
     TEST_INT(fake_await_exit(&f), 6);
-    fake_expect_end(&f); /* nothing more to say */
+    fake_expect_end(&f);
     fake_done(&f);
 }
 
@@ -290,7 +291,7 @@ static void test_answers_in_pieces(void) {
         TEST_INT(send(f.connection, part, strlen(part) + (i == ELEMENTSOF(parts) - 1), MSG_NOSIGNAL) > 0, true);
     }
     fake_reply(&f, FAKE_WAITING);
-    fake_reply_granted(&f, 0, true); /* several at once: the descriptor belongs to this one */
+    fake_reply_granted(&f, 0, true); /* several replies at once: the descriptor belongs to this one */
     fake_reply(&f, "{'parameters': {'state': 'from the future'}, 'continues': true}");
     fake_expect_started(&f);
     fake_expect_ended(&f, 2, -1, NULL);
@@ -313,7 +314,7 @@ static void test_closed_standard_fds(void) {
     fake_grant(&f, 0);
     fake_expect_started(&f);
     fake_await_output(&f, "end");
-    TEST_STRING(f.text, "has 1\nend\n"); /* as the caller had it; the connection did not land there */
+    TEST_STRING(f.text, "has 1\nend\n"); /* as the caller had it: the connection did not become 0 or 2 */
     fake_expect_ended(&f, 0, -1, NULL);
     TEST_INT(fake_await_exit(&f), 0);
     fake_done(&f);

@@ -38,7 +38,7 @@ static void await_no_child(struct fake *f) {
     TEST_INT(count_children(f, NULL), 0);
 }
 
-/* Claims, and waits near the head: the child is there. Returns a pidfd of it. */
+/* Starts `berth run` and tells it that it is near the head. Returns a pidfd of the child that it forks. */
 static int begin(struct fake *f, const char *script) {
     int pidfd;
 
@@ -59,13 +59,13 @@ static void check_ended(int pidfd) {
     close_fd(pidfd);
 }
 
-/* Ended, and its parent lives and leaves no zombie. */
+/* Waits until the child has ended and its parent has reaped it. */
 static void check_gone(struct fake *f, int pidfd) {
     check_ended(pidfd);
     await_no_child(f);
 }
 
-/* The same process becomes the command, with all that the grant brought. */
+/* The same process becomes the command, with the token and the hold of the grant. */
 static void granted(void) {
     struct fake f;
     int pidfd = begin(&f, "test -n \"$BERTH_TOKEN\" && test -p /proc/self/fd/$BERTH_HOLD && test -n \"$BERTH_RUN\" && exit 3");
@@ -140,7 +140,8 @@ static void killed(void) {
     fake_done(&f);
 }
 
-/* The next berthd keeps its place, and knows runs that are nearer. */
+/* The run keeps its child when berthd restarts, until the next berthd replies that it is not near the
+ * head. */
 static void berthd_restarted(void) {
     struct fake f;
     int pidfd = begin(&f, "exit 3");
@@ -148,7 +149,7 @@ static void berthd_restarted(void) {
 
     fake_hang_up(&f);
     fake_accept_again(&f, FAKE_RUN);
-    TEST_INT(poll(&p, 1, 0), 0); /* waits on */
+    TEST_INT(poll(&p, 1, 0), 0); /* the child lives */
     fake_reply(&f, WAITING("false"));
     check_gone(&f, pidfd);
     fake_reply_granted(&f, 0, true);
@@ -158,7 +159,7 @@ static void berthd_restarted(void) {
     fake_done(&f);
 }
 
-/* Out of memory, say. The start forks another one. */
+/* The child is killed, for example for lack of memory. The start forks another one. */
 static void child_killed(void) {
     struct fake f;
     int pidfd = begin(&f, "exit 3");
@@ -172,7 +173,7 @@ static void child_killed(void) {
     fake_done(&f);
 }
 
-/* berthd knows no such run any more: it claims again as a new one. */
+/* berthd does not know the run any more: `berth run` claims again, as a new run. */
 static void forgotten(void) {
     struct fake f;
     int pidfd = begin(&f, "exit 3");
@@ -187,7 +188,8 @@ static void forgotten(void) {
     fake_done(&f);
 }
 
-/* Granted with too little time, and the lease is lost before there is more: it waits again, and nothing is left of the child. */
+/* The deadline of the grant is too near for a start, and then the lease is lost. `berth run` ends the
+ * child and waits again. */
 static void lease_lost(void) {
     struct fake f;
     int pidfd = begin(&f, "echo started");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=fork */
 
-/* `berth run` is killed right after its fork: the child that is to become the command finds itself with another parent before it has said
- * whose death should kill it. Nobody could stop it, so it must not become the command. */
+/* `berth run` is killed right after its fork, before the child has called prctl(PR_SET_PDEATHSIG). Nothing
+ * would stop this child at its deadline, so it must not become the command. */
 
 #include <poll.h>
 #include <signal.h>
@@ -42,12 +42,12 @@ static void test_killed_after_its_fork(void) {
     fake_run(&f, "-p db -- sh -c", "echo started; read x");
     fake_grant(&f, 0);
     TEST_INT(fake_await_exit(&f), -SIGKILL);
-    fake_await_hold_over(&f); /* the child has gone as well */
-    TEST_INT(read(f.output, f.text, sizeof(f.text)), 0); /* and was nothing but a child */
+    fake_await_hold_over(&f); /* the child has ended */
+    TEST_INT(read(f.output, f.text, sizeof(f.text)), 0); /* without an exec */
     fake_done(&f);
 }
 
-/* The same with nobody killed: that it is the fork which decides. */
+/* The same without a kill: the command starts. */
 static void test_not_killed(void) {
     struct fake f;
 

@@ -54,7 +54,7 @@ static void test_ignored_stays_ignored(void) {
     fake_reply_granted(&f, 0, true);
     fake_expect_started(&f);
     fake_expect_ended(&f, -1, SIGPIPE, NULL);
-    TEST_INT(fake_await_exit(&f), 128 + SIGPIPE); /* HUP ignored for the command, too, PIPE not */
+    TEST_INT(fake_await_exit(&f), 128 + SIGPIPE); /* the command ignores HUP, but not PIPE */
     fake_done(&f);
 }
 
@@ -85,7 +85,7 @@ static void test_signals_while_running(void) {
     fake_grant(&f, 0);
     fake_expect_started(&f);
     fake_await_output(&f, "ready");
-    /* The command's own USR1 to us comes before this TERM, and must not have come back to it. */
+    /* The command's own USR1 arrives before this TERM; `berth run` must not have sent it back. */
     TEST_INT(kill(f.pid, SIGTERM), 0);
     fake_expect_ended(&f, 7, -1, NULL);
     TEST_INT(fake_await_exit(&f), 7);
@@ -176,7 +176,7 @@ static void test_whole_tree_is_awaited(void) {
         CU_ASSERT_TRUE_FATAL(fake_is_running(&f, USEC_PER_MSEC));
     TEST_INT(fake_is_running(&f, 50 * USEC_PER_MSEC), true);
     TEST_INT(fake_is_hold_over(&f), false);
-    TEST_INT(recv(f.connection, script, 1, MSG_PEEK | MSG_DONTWAIT), -1); /* and it has reported no end */
+    TEST_INT(recv(f.connection, script, 1, MSG_PEEK | MSG_DONTWAIT), -1); /* it has reported no end */
     fd = open(fifo, O_WRONLY | O_CLOEXEC);
     close(fd);
     fake_expect_ended(&f, 5, -1, NULL);
@@ -194,7 +194,7 @@ static void test_killed(void) {
     fake_await_output(&f, "ready");
     TEST_INT(kill(f.pid, SIGKILL), 0);
     TEST_INT(fake_await_exit(&f), -SIGKILL);
-    fake_await_hold_over(&f); /* PDEATHSIG: the command went with it */
+    fake_await_hold_over(&f); /* PDEATHSIG has killed the command */
     fake_done(&f);
 }
 

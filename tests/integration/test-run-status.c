@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The exit status of `berth run`, and of the other verbs: every row of the contract's table. */
+/* The exit status of `berth run` and of the other verbs: every row of the table in berth(1). */
 
 #include <fcntl.h>
 #include <signal.h>
@@ -23,7 +23,6 @@ static void up(void) {
     ant = host_up("ant", POOLS JOBS);
 }
 
-/* Of a command that ran: its own. */
 static void the_commands_own(void) {
     TEST_INT(berth(ant, "run -p db -- true"), 0);
     TEST_INT(berth(ant, "run -p db -- sh -c 'exit 7'"), 7);
@@ -36,7 +35,8 @@ static void the_commands_own(void) {
 }
 
 static void command_that_cannot_be_run(void) {
-    static char path[] = "PATH=/usr/bin:/bin", *const environment[] = {path, NULL}; /* folders that anybody may read, else it may be there */
+    /* With a folder in PATH that cannot be read, the command might exist: 126. */
+    static char path[] = "PATH=/usr/bin:/bin", *const environment[] = {path, NULL};
 
     ant->environment = environment;
     TEST_INT(berth(ant, "run -p db -- /nonexistent/command"), 127);
@@ -60,7 +60,7 @@ static void wrong_usage(void) {
     for (size_t i = 0; i < ELEMENTSOF(words); i++)
         if (berth(ant, "%s", words[i]) != 64 || !*berth_err) {
             printf("berth %s: %s\n", words[i], berth_err);
-            CU_FAIL("wrong usage is not 64 with a word why");
+            CU_FAIL("wrong usage is not 64 with a message");
         }
     TEST_INT(host_pool(ant, "db", "waiting"), 0);
 }
@@ -74,7 +74,7 @@ static void unknown_names(void) {
     for (size_t i = 0; i < ELEMENTSOF(words); i++)
         if (berth(ant, "%s", words[i]) != 65 || !*berth_err) {
             printf("berth %s: %s\n", words[i], berth_err);
-            CU_FAIL("an unknown name is not 65 with a word why");
+            CU_FAIL("an unknown name is not 65 with a message");
         }
     TEST_INT(berth(ant, "run -p dbb -- true"), 65);
     CU_ASSERT(strstr(berth_err, "db") && strstr(berth_err, "net")); /* the known ones */
@@ -89,7 +89,7 @@ static void nothing_done(void) {
     for (size_t i = 0; i < ELEMENTSOF(words); i++)
         if (berth(ant, "%s", words[i]) != 0 || !*berth_out || *berth_err) {
             printf("berth %s: %s\n", words[i], berth_err);
-            CU_FAIL("not 0, or nothing said on standard output, or talk");
+            CU_FAIL("not 0, or no result, or a message");
         }
     TEST_INT(berth(ant, "runs"), 0);
     TEST_INT(berth(ant, "runs --all"), 0);
@@ -105,7 +105,7 @@ static void not_reachable(void) {
         TEST_INT(berth(ant, "%s", words[i]), 69);
 }
 
-/* What went wrong elsewhere: redisson/redisson#757, redisson/redisson#5019. */
+/* Known from redisson/redisson#757 and redisson/redisson#5019. */
 static void no_permit(void) {
     struct child *holder = berth_start(ant, "run -p db:2 -- sleep 60");
     char run[64];
@@ -131,7 +131,7 @@ static void no_permit_in_grace_or_without_redis(void) {
     redis_server_kill(&cluster.redis);
     host_await(ant, "redis-lost", " ");
     TEST_INT(berth(ant, "run -n -p db -- true"), 75);
-    CU_ASSERT_PTR_EQUAL(strstr(berth_err, "berth: no permit: redis away: "), berth_err); /* at once: not because its time was over */
+    CU_ASSERT_PTR_EQUAL(strstr(berth_err, "berth: no permit: redis away: "), berth_err); /* not queue-timeout */
     TEST_INT(berth(ant, "run --wait 100ms -p db -- true"), 75);
     TEST_INT(berth(ant, "limit db 1"), 69);
 }
@@ -143,7 +143,7 @@ static void time_limit(void) {
     TEST_INT(witness_count_alive(cluster.witness), 0);
 }
 
-/* What went wrong elsewhere: hashicorp/consul#4439. */
+/* Known from hashicorp/consul#4439. */
 static void signals_while_waiting(void) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     struct child *holder = berth_start(ant, "run -p db:2 -- sleep 60");
@@ -184,7 +184,7 @@ static void config_errors(void) {
     TEST_INT(berth(ant, "reload"), 78);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "limit"));
     host_await(ant, "config-refused", " ");
-    TEST_INT(berth(ant, "run -p net -- true"), 0); /* the old one goes on */
+    TEST_INT(berth(ant, "run -p net -- true"), 0); /* the old config stays in force */
 }
 
 static int as_nobody(const char *verb, const char *argument) {
@@ -199,10 +199,10 @@ static int as_nobody(const char *verb, const char *argument) {
 
 static void not_allowed(void) {
     TEST_NEEDS_ROOT();
-    TEST_INT(as_nobody("pause", "db"), 77); /* the socket does not let them in */
+    TEST_INT(as_nobody("pause", "db"), 77); /* by the mode of the socket */
     TEST_INT(chmod(ant->socket, 0666), 0);
     TEST_INT(as_nobody("pause", "db"), 77);
-    TEST_INT(as_nobody("pools", NULL), 0); /* they may look */
+    TEST_INT(as_nobody("pools", NULL), 0); /* everybody may look */
 }
 
 static CU_TestInfo tests[] = {
@@ -210,7 +210,7 @@ static CU_TestInfo tests[] = {
     {"126, 127: command that cannot be run", command_that_cannot_be_run},
     {"64: wrong usage", wrong_usage},
     {"65: unknown names", unknown_names},
-    {"0: nothing but looked", nothing_done},
+    {"0: only looked", nothing_done},
     {"69: not reachable", not_reachable},
     {"75: no permit", no_permit},
     {"75: no permit in grace or without Redis", no_permit_in_grace_or_without_redis},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* While berthd is down `berth run` sends the report of its command soon or not at all; the caller does not
- * wait longer. */
+/* While berthd is down, `berth run` tries for three seconds to report the end of its command, and then
+ * exits. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void begin(struct fake *f) {
     fake_await_output(f, "ready");
 }
 
-/* A shell misses a signal that comes just before its read. */
+/* Sends USR1 until the command has ended: a shell misses a signal that comes just before its read. */
 static void end_command(struct fake *f) {
     TEST_INT(kill(f->command, SIGUSR1), 0);
     while (fake_process_state(f->command) != 'X') {
@@ -38,7 +38,7 @@ static usec_t end_while_away(struct fake *f) {
     return begun;
 }
 
-/* Receives all that was sent while this berthd was away. */
+/* Receives the report of the end, with all its fields. */
 static void receive_all(struct fake *f) {
     json_t *params = fake_expect(f, "io.berth.Ended");
 
@@ -50,7 +50,8 @@ static void receive_all(struct fake *f) {
     json_decref(params);
 }
 
-/* As long as the hold is open the next berthd does not decide by itself; and nobody waits for one that does not come. */
+/* `berth run` keeps the hold open while it waits, so that the next berthd waits for the report. It gives up
+ * after TELL_MAX. */
 static void test_away_for_good(void) {
     struct fake f;
     usec_t begun = end_while_away(&f);
@@ -72,14 +73,14 @@ static void test_comes_back(void) {
     fake_listen(&f);
     fake_accept(&f);
     receive_all(&f);
-    TEST_INT(fake_is_hold_over(&f), false); /* until it is sure */
+    TEST_INT(fake_is_hold_over(&f), false); /* until berthd confirms */
     fake_reply(&f, "{'parameters': {}}");
     TEST_INT(fake_await_exit(&f), 5);
     TEST_INT(clock_boottime() - begun < TELL_MAX, true);
     fake_done(&f);
 }
 
-/* It knows of the end already; or it will not know any more. */
+/* A berthd that does not know the run ends the attempts. */
 static void test_unknown(void) {
     struct fake f;
 
@@ -92,7 +93,7 @@ static void test_unknown(void) {
     fake_done(&f);
 }
 
-/* One that has no time for it, and one that goes away over it, are not the last. */
+/* `berth run` reports again after a berthd that is stopping, and after one that hangs up. */
 static void test_again(void) {
     struct fake f;
 
@@ -103,14 +104,15 @@ static void test_again(void) {
     fake_reply(&f, "{'error': 'io.berth.Stopping'}");
     fake_accept(&f);
     receive_all(&f);
-    fake_accept(&f); /* and hangs up on the one before */
+    fake_accept(&f); /* closes the connection before it */
     receive_all(&f);
     fake_reply(&f, "{'parameters': {}}");
     TEST_INT(fake_await_exit(&f), 5);
     fake_done(&f);
 }
 
-/* The report went to a berthd that died before it read the report. `berth run` closes the hold at once, because others wait for it. */
+/* berthd dies before it reads the report. `berth run` has closed the hold at once, because other runs wait
+ * for the permits. */
 static void test_not_read(void) {
     json_t *params;
     struct fake f;
@@ -120,7 +122,7 @@ static void test_not_read(void) {
     params = fake_expect(&f, "io.berth.Ended");
     json_decref(params);
     fake_await_hold_over(&f);
-    fake_reply_granted(&f, clock_boottime() + 60 * USEC_PER_SEC, false); /* a deadline that was pushed at this moment is no answer */
+    fake_reply_granted(&f, clock_boottime() + 60 * USEC_PER_SEC, false); /* confirms no report */
     TEST_INT(fake_is_running(&f, 300 * USEC_PER_MSEC), true);
     fake_accept(&f);
     receive_all(&f);
@@ -129,8 +131,8 @@ static void test_not_read(void) {
     fake_done(&f);
 }
 
-/* A listening socket that the service manager keeps while berthd restarts: a report sent there is read later, also from one who has
- * given up waiting. */
+/* The service manager keeps the listening socket while berthd restarts. The next berthd reads the report
+ * there, also when `berth run` has exited. */
 static void test_nobody_accepts(void) {
     struct fake f;
 
@@ -143,6 +145,7 @@ static void test_nobody_accepts(void) {
     fake_done(&f);
 }
 
+/* A signal ends the attempts to report. */
 static void test_impatient(void) {
     usec_t begun;
     struct fake f;

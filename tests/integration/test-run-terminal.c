@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `berth run` on a terminal, below a small shell that does job control as real ones do: the command reads the terminal, Ctrl-C
- * reaches it once, Ctrl-Z stops both and `fg` continues them. */
+/* `berth run` on a terminal, below a small shell with job control. The command reads the terminal, Ctrl-C
+ * reaches it once, Ctrl-Z stops both and `fg` continues both. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
@@ -17,7 +17,8 @@
 #include "tests/harness/fake-berthd.h"
 #include "tests/harness/test.h"
 
-/* Reports of the shell: "J<pid>" a job began, "S" it stopped, "E<status>" it ended. It reads "f": fg. */
+/* Lines that the shell writes: "J<pid>" a job began, "S" it stopped, "E<status>" it ended. It reads "f":
+ * fg. */
 struct terminal {
     struct fake fake;
     int master, shell; /* shell: a socket to it */
@@ -75,11 +76,11 @@ static _Noreturn void shell_main(const char *socket, int report, const char *scr
         (void) kill(-job, SIGCONT);
     }
     (void) dprintf(report, "E%d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
-    (void) !read(report, &(char){0}, 1); /* keeps the session until the test is done */
+    (void) !read(report, &(char){0}, 1); /* the session lives until the test is done */
     _exit(0);
 }
 
-static void hear_shell(struct terminal *t, char *line, size_t size) {
+static void read_shell(struct terminal *t, char *line, size_t size) {
     struct pollfd p = {.fd = t->shell, .events = POLLIN};
     size_t n = 0;
 
@@ -109,7 +110,7 @@ static void begin(struct terminal *t, const char *script) {
     }
     close(pair[1]);
     t->shell = pair[0];
-    hear_shell(t, line, sizeof(line));
+    read_shell(t, line, sizeof(line));
     TEST_INT(sscanf(line, "J%d", &t->job), 1);
     fake_grant(&t->fake, 0);
     fake_expect_started(&t->fake);
@@ -119,7 +120,7 @@ static void end(struct terminal *t, int code, int signal, const char *expected) 
     char line[32];
 
     fake_expect_ended(&t->fake, code, signal, NULL);
-    hear_shell(t, line, sizeof(line));
+    read_shell(t, line, sizeof(line));
     TEST_STRING(line, expected);
     close(t->shell);
     TEST_INT(waitpid(t->shell_pid, NULL, 0), t->shell_pid);
@@ -195,7 +196,7 @@ static void suspend_and_continue(const char *script, const char *keys) {
     begin(&t, script);
     await_text(&t, "ready");
     type(&t, keys);
-    hear_shell(&t, line, sizeof(line));
+    read_shell(&t, line, sizeof(line));
     TEST_STRING(line, "S");
     await_stopped(t.job);
     await_stopped(t.fake.command);
@@ -209,17 +210,17 @@ static void test_suspend(void) {
     suspend_and_continue("echo ready; read x; echo got:$x; exit 3", "\x1a");
 }
 
-/* Editors and pagers take the key themselves, and then stop themselves alone. */
+/* An editor or pager reads the key itself, and stops only itself. */
 static void test_command_suspends_itself(void) {
     suspend_and_continue("echo ready; read x; kill -TSTP $$; read x; echo got:$x; exit 3", "z\n");
 }
 
-/* A whole group gets it from a process of its own, as vi does. */
+/* A process stops its whole group, as vi does. */
 static void test_command_suspends_group(void) {
     suspend_and_continue("echo ready; read x; kill -TSTP 0; read x; echo got:$x; exit 3", "z\n");
 }
 
-/* TSTP from elsewhere to `berth run` alone: both stop. CONT to it alone: both go on. */
+/* TSTP to `berth run` alone stops both. CONT to `berth run` alone continues both. */
 static void test_suspend_by_process(void) {
     struct terminal t;
     char line[32];
@@ -227,7 +228,7 @@ static void test_suspend_by_process(void) {
     begin(&t, "echo ready; read x; echo got:$x; exit 3");
     await_text(&t, "ready");
     TEST_INT(kill(t.job, SIGTSTP), 0);
-    hear_shell(&t, line, sizeof(line));
+    read_shell(&t, line, sizeof(line));
     TEST_STRING(line, "S");
     await_stopped(t.fake.command);
     TEST_INT(write(t.shell, "f", 1), 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Output of a waiting `berth run`: after a second on a terminal, otherwise only with -v. */
+/* The messages of a waiting `berth run`: after a second on a terminal, otherwise only with -v. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static void down(void) {
     cluster_down();
 }
 
-/* `berth run -p db --name NAME -- sh -c SCRIPT` on a terminal, where both its outputs come as one. */
+/* Starts `berth run -p db --name NAME -- sh -c SCRIPT` on a terminal, which gets both outputs. */
 static struct child *run_on_terminal(const char *name, const char *script, int *ret_master) {
     char program[256];
     char *argv[] = {program, (char *) "--socket", ant->socket, (char *) "run", (char *) "-p", (char *) "db", (char *) "--name",
@@ -47,7 +47,7 @@ static void end(struct child *c, int master, int status) {
     close_fd(master);
 }
 
-/* Who holds, who is ahead; and again when that changes. */
+/* The message names the holder and the runs ahead, and appears again when these change. */
 static void full(void) {
     struct child *held, *ahead, *c;
     int master;
@@ -67,14 +67,14 @@ static void full(void) {
     end(c, master, 3);
 }
 
-/* Grace, and a Redis that is away: with why. */
+/* While Redis is away, the message says why. */
 static void away(void) {
     struct child *c, *verbose, *nowait;
     int master;
 
     ant = host_up("ant", POOLS);
     TEST_INT(kill(cluster.redis.pid, SIGSTOP), 0);
-    nowait = berth_start(ant, "run -n -v -p db -- true"); /* is answered when Redis is given up */
+    nowait = berth_start(ant, "run -n -v -p db -- true"); /* fails when berthd gives the connection up */
     host_await(ant, "redis-lost", " ");
     CU_ASSERT_PTR_NULL(strstr(child_text(nowait, 2), "waiting"));
     TEST_INT(berth_end(nowait), 75);
@@ -87,7 +87,7 @@ static void away(void) {
     TEST_INT(berth_end(verbose), 0);
 }
 
-/* The permits are held while a process of the run lives, and `berth run` names these. */
+/* The run keeps its permits while one of its processes lives, and `berth run` names these processes. */
 static void left_behind(void) {
     struct child *c, *silent;
     int master;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Runs that end while berthd, or berth-runner as well, is away: their reports wait for the next berthd. */
+/* Runs end while berthd, or also berth-runner, is down: their reports wait for the next berthd. */
 
 #include <poll.h>
 #include <signal.h>
@@ -36,7 +36,7 @@ static void make_fifo(void) {
 }
 #define WAITS TEST_SH("waits", "read x <@/go; exit 4")
 
-static void hello_tells_report(void) {
+static void hello_brings_report(void) {
     test_runner_connect_again(&t);
     test_await(t.fd, &m, PROTOCOL_REPORT);
     TEST_FIELD(&m, "run", test_runner_id('1'));
@@ -56,11 +56,11 @@ static void test_all_away(void) {
     test_runner_end(&t, SIGTERM);
     test_await_end(t.fd);
     let_go();
-    test_runner_await_file(&t, '1', ".report"); /* without runner and berthd */
+    test_runner_await_file(&t, '1', ".report");
     CU_ASSERT(poll(&p, 1, 10000) == 1); /* else the runner would report the guard as well */
     test_runner_start(&t);
-    hello_tells_report();
-    hello_tells_report(); /* again, until berthd forgets the run */
+    hello_brings_report();
+    hello_brings_report(); /* again, until berthd sends "forget" */
     test_say(t.fd, PROTOCOL_FORGET, "run", test_runner_id('1'));
     test_runner_settle(&t);
     CU_ASSERT(!test_runner_has_file(&t, '1', ".report"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Guards or the runner are killed: nothing of a run is left, and berthd gets a report. */
+/* Guards or the runner are killed: no process of a run is left, and berthd receives a report. */
 
 #include <poll.h>
 #include <signal.h>
@@ -67,7 +67,7 @@ static void guard_dies(uid_t uid) {
 static void test_guard_dies(void) {
     guard_dies(getuid());
     if (getuid() == 0)
-        guard_dies(NOBODY); /* where there is no cgroup to kill */
+        guard_dies(NOBODY); /* without a cgroup to kill */
 }
 
 static void test_guard_dies_others_live(void) {
@@ -154,7 +154,7 @@ static void runner_and_guard_die(uid_t uid, bool guard_first) {
     test_runner_done(&t);
 }
 
-/* Without guard and runner nobody else stops the command. */
+/* When guard and runner die, the command dies with its guard. */
 static void test_command_is_not_left_alone(void) {
     _cleanup_close_ int pidfd = -1;
     struct pollfd p = {.events = POLLIN};
@@ -214,7 +214,8 @@ static void test_both_die(void) {
     }
 }
 
-/* A process that SIGKILL does not end keeps the run open. berthd gets a message that names the process. */
+/* A process that SIGKILL does not end keeps the run open. berthd receives a message that names the
+ * process. */
 static void test_outlives_kill(void) {
     struct clock_file clock;
     uint64_t start = 0;
@@ -237,7 +238,7 @@ static void test_outlives_kill(void) {
     clock_file_jump(&clock, 10 * USEC_PER_SEC);
     test_await(t.fd, &m, PROTOCOL_STUCK);
     TEST_FIELD(&m, "run", test_runner_id('1'));
-    CU_ASSERT(strstr(message_get(&m, "text"), " (sleep), state S") != NULL); /* the hidden process, or that in the foreground */
+    CU_ASSERT(strstr(message_get(&m, "text"), " (sleep), state S") != NULL); /* either process */
     clock_file_jump(&clock, 3600 * USEC_PER_SEC);
     test_await(t.fd, &m, PROTOCOL_STUCK); /* again */
     clock_file_lose_kills(&clock, false);
@@ -258,7 +259,8 @@ static void test_kill_unknown(void) {
     test_runner_done(&t);
 }
 
-/* An earlier berthd took the report of the run. The next one knows only its id, and has it killed. */
+/* An earlier berthd received the report of the run. The next one knows only the id, and has the run
+ * killed. */
 static void test_kill_of_one_that_ends(void) {
     _cleanup_close_ int guard = -1, pidfd = -1;
     struct pollfd p = {.events = POLLIN};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* berthd's links, against a real berth-runner: as a service, and as a child of our own. */
+/* berthd's links to a real berth-runner, which is a service or a child of this test. */
 
 #include <errno.h>
 #include <poll.h>
@@ -29,7 +29,6 @@ static struct {
     unsigned recovered, lost, started, existed, refused, reports, states, guard_started, stopping, acks, gone;
     char guard[ID_TEXT_SIZE], refused_reason[32], report_code[8], phase[16];
     usec_t ack;
-    bool done_is_due; /* answer the guard's report */
 } received;
 
 static void on_recovered(_unused_ void *userdata) {
@@ -86,7 +85,7 @@ static void guard_on_ack(_unused_ struct guard_link *g, usec_t deadline, _unused
 static void guard_on_report(struct guard_link *g, const struct message *report, _unused_ void *userdata) {
     take_report(report);
     guard_link_done(g);
-    guard = guard_link_free(g); /* a handler may */
+    guard = guard_link_free(g); /* a handler may free its link */
 }
 static void guard_on_gone(struct guard_link *g, _unused_ void *userdata) {
     received.gone++;
@@ -97,7 +96,7 @@ static const struct guard_link_handler guard_handler = {.on_state = guard_on_sta
                                                         .on_stopping = guard_on_stopping, .on_ack = guard_on_ack,
                                                         .on_report = guard_on_report, .on_gone = guard_on_gone};
 
-/* Turns the loop until a count is reached. */
+/* Runs the event loop until the count is at least `least`. */
 static void until(const unsigned *count, unsigned least) {
     usec_t end = clock_boottime() + 10 * USEC_PER_SEC;
 
@@ -150,7 +149,7 @@ static void test_links(void) {
     test_runner_init(&t, WAITS, getuid());
     begin(NULL);
     message_begin(&w, PROTOCOL_START);
-    TEST_INT(runner_link_start(runner, &w), -ENOTCONN); /* hello comes first */
+    TEST_INT(runner_link_start(runner, &w), -ENOTCONN); /* before hello */
     TEST_INT(runner_link_kill(runner, test_runner_id('1'), 0), -ENOTCONN);
     until(&received.recovered, 1);
     CU_ASSERT(runner_link_is_up(runner));
@@ -184,7 +183,7 @@ static void test_runner_away(void) {
     test_runner_init(&t, WAITS, getuid());
     test_runner_end(&t, SIGTERM);
     begin(NULL);
-    until(&received.lost, 1); /* the runner is not there yet: reported once, and tried again */
+    until(&received.lost, 1); /* the link reports once that there is no runner, and tries again */
     test_runner_start(&t);
     until(&received.recovered, 1);
     send_start('1');
@@ -222,7 +221,7 @@ static void test_guard_gone(void) {
     test_runner_done(&t);
 }
 
-/* A guard that does not read for a while is sent the newest deadline when it does. */
+/* A guard that did not read for a while receives the newest deadline next. */
 static void test_newest_deadline(void) {
     usec_t newest = 0;
 
@@ -243,14 +242,14 @@ static void test_newest_deadline(void) {
 
         until(&received.acks, before + 1);
     }
-    CU_ASSERT(received.acks < 5000); /* those between were never sent */
+    CU_ASSERT(received.acks < 5000); /* the link dropped older deadlines */
     guard_link_stop(guard, SUPERVISE_REASON_REVOKED);
     until(&received.reports, 1);
     end();
     test_runner_done(&t);
 }
 
-/* --- a runner of our own --- */
+/* --- a runner that is a child --- */
 
 static pid_t child_pid(void) {
     _cleanup_free_ char *text = NULL;
@@ -277,12 +276,12 @@ static void test_with_runner(void) {
     until(&received.started, 1);
     free(test_runner_read(&t, "a.out"));
     CU_ASSERT(kill(first, SIGKILL) == 0);
-    until(&received.recovered, 2); /* started again, and finds the guard */
+    until(&received.recovered, 2); /* the link has started the runner again, which finds the guard */
     TEST_INT(received.lost, 1);
     CU_ASSERT(child_pid() > 0 && child_pid() != first);
     TEST_STRING(received.guard, test_runner_id('1'));
     connect_guard();
-    end(); /* waits for the runner; the guard goes on */
+    end(); /* waits for the runner's end; the guard goes on */
     TEST_INT(child_pid(), 0);
     begin(program);
     until(&received.recovered, 1);
@@ -307,7 +306,7 @@ static void test_no_program(void) {
     test_runner_done(&t);
 }
 
-/* --- the program's own arguments --- */
+/* --- arguments of berth-runner --- */
 
 static void exits(const char *const *arguments, int status) {
     const char *argv[6] = {"berth-runner"};
@@ -345,7 +344,7 @@ static void test_arguments(void) {
     EXITS(78, "-c", "/nonexistent/berth.conf");
     test_runner_init(&t, WAITS, getuid());
     snprintf(config, sizeof(config), "%s/berth.conf", t.directory);
-    EXITS(75, "-c", config); /* there is one on this directory already */
+    EXITS(75, "-c", config); /* another runner uses this directory */
     test_runner_configure(&t, "job \"a\" {");
     EXITS(78, "-c", config);
     test_runner_done(&t);

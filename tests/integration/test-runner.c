@@ -54,7 +54,7 @@ static void test_exists(void) {
     test_say(t.fd, PROTOCOL_KILL, "run", test_runner_id('1'));
     test_await(t.fd, &m, PROTOCOL_REPORT);
     TEST_FIELD(&m, "lost", "1");
-    /* Its report is there until it is forgotten, whatever is asked with this id. */
+    /* The id is in use until berthd sends "forget", also for another job. */
     test_runner_begin_start(&w, '1', "unknown", "0123456789abcdef");
     TEST_INT(message_send(t.fd, &w), 0);
     test_await(t.fd, &m, PROTOCOL_EXISTS);
@@ -75,7 +75,7 @@ static void refused(const struct message_writer *w, const char *reason) {
               !test_runner_has_file(&t, '1', ".report"));
 }
 
-/* A start with one field in the place of another of its name, or left out (NULL). */
+/* Sends a start with another value of one field, or without the field (NULL): it is refused. */
 static void refused_with(const char *key, const char *value) {
     struct message_writer whole, w;
 
@@ -110,9 +110,9 @@ static void test_refused(void) {
     refused_with("token", "-1");
     refused_with("deadline", "soon");
     refused_with("host", "a b");
-    refused_with("cgroup", "/"); /* what only the runner writes into a record */
+    refused_with("cgroup", "/"); /* fields that only the runner writes */
     refused_with("guard", "1");
-    test_runner_run(&t, &m, '1', "a"); /* and it still works */
+    test_runner_run(&t, &m, '1', "a"); /* the runner still works */
     test_runner_done(&t);
 }
 
@@ -140,7 +140,7 @@ static void test_reload(void) {
     test_runner_begin(&t, TEST_SH("a", "exit 1"), getuid());
     memcpy(old, test_runner_hash(&t, "a"), sizeof(old));
     test_runner_configure(&t, TEST_SH("a", "exit 2") TEST_SH("b", "exit 3"));
-    test_runner_run(&t, &m, '1', "a"); /* an unknown hash makes it read the files */
+    test_runner_run(&t, &m, '1', "a"); /* an unknown hash makes the runner read the files */
     TEST_FIELD(&m, "code", "2");
     test_runner_run(&t, &m, '2', "b");
     TEST_FIELD(&m, "code", "3");
@@ -180,13 +180,13 @@ static void test_hello(void) {
     t.fd = steal_fd(&other);
     test_runner_settle(&t);
     CU_ASSERT(!test_runner_has_file(&t, '1', ".guard"));
-    /* The same connection may say it again. */
+    /* The same connection may send hello again. */
     test_runner_hello(&t, t.fd);
     test_await(t.fd, &m, PROTOCOL_RECOVERED);
     test_runner_done(&t);
 }
 
-/* A connection that sends this is closed. */
+/* The runner closes a connection that sends this text. */
 static void closes(const char *text, size_t size, bool after_hello) {
     _cleanup_close_ int fd = test_runner_connect(&t);
 
@@ -206,7 +206,7 @@ static void test_malformed(void) {
     CLOSES("nonsense", false);
     CLOSES("hello\n", false);
     CLOSES("hello\nversion=one\n", false);
-    CLOSES("kill\nrun=11111111111111111111111111111111\n", false); /* no hello before */
+    CLOSES("kill\nrun=11111111111111111111111111111111\n", false); /* before hello */
     CLOSES("start\n", true);
     CLOSES("start\nrun=1\n", true);
     CLOSES("start\nrun=../../../../../../../../../../etc/pw\n", true);
@@ -214,7 +214,7 @@ static void test_malformed(void) {
     CLOSES("kill\nrun=1111111111111111111111111111111/\n", true);
     memset(large, 'a', sizeof(large));
     closes(large, sizeof(large), true);
-    test_runner_join(&t); /* nobody else was hurt */
+    test_runner_join(&t); /* other connections work */
     test_runner_run(&t, &m, '1', "a");
     test_runner_done(&t);
 }
@@ -229,7 +229,7 @@ static void call_runner(void) {
     test_await_end(test_runner_connect(&t));
 }
 
-/* He cannot connect; and where a unit lets him he is not answered. */
+/* A user other than berthd's cannot connect. If the mode of the socket lets them, the runner hangs up. */
 static void test_strangers(void) {
     test_runner_begin(&t, TEST_SH("a", "exit 0"), getuid());
     test_as_stranger(fail_to_call_runner);
@@ -278,7 +278,7 @@ static void end_run(char run) {
     test_say(t.fd, PROTOCOL_FORGET, "run", test_runner_id(run));
 }
 
-/* One run of a job at once, unless its config allows more; whatever berthd says, also after a restart. */
+/* The runner starts one run of a job at once, unless its config allows more, also after a restart. */
 static void test_overlap(void) {
     test_runner_begin(&t, TEST_OUT("skip", "sleep 1000", "") TEST_OUT("queue", "sleep 1000", "overlap = queue")
                       TEST_OUT("allow", "sleep 1000", "overlap = allow"), getuid());
@@ -304,7 +304,7 @@ static void test_overlap(void) {
     test_runner_done(&t);
 }
 
-/* A guard whose run is over waits until berthd has recorded that; the next run need not. */
+/* A guard whose run is over waits for berthd. The next run of the job does not wait for that guard. */
 static void test_overlap_after_end(void) {
     int guard;
 
@@ -318,7 +318,7 @@ static void test_overlap_after_end(void) {
     do
         test_await_any(guard, &m);
     while (strcmp(m.verb, PROTOCOL_REPORT) != 0);
-    test_runner_begin_run(&t, &m, '2', "a"); /* the guard of the first is there still */
+    test_runner_begin_run(&t, &m, '2', "a"); /* the first guard still lives */
     CU_ASSERT(test_runner_has_file(&t, '1', ".guard"));
     test_say(guard, PROTOCOL_DONE, "run", test_runner_id('1'));
     close_fd(guard);
@@ -326,7 +326,7 @@ static void test_overlap_after_end(void) {
     test_runner_done(&t);
 }
 
-/* In all: what has a guard, and what nobody took the report of. */
+/* The runner counts the runs that have a guard or a report. */
 static void test_too_many(void) {
     char name[80], run[ID_TEXT_SIZE];
     size_t n = 0;

@@ -28,7 +28,7 @@ static void all_hosts(void) {
     own = berth_at_gate(bee, "-p cpu", "lint", "started");
     answer = berth_json(ant, "runs --cluster");
     TEST_INT(json_array_size(berth_at(answer, "runs")),
-             2); /* lint holds permits of its host alone, which ant does not see */
+             2); /* lint holds only permits of bee itself, which ant does not see */
     AT_STRING(answer, "runs.name=dump.host", "ant");
     AT_STRING(answer, "runs.name=dump.state", "holding");
     AT_INT(answer, "runs.name=dump.pools.net", 3);
@@ -40,7 +40,7 @@ static void all_hosts(void) {
     json_decref(answer);
     answer = berth_json(bee, "runs --cluster");
     TEST_INT(json_array_size(berth_at(answer, "runs")), 3);
-    AT_STRING(answer, "runs.name=report.state", "waiting"); /* though it holds a permit of its host */
+    AT_STRING(answer, "runs.name=report.state", "waiting"); /* although it holds a permit of its host */
     json_decref(answer);
     answer = berth_json(ant, "runs --cluster report");
     TEST_INT(json_array_size(berth_at(answer, "runs")), 1);
@@ -57,7 +57,7 @@ static void all_hosts(void) {
     TEST_STRING(berth_err, "no run holds permits or waits for them\n");
 }
 
-/* A verb for runs of this host says which other one has it. */
+/* A verb for runs of this host names the host of another's run. */
 static void elsewhere(void) {
     struct child *holder = berth_at_gate(bee, "-p db", "dump", "started");
     char id[9], expected[128];
@@ -72,7 +72,7 @@ static void elsewhere(void) {
     TEST_INT(berth_end(holder), 0);
 }
 
-/* More claims than are listed. */
+/* More claims than the list shows. */
 static void cut(void) {
     struct child *children[101];
     json_t *answer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berthd killed around a due time: the next one begins one run for it. tests/faults/test-due-deaths.c does the
- * same before each effect. */
+/* berthd is killed around a due time: the due time gets one run. tests/faults/test-due-deaths.c kills berthd
+ * before each effect. */
 
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static struct host *ant;
 static void start_host(const char *time, const char *jobs) {
     ant = host_add_alone("ant", "%s" MARKER, jobs);
     host_clock_give(ant);
-    host_clock_set(ant, time, -30000); /* nothing is due for the past of a berthd that was slow to start */
+    host_clock_set(ant, time, -30000); /* berthd has started before the first due time, however slowly */
     host_start(ant);
     host_clock_set(ant, time, 0);
 }
@@ -48,7 +48,7 @@ static void await_starts(size_t n) {
     TEST_INT(count_starts("h"), n);
 }
 
-/* S5: killed at any instant around a due time, berthd begins one run for it. */
+/* S5: a due time gets one run, at whatever instant around it berthd is killed. */
 static void killed_at_any_instant(void) {
     char time[64];
 
@@ -66,7 +66,7 @@ static void killed_at_any_instant(void) {
     }
 }
 
-/* The due time is noted, and the note is not on the disk yet, when the end of another run is. */
+/* berthd has noted a due time, but not on the disk yet, when it records the end of an earlier run. */
 static void killed_before_the_note_is_written(void) {
     start_host("2027-05-01T11:59:59Z", hourly(witness_at_gate("h", 0), "overlap = \"queue\" "));
     host_await(ant, "started", "job=h due=2027-05-01T12:00:00+00:00");
@@ -75,7 +75,7 @@ static void killed_before_the_note_is_written(void) {
     host_await_marker(ant); /* berthd has seen the new time */
     test_gate_open(&cluster.gate);
     host_await(ant, "released", "job=h due=2027-05-01T12:00:00+00:00");
-    host_await_marker(ant); /* that is recorded */
+    host_await_marker(ant); /* the end is recorded */
     host_kill(ant);
     host_clock_stall_disk(ant, false);
     host_start(ant);
@@ -85,7 +85,7 @@ static void killed_before_the_note_is_written(void) {
     TEST_INT(host_count(ant, "missed", " "), 0);
 }
 
-/* Without a state directory, the record of its run alone says that a due time was begun. */
+/* Without a state directory, only the record of its run shows that a due time has begun. */
 static void killed_without_a_state_directory(void) {
     char jobs[1024];
 
@@ -94,12 +94,12 @@ static void killed_without_a_state_directory(void) {
     start_host("2027-05-01T12:00:00Z", jobs);
     host_await(ant, "started", "job=h due=2027-05-01T12:00:00+00:00");
     host_kill(ant);
-    host_start(ant); /* it finds the running command */
+    host_start(ant); /* recovers the running command */
     host_await_marker(ant);
     host_kill(ant);
     test_gate_open(&cluster.gate);
     await_starts(1);
-    host_start(ant); /* it finds the report of its guard */
+    host_start(ant); /* finds the report of the guard */
     host_await_marker(ant);
     TEST_INT(host_count(ant, "exited", "job=h"), 1);
     host_kill(ant);

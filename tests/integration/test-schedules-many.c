@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Ten thousand jobs of one host that are due in one minute (S38). They wait for a Redis that is away: what
- * is measured is berthd, not the start of so many commands. */
+/* Ten thousand jobs of one host are due in one minute (S38). They wait for a Redis that is away, so that the
+ * test measures berthd and not the start of so many commands. */
 
 #include <dirent.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 #define RSS_MAX INT32_MAX
 #else
 #define N_JOBS 10000
-#define BEGIN_MAX (2 * USEC_PER_SEC) /* of berthd's processor time: 0.6 s */
+#define BEGIN_MAX (2 * USEC_PER_SEC) /* of berthd's processor time, which is 0.6 s */
 #define RSS_MAX (20 * 1024)          /* KiB more than before, besides the runs themselves */
 #endif
 #define RUN_KIB 2L /* a waiting run with its claim */
@@ -57,7 +57,7 @@ static long rss_kib(void) {
     return kib;
 }
 
-/* Runs that have a record of their own. */
+/* Returns how many runs have a waiting record. */
 static size_t count_begun(void) {
     char path[96];
     const struct dirent *entry;
@@ -73,7 +73,7 @@ static size_t count_begun(void) {
     return n;
 }
 
-/* One call and its reply: it waits for what the event loop is doing. */
+/* Sends one call and awaits its reply, which comes when the event loop is free. */
 static void ask(int fd) {
     static const char call[] = "{\"method\":\"io.berth.Version\"}";
     char reply[1024] = "x";
@@ -86,7 +86,7 @@ static void ask(int fd) {
     CU_ASSERT(clock_monotonic() < end);
 }
 
-/* Of berthd: other programs on this machine do not count. */
+/* Returns the processor time of berthd: other programs on this machine do not count. */
 static usec_t processor_usec(void) {
     struct timespec used = {0};
     clockid_t clock;
@@ -134,11 +134,11 @@ static void ten_thousand(void) {
     }
     used = processor_usec() - used;
     after = rss_kib();
-    printf("%d due times begun in %llu ms (processor %llu ms), the slowest answer took %llu ms, %ld KiB more\n",
+    printf("%d due times begun in %llu ms (processor %llu ms), the slowest reply took %llu ms, %ld KiB more\n",
            N_JOBS, (unsigned long long) (all / 1000), (unsigned long long) (used / 1000),
            (unsigned long long) (slowest / 1000), after - before);
     CU_ASSERT(all > 0 && used < BEGIN_MAX);
-    CU_ASSERT(slowest < all / 4); /* clients are answered in between */
+    CU_ASSERT(slowest < all / 4); /* berthd replies to clients in between */
     CU_ASSERT(after - before < (long) RSS_MAX + RUN_KIB * N_JOBS);
     (void) close(fd);
     TEST_INT(berth(ant, "drain"), 0);
@@ -147,9 +147,9 @@ static void ten_thousand(void) {
 /* --- nothing to do --- */
 
 #define WINDOW (3 * USEC_PER_SEC)
-#define WINDOWS_MAX 10 /* berthd has things to do after its start */
+#define WINDOWS_MAX 10 /* the first ones may have work of berthd's start */
 
-/* How often the threads of berthd have waited for something. */
+/* Returns how often the threads of berthd have waited for something. */
 static unsigned long count_waits(void) {
     unsigned long sum = 0, n;
     char path[300], line[128];
@@ -174,7 +174,7 @@ static unsigned long count_waits(void) {
     return sum;
 }
 
-/* Until the next due time berthd wakes for nothing. */
+/* berthd sleeps until the next due time. */
 static void idle(void) {
     _cleanup_free_ char *config = make_config("", "schedule = {\"0 0 1 1 *\"}");
     unsigned long waits = 1;

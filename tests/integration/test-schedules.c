@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Schedules: when a job is begun, what is missed, and what is remembered. The test sets the clock of the
- * host. */
+/* Schedules: when jobs begin, which due times are missed, and what berthd remembers. The test sets the
+ * clock of the host. */
 
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 
 static struct host *ant;
 
-#define START_MSEC 30000 /* before: nothing is due for the past of a berthd that was slow to start */
+#define START_MSEC 30000 /* berthd starts so long before the time, so a slow start does no harm */
 #define HOST_AT(time, ...)                            \
     do {                                              \
         ant = host_add_alone("ant", __VA_ARGS__);     \
@@ -34,7 +34,7 @@ static struct host *ant;
     "job \"j\" { " QUICK "schedule = {\"30 2 * * *\"} zone = \"Europe/Berlin\" }\n"                         \
     "job \"h\" { " QUICK "schedule = {\"0 * * * *\"} zone = \"Europe/Berlin\" }\n" MARKER
 
-/* S1: in the gap at its end. */
+/* S1: a due time in the gap begins at the end of the gap. */
 static void gap(void) {
     HOST_AT("2027-03-27T02:29:58+01:00", NIGHTS);
     host_await(ant, "started", "job=j due=2027-03-27T02:30:00+01:00 trigger=schedule");
@@ -46,7 +46,7 @@ static void gap(void) {
     TEST_INT(host_count(ant, "started", "job=j"), 3);
 }
 
-/* S2: in the fold once; each real hour of the day, which has 25. */
+/* S2: a due time in the fold begins once; an hourly job begins 25 times on that day. */
 static void fold(void) {
     struct zone *berlin = NULL;
     unsigned n_hours = 0, n_of_day = 0;
@@ -75,13 +75,9 @@ static void fold(void) {
     zone_free(berlin);
 }
 
-/* Begun within 50 ms on an idle machine; a busy one is given more. */
 static void on_time(void) {
-    const char *line;
-
     HOST_AT("2027-05-01T11:59:59Z", "job \"h\" { " QUICK HOURLY "pools = {local} }\n" MARKER);
-    line = host_await(ant, "granted", "job=h due=2027-05-01T12:00:00+00:00");
-    CU_ASSERT(line != NULL);
+    host_await(ant, "granted", "job=h due=2027-05-01T12:00:00+00:00");
     host_await(ant, "exited", "job=h result=success");
 }
 
@@ -105,7 +101,7 @@ static void berthd_was_away(void) {
     TEST_INT(host_count(ant, "started", "job=nightly"), 0);
 }
 
-/* After a reboot the runtime directory is empty, and the state directory is what it was. */
+/* After a reboot the runtime directory is empty, and the state directory is as before. */
 static void reboot(void) {
     char path[128];
 
@@ -145,7 +141,7 @@ static void backlog(void) {
     TEST_INT(host_count(ant, "missed", "job=h"), 0);
 }
 
-/* While a run is on, the newest due times wait for their turn, as many as `backlog` allows. */
+/* During a run, as many due times wait as `backlog` allows, the newest ones. */
 static void backlog_behind_a_run(void) {
     HOST_AT("2027-05-01T00:59:59Z",
             "job \"h\" { %s " HOURLY "catch-up = \"1d\" backlog = 2 }\n" MARKER,
@@ -258,7 +254,7 @@ static void overlap(void) {
     host_await(ant, "exited", "job=replace due=2027-05-01T13:00:00+00:00 result=stopped");
 }
 
-/* Without a state directory due times are begun as well. */
+/* A job with a schedule runs without a state directory. */
 static void no_state_directory(void) {
     json_t *jobs;
 
@@ -274,7 +270,7 @@ static void no_state_directory(void) {
     TEST_INT(host_count(ant, "started", "job=h"), 0);
 }
 
-/* What berthd replies to one call. */
+/* Returns berthd's reply to one call. */
 static char *call_next(const struct host *h, const char *call) {
     static char reply[65536];
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -296,7 +292,7 @@ static char *call_next(const struct host *h, const char *call) {
     return reply;
 }
 
-/* `berth next` shows what comes; `berth jobs`, too. */
+/* `berth next` and `berth jobs` show the next due times. */
 static void shown(void) {
     json_t *jobs;
     char *reply;

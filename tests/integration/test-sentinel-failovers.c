@@ -129,7 +129,7 @@ static void end_line(unsigned round) {
 
 /* --- a failover --- */
 
-/* Whether a host is connected to another node than the master of before. */
+/* Returns whether the host has connected to another node than the former master. */
 static bool has_moved(struct host *h) {
     char former[48];
 
@@ -158,7 +158,7 @@ static void find_master(void) {
     cluster.master = &bed.nodes[master];
 }
 
-/* The former master is a replica again, and all is as before. */
+/* Makes the former master a replica, and waits until the sentinels have settled. */
 static void restore(int former) {
     if (bed.nodes[former].pid > 0)
         (void) kill(bed.nodes[former].pid, SIGCONT);
@@ -209,7 +209,7 @@ static int by_time(const void *a, const void *b) {
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Ends the jobs that lived through all of it. */
+/* Ends the jobs, which outlived all failovers. */
 static void end(void) {
     run_load_end();
     test_gate_open(&cluster.gate);

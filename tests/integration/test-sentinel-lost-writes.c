@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /* The master is killed when its replicas have missed the last writes: a grant, a release, a grant that
- * followed it, a claim that waits. The hosts report what they hold to the new master, and no limit is
- * exceeded. $BERTH_FAILOVERS: how many times (1); each takes a lease. */
+ * followed it, a claim that waits. The hosts report their holders to the new master, and no limit is
+ * exceeded. $BERTH_FAILOVERS: the number of times (1); each takes a lease. */
 
 #include <inttypes.h>
 #include <signal.h>
@@ -71,7 +71,7 @@ static void signal_replicas(int signal) {
         (void) kill(bed.nodes[i].pid, signal);
 }
 
-/* The replicas cannot come back while they are frozen, so the master sends them nothing any more. */
+/* Stops the replicas and cuts their connections, so that the master sends them no more writes. */
 static void freeze_replicas(void) {
     tell_master("CONFIG SET min-replicas-to-write 0");
     CU_ASSERT(redis_number(&bed.nodes[0], "WAIT 2 0") == 2);
@@ -127,7 +127,7 @@ static void set_scene(void) {
     host_mark(bee);
 }
 
-/* bee reports first to the new master, and its claim would fit beside what it holds. */
+/* bee reports first to the new master, and its waiting claim would fit beside its holder. */
 static void end_scene(void) {
     host_await_within(bee, PATIENCE, "redis-connected", " ");
     host_signal(ant, SIGCONT);

@@ -83,13 +83,13 @@ static void set_scene(void) {
     host_mark(bee);
 }
 
-/* The node that a host is connected to now, which calls itself a master; 0: the first one, or none. */
+/* Returns the node that the host is connected to as master; 0: the first one, or none. */
 static int master_of(struct host *h) {
     const char *state, *address;
     int master = 0;
     json_t *json;
 
-    (void) berth(h, "redis --json"); /* 69: it is away */
+    (void) berth(h, "redis --json"); /* 69: Redis is away */
     json = json_loads(berth_out, 0, NULL);
     state = json_string_value(json_object_get(json, "state"));
     address = json_string_value(json_object_get(json, "address"));
@@ -111,7 +111,8 @@ static int await_master(void) {
     return master;
 }
 
-/* Both hosts find the new master; the run lives, and the other one gets its permit after it. */
+/* Checks that both hosts find the new master, that the run lives, and that the other run gets its permit
+ * next. */
 static void end_scene(void) {
     int master;
 
@@ -166,9 +167,9 @@ static void test_ordered(void) {
     end_scene();
 }
 
-/* The machine of the master hangs, and with it a sentinel. Both accept connections and do not answer, for
- * longer than anything here is awaited. The other sentinels name another master, and the first one comes
- * back as its replica. */
+/* The machine of the master and of a sentinel hangs. Both accept connections, but do not reply during the
+ * test. The other sentinels name another master. Then the machine goes on, and the old master becomes a
+ * replica. */
 static void hang(const char *down_after) {
     cluster.lease = "60s";
     connect_timeout = "    connect-timeout = \"30s\"\n";
@@ -181,18 +182,18 @@ static void hang(const char *down_after) {
     (void) kill(bed.nodes[0].pid, SIGCONT);
 }
 
-/* The hosts ask the sentinels while those take the master for down. */
+/* The hosts ask the sentinels when these have noticed that the master is down. */
 static void test_frozen(void) {
     hang("SENTINEL SET " SENTINEL_BED_MASTER " down-after-milliseconds 1000");
 }
 
-/* They ask before, and are sent to the master that hangs. */
+/* The hosts ask earlier, and the sentinels name the master that hangs. */
 static void test_late(void) {
     hang("SENTINEL SET " SENTINEL_BED_MASTER " down-after-milliseconds 6000");
 }
 
-/* All sentinels get other addresses, one after the other, and the hosts learn them by reloads. Then the master gets another
- * one. The run notices nothing. */
+/* All sentinels get other addresses, one after the other, and reloads bring these to the hosts. Then there
+ * is a failover. The run goes on. */
 static void test_readdressed(void) {
     set_scene();
     for (unsigned i = 0; i < SENTINEL_BED_NODES; i++) {
@@ -205,7 +206,7 @@ static void test_readdressed(void) {
         CU_ASSERT_FATAL(sentinel_bed_await_settled(&bed, 0) == 0);
     }
     TEST_INT(host_count(ant, "redis-lost", " ") + host_count(bee, "redis-lost", " "), 0);
-    TEST_INT(host_count(ant, "redis-connected", " "), 0); /* not again */
+    TEST_INT(host_count(ant, "redis-connected", " "), 0); /* the connection has stayed */
     CU_ASSERT(sentinel_bed_fail_over(&bed, 0) > 0);
     end_scene();
 }
@@ -226,7 +227,7 @@ static void await_connections(struct redis_server *server, long long n) {
     CU_ASSERT(count_connections(server) >= n);
 }
 
-/* A master that answers late is awaited on one connection, whatever the sentinels say meanwhile. */
+/* berthd waits for a slow master on one connection, whatever the sentinels reply meanwhile. */
 static void test_slow(void) {
     long long at_master, at_sentinel;
 
@@ -235,7 +236,7 @@ static void test_slow(void) {
     CU_ASSERT(sentinel_bed_tell(&bed, "SENTINEL SET " SENTINEL_BED_MASTER " down-after-milliseconds 90000"));
     must(redis_command(
         &bed.nodes[0],
-        "CONFIG SET min-replicas-max-lag 90")); /* its replicas are not heard while it is stopped */
+        "CONFIG SET min-replicas-max-lag 90")); /* the master receives nothing of its replicas while it is stopped */
     at_master = count_connections(&bed.nodes[0]);
     at_sentinel = count_connections(&bed.sentinels[2]);
     (void) kill(bed.nodes[0].pid, SIGSTOP);
@@ -259,12 +260,12 @@ static void test_minority(void) {
     bee = add_host("bee", bed.options, "");
     host_await(bee, "redis-lost", " ");
     CU_ASSERT_PTR_NOT_NULL(strstr(bee->event, "sentinels: 1 of 3 know the master"));
-    TEST_INT(berth(ant, "run -p db -- true"), 0); /* who is connected needs no sentinel */
+    TEST_INT(berth(ant, "run -p db -- true"), 0); /* a connected host needs no sentinel */
     CU_ASSERT(redis_server_resume(&bed.sentinels[0]) == 0);
     host_await(bee, "redis-connected", "redis=%s", address_of(0));
 }
 
-/* The sentinels have a password that is not the master's, and a reload tells it. */
+/* The sentinels have another password than the master. A reload brings it to berthd. */
 static void test_password(void) {
     char options[400], path[64];
 

@@ -92,12 +92,12 @@ static void test_stale(void) {
     TEST_INT(berth(ant, "limit db 1"), 69);
     CU_ASSERT_PTR_EQUAL(strstr(berth_err, "berth: Redis is away ("), berth_err);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "): nothing was changed\n"));
-    TEST_INT(berth(ant, "limit here 3"), 0); /* of this host alone: needs no Redis */
+    TEST_INT(berth(ant, "limit here 3"), 0); /* a pool of scope host needs no Redis */
     TEST_INT(redis_server_resume(&cluster.redis), 0);
     host_await(ant, "redis-connected", " ");
     json = berth_json(ant, "pools");
     CU_ASSERT(json_is_false(berth_at(json, "stale")));
-    CU_ASSERT(berth_number_at(json, "redis.grace_ms") > 0); /* it has lost its data */
+    CU_ASSERT(berth_number_at(json, "redis.grace_ms") > 0); /* Redis has lost its data */
     AT_INT(json, "pools.name=here.limit", 3);
     json_decref(json);
     host_end_grace(ant);
@@ -114,7 +114,7 @@ static void test_hosts(void) {
 
         AT_STRING(h, "version", VERSION);
         TEST_INT(strlen(json_string_value(berth_at(h, "session"))), 32);
-        if (strcmp(json_string_value(berth_at(h, "host")), "bee") == 0) { /* the lowest is in force */
+        if (strcmp(json_string_value(berth_at(h, "host")), "bee") == 0) { /* the lowest limit is in force */
             AT_STRING(h, "limits.0.pool", "db");
             AT_INT(h, "limits.0.limit", 3);
             n++;
@@ -233,7 +233,7 @@ static void expect_pid(struct host *h, bool is_known) {
     json_decref(json);
 }
 
-/* Permits are free, but somebody stands before it: who, where, and what that one waits for. */
+/* Permits are free, but another claim is ahead. The view shows its name, its host, and what it waits for. */
 static void test_behind(void) {
     struct host *bee = host_up("bee", QUEUES);
     struct child *holder, *both, *small, *own, *many, *few;
@@ -248,7 +248,7 @@ static void test_behind(void) {
     small = wait_in(ant, "-p net", "small");
     expect_why("small", "behind both on bee, which waits for db: net");
     expect_pid(ant, true);
-    expect_pid(bee, false); /* it is a process of another host */
+    expect_pid(bee, false); /* the process is on another host */
     many = wait_in(ant, "-p own:2", "many");
     expect_why("many", "needs 2, free 1: own");
     few = wait_in(ant, "-p own", "few");
@@ -257,7 +257,7 @@ static void test_behind(void) {
     expect_why("late", "pool full: db");
     TEST_INT(berth(ant, "pause net"), 0);
     host_await(ant, "limit-changed", "limits=net:0");
-    expect_why("late", "paused: net"); /* that no release will end comes first */
+    expect_why("late", "paused: net"); /* the pause comes first, because no release ends it */
     end(own);
     end(few);
     end(many);
@@ -267,7 +267,7 @@ static void test_behind(void) {
     TEST_INT(berth(ant, "resume net"), 0);
 }
 
-/* Awaits that `berth hosts` on this host shows that one so. */
+/* Waits until `berth hosts` on host `at` shows whether host `of` is drained. */
 static void await_drained(struct host *at, const struct host *of, bool drained) {
     usec_t until = clock_boottime() + HOST_PATIENCE;
     char path[64];
@@ -283,7 +283,7 @@ static void await_drained(struct host *at, const struct host *of, bool drained) 
     TEST_INT(is, drained);
 }
 
-/* A drained host is shown as drained: here, on other hosts, and after a restart of berthd. */
+/* A drained host is shown as drained on itself, on other hosts, and after a restart of berthd. */
 static void test_drained(void) {
     struct host *bee = host_up("bee", CONFIG "job \"often\" { command = {\"/bin/true\"} every = \"1d\" output = \"null\" }\n");
     json_t *json;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The exit status of `berth start`, row by row of berth(1); those of how a command ends are in test-jobs.c. */
+/* The exit status of `berth start`, row by row of berth(1). Those for the end of a command are in
+ * test-jobs.c. */
 
 #include <signal.h>
 #include <string.h>
@@ -24,12 +25,12 @@ static void up(void) {
 static void begun(void) {
     TEST_INT(berth(ant, "start nap"), 0);
     host_await(ant, "started", "job=nap");
-    TEST_INT(berth(ant, "start rest"), 0); /* it waits */
+    TEST_INT(berth(ant, "start rest"), 0); /* the run waits */
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "berth: rest: waiting"));
     host_await(ant, "queued", "job=rest");
     TEST_INT(berth(ant, "start nap"), 75);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "berth: skipped: "));
-    TEST_INT(berth(ant, "start more"), 0); /* the queue is full, but the answer does not wait for that */
+    TEST_INT(berth(ant, "start more"), 0); /* the reply comes before the queue turns out to be full */
     host_await(ant, "refused", "job=more");
     TEST_INT(berth(ant, "start more --wait"), 75);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "queue-full"));
@@ -45,7 +46,7 @@ static void waited_for(void) {
     rest = berth_start(ant, "start rest --wait");
     host_await(ant, "queued", "job=rest");
     TEST_INT(berth(ant, "stop rest"), 0);
-    TEST_INT(berth_end(rest), 75); /* it never ran */
+    TEST_INT(berth_end(rest), 75); /* the command never started */
     TEST_INT(berth(ant, "stop nap"), 0);
     TEST_INT(berth_end(nap), 143);
     TEST_INT(berth(ant, "start missing --wait"), 125);
@@ -64,9 +65,9 @@ static void not_begun(void) {
     TEST_INT(berth(ant, "undrain"), 0);
 }
 
-/* The others are started, too, and the first failure counts. */
+/* `berth start` starts all jobs and exits with the first failure. */
 static void several(void) {
-    TEST_INT(berth(ant, "start missing fine nobody --wait"), 65); /* nothing is begun if a name is unknown */
+    TEST_INT(berth(ant, "start missing fine nobody --wait"), 65); /* no job starts if a name is unknown */
     TEST_INT(host_count(ant, "granted", " "), 0);
     TEST_INT(berth(ant, "start missing fine --wait"), 125);
     host_await(ant, "exited", "job=missing");
@@ -79,7 +80,7 @@ static void berthd_goes_away(void) {
     host_await(ant, "started", "job=nap");
     host_kill(ant);
     TEST_INT(berth(ant, "start fine"), 69);
-    TEST_INT(berth(ant, "start fine --wait"), 69); /* there is no run to come back to */
+    TEST_INT(berth(ant, "start fine --wait"), 69); /* there is no run to wait for */
     host_start(ant);
     TEST_INT(berth(ant, "stop nap"), 0);
     host_await(ant, "exited", "job=nap");

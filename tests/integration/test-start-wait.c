@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* `berth start --wait` while berthd is killed and started again: it exits as the command did, whenever that ended. */
+/* berthd is killed and started again during `berth start --wait`, which exits with the status of the
+ * command. */
 
 #include <stdio.h>
 #include <string.h>
@@ -55,10 +56,11 @@ static void killed_while_it_runs(void) {
     TEST_INT(witness_count_alive(cluster.witness), 1);
     test_gate_open(&cluster.gate);
     TEST_INT(berth_end(c), 7);
-    TEST_INT(berth_end(next), 5); /* it waited, and does so again */
+    TEST_INT(berth_end(next), 5); /* it waited for the permit, and waits again */
 }
 
-/* A run that is queued behind another one of its job (overlap = "queue") has an id to be asked for, too. */
+/* A run that is queued behind another one of its job (overlap = "queue") has an id, which outlives berthd.
+ * */
 static void killed_while_it_is_behind(void) {
     struct child *c = berth_start(ant, "start behind --wait"), *next;
     const json_t *run;
@@ -73,7 +75,7 @@ static void killed_while_it_is_behind(void) {
     await_text(next, 2, "berthd is away; waiting for it and run ");
     host_start(ant);
     runs = berth_json(ant, "runs");
-    run = json_array_get(json_object_get(runs, "runs"), 1); /* what waits comes last */
+    run = json_array_get(json_object_get(runs, "runs"), 1); /* waiting runs come last */
     TEST_STRING(json_string_value(json_object_get(run, "state")), "pending");
     TEST_STRING(json_string_value(json_object_get(run, "blocked_by")), "overlap");
     json_decref(runs);
@@ -130,13 +132,13 @@ static void check_await(const char *job, int status, int exit_code, const char *
     json_decref(answer);
 }
 
-/* Its end was recorded by the berthd before: the job's memory has it. */
+/* An earlier berthd recorded the end: the state of the job has it. */
 static void was_over_before(void) {
     check_await("next", 5, 5, "failure");
     check_await("missing", 125, -1, "not-started");
 }
 
-/* --- the test sends the replies of this berthd --- */
+/* --- the test is berthd --- */
 
 static void start_in_child(_unused_ struct fake *f) {
     char start[] = "start", wait[] = "--wait", job[] = "nightly", *argv[] = {start, wait, job, NULL};
@@ -185,14 +187,14 @@ static void asks_again(void) {
     fake_hang_up(&f);
     come_back(&f);
     fake_reply(&f, RUNS(""));
-    fake_hang_up(&f); /* and once more */
+    fake_hang_up(&f);
     come_back(&f);
     fake_reply(&f, "{'parameters': {'run': {'run': '" FAKE_RUN "', 'name': 'nightly', 'state': 'done', 'result': 'failure', "
                  "'exit_code': 9}}}");
     end(&f, 9, "nightly: berthd is away; waiting for it and run " FAKE_RUN);
 }
 
-static void is_not_known_any_more(void) {
+static void is_unknown(void) {
     struct fake f;
 
     begin(&f);
@@ -203,7 +205,7 @@ static void is_not_known_any_more(void) {
     end(&f, 69, "berth: nightly: run " FAKE_RUN " is not known to this berthd; its result may be in `berth history " FAKE_RUN "`\n");
 }
 
-/* Before there is an id there is nothing to come back to. */
+/* Without an id of its run, the client cannot wait for it. */
 static void has_no_id(void) {
     struct fake f;
 
@@ -223,9 +225,9 @@ static CU_TestInfo tests[] = {
     {"it was over before", was_over_before},
     CU_TEST_INFO_NULL,
 };
-static CU_TestInfo played[] = {
+static CU_TestInfo fake_tests[] = {
     {"asks again", asks_again},
-    {"a run that is not known any more", is_not_known_any_more},
+    {"berthd does not know the run", is_unknown},
     {"a run without an id", has_no_id},
     CU_TEST_INFO_NULL,
 };
@@ -233,7 +235,7 @@ static CU_TestInfo played[] = {
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
         {.pName = "start-wait", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
-        {.pName = "start-wait, played", .pTests = played},
+        {.pName = "start-wait, fake berthd", .pTests = fake_tests},
         CU_SUITE_INFO_NULL,
     };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Templates and parameters as users see them: what `berth start --set` and a schedule set reaches the
- * command's environment and nothing else, and what is refused. */
+/* Templates and parameters as users see them. Values of `berth start --set` and of a schedule reach the
+ * environment of the command and nothing else. berth refuses wrong ones. */
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "tests/harness/witness.h"
 
 static struct host *ant;
-static char output[80]; /* what commands print */
+static char output[80]; /* path of the file that the commands write to */
 
 #define PRINTS                                                                                              \
     "command = {\"/bin/sh\", \"-c\", 'printf \"<%%%%s>\" \"$0\" \"$TABLE\" \"$NOTE\" \"$BERTH_INSTANCE\" "  \
@@ -71,7 +71,7 @@ static void refused_with(const char *words, int status, const char *expected) {
         TEST_STRING(berth_err, expected);
 }
 
-/* S28 and S29, the first two of the three that check. */
+/* S28 and S29: `berth` and berthd check parameters. The third check is the runner's. */
 static void refused(void) {
     char words[1200] = "copy@db1 --set TABLE=users --set NOTE=";
     size_t n = strlen(words);
@@ -91,7 +91,7 @@ static void refused(void) {
     words[n + 1025] = '\0';
     refused_with(words, 64, "berth start: --set NOTE: the value is longer than 1024 bytes");
     refused_with("wait@a --set X=1", 64, "berth: job \"wait@a\" has no parameter \"X\"\n");
-    /* Each of several jobs must take it, or nothing is started. */
+    /* No job starts unless all of them have the parameter. */
     refused_with("copy@db1 wait@a --set TABLE=users", 64,
                  "berth: job \"wait@a\" has no parameter \"TABLE\"\n");
     refused_with("copy@../x", 64, "berth start: the name of a job has a character that is not one of");
@@ -107,7 +107,7 @@ static void refused(void) {
     TEST_INT(host_count(ant, "queued", "job=copy@db1"), 0);
 }
 
-/* The entry that is due sets its parameters, also after berthd was killed in between. */
+/* The schedule entry that is due sets the parameters, also after berthd was killed in between. */
 static void by_schedule(void) {
     host_clock_set(ant, "2027-05-01T01:59:58Z", 0);
     host_await(ant, "exited", "job=daily due=2027-05-01T02:00:00+00:00 result=success");
@@ -136,7 +136,7 @@ static void of_hooks(void) {
     TEST_STRING(read_output(), "<hooked@x x>");
 }
 
-/* A template in place of a name is all of it. */
+/* The name of a template stands for all its instances. */
 static void all_of_a_template(void) {
     json_t *json;
 
@@ -231,7 +231,7 @@ static void open_started(void) {
         strstr(berth_err, ": job \"pool@none\": pools \"none\" names a pool that is not defined; "));
 }
 
-/* The run of the job that runs. */
+/* Returns the id of the job's running run. */
 static const char *running_run(const char *job) {
     static char run[40];
     json_t *json = berth_json(bee, "runs"), *list = berth_at(json, "runs"), *item;
@@ -246,7 +246,8 @@ static const char *running_run(const char *job) {
     return run;
 }
 
-/* What runs, waits or is to be tried again outlives berthd; the rest is forgotten with its runs. */
+/* An instance that runs, waits or retries outlives berthd. Other open instances are forgotten with their
+ * runs. */
 static void open_recovered(void) {
     const char *run;
 
@@ -283,7 +284,7 @@ static void open_reloaded(void) {
     host_set_config(bee, "%s", open_config("description = other"));
     TEST_INT(berth(bee, "reload"), 0);
     CU_ASSERT(is_known("open@a") && is_known("open@b"));
-    TEST_INT(berth(bee, "start open@b --set SLEEP=0"), 0); /* behind the other */
+    TEST_INT(berth(bee, "start open@b --set SLEEP=0"), 0); /* queued behind its running run */
     TEST_INT(berth(bee, "start open@a --wait"), 0);
     host_set_config(bee, "pool p { limit = 1 scope = host }\njob told { command = {\"/bin/true\"} }\n");
     TEST_INT(berth(bee, "reload"), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What other systems wrongly trusted: a socket open to the whole network namespace, a pid in a file, a
+/* Mistakes of other systems: a socket that is open to the whole network namespace, trust in a pid file, a
  * control interface on which callers name the command. */
 
 #include <dirent.h>
@@ -29,7 +29,7 @@ static struct host *ant;
 
 /* --- CVE-2020-15257: abstract sockets --- */
 
-/* Whether the socket of that inode has a name without a file. */
+/* Returns whether the socket of this inode has an abstract name. */
 static bool is_abstract(unsigned long inode) {
     _cleanup_fclose_ FILE *f = fopen("/proc/net/unix", "re");
     char line[512], name[256];
@@ -41,7 +41,7 @@ static bool is_abstract(unsigned long inode) {
     return false;
 }
 
-/* Its Unix sockets with names, and those whose name is no file. */
+/* Adds the sockets of a process to *all, and those with abstract names to *abstract. */
 static void count_sockets(const char *pid, unsigned *all, unsigned *abstract) {
     char path[64], target[64];
     DIR *list;
@@ -101,7 +101,7 @@ static void sockets_are_files(void) {
     cluster_down();
 }
 
-/* The test above finds one if there is one. */
+/* The test above sees an abstract socket. */
 static void abstract_socket_is_seen(void) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -115,10 +115,10 @@ static void abstract_socket_is_seen(void) {
     TEST_INT(abstract, 1);
 }
 
-/* --- CVE-2018-16888: a pid in a file is believed --- */
+/* --- CVE-2018-16888: trust in a pid file --- */
 
-/* The record of a run names a process that was never its guard: no process holds the record's lock, so the
- * pid means nothing. */
+/* A guard file names a process that was never the guard. No process holds the lock of the file, so the
+ * runner does not use the pid. */
 static void forged_pid(void) {
     struct guard_file record = {.job = "a", .namespace = "test", .host = "ant", .hash = "0123456789abcdef", .deadline = USEC_INFINITY};
     struct test_runner t;
@@ -141,17 +141,17 @@ static void forged_pid(void) {
     test_runner_start(&t);
     t.fd = test_runner_connect(&t);
     test_runner_hello(&t, t.fd);
-    test_await(t.fd, &m, PROTOCOL_REPORT); /* the guard is not there: so much is known without its pid */
+    test_await(t.fd, &m, PROTOCOL_REPORT); /* the lock shows that there is no guard */
     TEST_FIELD(&m, "run", test_runner_id('1'));
     TEST_FIELD(&m, "lost", "1");
-    TEST_INT(waitpid(victim, NULL, WNOHANG), 0); /* it lives */
+    TEST_INT(waitpid(victim, NULL, WNOHANG), 0); /* the victim lives */
     test_say(t.fd, PROTOCOL_DONE, "run", test_runner_id('1'));
     (void) kill(victim, SIGKILL);
     (void) waitpid(victim, NULL, 0);
     test_runner_done(&t);
 }
 
-/* --- CVE-2017-11610: the control interface runs any command that a caller names --- */
+/* --- CVE-2017-11610: a control interface runs any command that a caller names --- */
 
 static void ask(const char *text, char *answer, size_t size) {
     _cleanup_close_ int fd = socket_connect(ant->socket, SOCK_STREAM);
@@ -173,7 +173,7 @@ static bool is_refused(const char *answer) {
     return refused;
 }
 
-/* Root itself cannot have berthd start anything but a job of the config, and cannot change what that job is. */
+/* berthd starts only jobs of the config, also for root, and no call changes a job. */
 static void nothing_else_is_run(void) {
     static const char *const extras[] = {
         "command", "argv", "exec", "environment", "user", "output", "directory", "umask",
@@ -196,7 +196,7 @@ static void nothing_else_is_run(void) {
     CU_ASSERT(strstr(answer, "\"error\"") != NULL);
     TEST_INT(access(mark, F_OK), -1);
     TEST_INT(host_count(ant, "started", " "), 0);
-    ask("{\"method\": \"io.berth.Start\", \"parameters\": {\"job\": \"nap\"}}", answer, sizeof(answer)); /* this it does */
+    ask("{\"method\": \"io.berth.Start\", \"parameters\": {\"job\": \"nap\"}}", answer, sizeof(answer));
     CU_ASSERT(strstr(answer, "\"error\"") == NULL);
     host_await(ant, "exited", "job=nap result=success");
     cluster_down();

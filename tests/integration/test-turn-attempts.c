@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Attempts of jobs with `on = "any"`: each is made once, on any host, whatever happens to the host of the
- * attempt before. */
+/* Attempts of jobs with `on = "any"`: each attempt runs once, on any host, whatever happens to the host of
+ * the attempt before. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static void up(const char *options) {
     sharing_clocks_at(SHARING_FIRST, -20);
 }
 
-/* Of one due time, by one chain. */
+/* Checks that the second host's run is attempt 2 of the first host's due time. */
 static void check_chain(struct host *first, struct host *second) {
     char run[64], fields[128];
 
@@ -34,7 +34,7 @@ static void check_chain(struct host *first, struct host *second) {
     host_await(second, "started", "%s", fields);
 }
 
-/* The host that failed asks 2 s after the others. */
+/* The host of a failed attempt asks for the next turn 2 s after the others. */
 static void retried_elsewhere(void) {
     struct host *first, *second;
 
@@ -61,7 +61,7 @@ static void given_up(void) {
     }
 }
 
-/* A host that is drained makes no further attempt, and no host need live for the turn. */
+/* A host that is drained makes no further attempt; another host makes it. */
 static void failed_host_is_drained(void) {
     struct host *first;
 
@@ -72,7 +72,7 @@ static void failed_host_is_drained(void) {
     TEST_INT(host_count(first, "started", "job=j"), 1);
 }
 
-/* By another host, which tells of the attempts that end with it. */
+/* The next due time begins on another host, which logs the end of the attempts. */
 static void superseded(void) {
     struct host *first, *second;
     char options[512];
@@ -108,14 +108,14 @@ static void host_is_lost(void) {
     sharing_await("exited", "job=j attempt=2 result=success");
     host_start(first);
     host_await(first, "exited", "job=j result=lease-lost");
-    TEST_INT(host_count(first, "gave-up", "job=j"), 0); /* its chain went on */
+    TEST_INT(host_count(first, "gave-up", "job=j"), 0); /* there was a second attempt */
     witness_read(&w, cluster.witness);
     TEST_INT(w.n, 2);
     TEST_INT(witness_max(&w, "@j"), 1);
     CU_ASSERT(w.n == 2 && w.runs[0].end > 0 && w.runs[0].end <= w.runs[1].start);
 }
 
-/* Without host-lost in retry-on the run is over, and the next due time is begun. */
+/* Without host-lost in retry-on there is no second attempt, and the next due time begins. */
 static void lost_for_good(void) {
     char options[512];
     struct host *first;
@@ -142,7 +142,7 @@ static void check_given_back(void) {
     sharing_await_count("released", "job=j", 2);
 }
 
-/* berthd has the report of the run, and no guard is left that would tell the next one of it. */
+/* Waits until the guard has ended: only this berthd has the report of the run. */
 static void await_guard_gone(struct host *host, const char *run) {
     usec_t until = clock_boottime() + HOST_PATIENCE;
     char path[160];
@@ -153,7 +153,7 @@ static void await_guard_gone(struct host *host, const char *run) {
     TEST_INT(access(path, F_OK), -1);
 }
 
-/* berthd is killed before Redis has its call: the next berthd gives the turn back. */
+/* berthd is killed before Redis receives its call: the next berthd gives the turn back. */
 static void killed_before_given_back(void) {
     struct proxy way = {};
     char options[512], path[64], run[64];
@@ -182,8 +182,8 @@ static void killed_before_given_back(void) {
     proxy_done(&way);
 }
 
-/* Redis does not answer when the run ends, berthd is killed, and Redis reads its call before the next
- * berthd's. */
+/* Redis is stopped when the run ends, and berthd is killed. Redis reads the call of this berthd before
+ * that of the next one. */
 static void killed_after_given_back(void) {
     char options[512];
     struct host *first;
@@ -202,7 +202,7 @@ static void killed_after_given_back(void) {
     check_given_back();
 }
 
-/* The attempt comes too late for retry-within, because no host could begin it earlier. */
+/* No host could begin the attempt within the time of retry-within. */
 static void too_late(void) {
     char options[512];
     struct host *first;

@@ -28,8 +28,7 @@ static void await_witness(size_t n) {
     TEST_INT(seen, n);
 }
 
-/* berthd is killed before one of its effects after another: it begins each due time once, since its host
- * lives. */
+/* berthd is killed before each of its effects in turn. Each due time begins once, because the host lives. */
 static void killed(void) {
     _cleanup_(witness_done) struct witness w = {};
     struct host *ant = sharing_hosts[0] = host_add("ant", "job \"j\" { %s " SHARED "}\n", witness_command("--id j"));
@@ -64,44 +63,44 @@ static void killed(void) {
 
 #define JOBS 40
 #define STEPS 3 /* minutes; BERTH_TEST_TURNS: so many due times instead */
-#define LEASE "5s"                       /* which a busy machine does not lose so soon */
-#define STEP_PATIENCE (25 * USEC_PER_SEC) /* a grace period, a lease, and what a busy machine needs */
+#define LEASE "5s"                        /* long enough for a busy machine */
+#define STEP_PATIENCE (25 * USEC_PER_SEC) /* a grace period, a lease, and time for a busy machine */
 
 #define MINUTES_MAX 2500
 
-/* What hosts said of one due time of one job. */
-struct told {
+/* The events of one due time of one job. */
+struct outcome {
     unsigned n_started;
     bool skipped, missed, lost_lease; /* lost_lease: its run lost its lease, before or after its command started */
 };
 
 static struct {
-    struct told told[MINUTES_MAX][JOBS];
+    struct outcome outcomes[MINUTES_MAX][JOBS];
     bool lost_data[MINUTES_MAX]; /* Redis began a new epoch at that time */
     unsigned n_minutes;
-    const char *event; /* which is being read */
+    const char *event; /* that read_line() gets */
 } all;
 
-/* NULL: of another job or time. */
-static struct told *told_of(const char *line) {
+/* Returns NULL if the line is about another job or time. */
+static struct outcome *outcome_of(const char *line) {
     const char *job = event_get(line, "job");
     unsigned long j = *job == 'j' ? strtoul(job + 1, NULL, 10) : JOBS;
     int64_t at = 0, minute = -1;
 
     if (schedule_parse_time(event_get(line, "due"), &at) == 0)
         minute = (at - SHARING_FIRST) / SHARING_MINUTE;
-    return j < JOBS && minute >= 0 && minute < (int64_t) all.n_minutes ? &all.told[minute][j] : NULL;
+    return j < JOBS && minute >= 0 && minute < (int64_t) all.n_minutes ? &all.outcomes[minute][j] : NULL;
 }
 
 static void read_line(const char *line, _unused_ void *userdata) {
-    struct told *told = told_of(line);
+    struct outcome *outcome = outcome_of(line);
 
-    if (!told)
+    if (!outcome)
         return;
-    told->n_started += strcmp(all.event, "started") == 0;
-    told->skipped |= strcmp(all.event, "skipped") == 0;
-    told->missed |= strcmp(all.event, "missed") == 0;
-    told->lost_lease |= strcmp(all.event, "lease-lost") == 0;
+    outcome->n_started += strcmp(all.event, "started") == 0;
+    outcome->skipped |= strcmp(all.event, "skipped") == 0;
+    outcome->missed |= strcmp(all.event, "missed") == 0;
+    outcome->lost_lease |= strcmp(all.event, "lease-lost") == 0;
 }
 
 static void read_since_mark(struct host *host) {
@@ -113,14 +112,15 @@ static void read_since_mark(struct host *host) {
     }
 }
 
-/* Reads what hosts said since their marks. */
+/* Reads the events of all hosts since their marks. */
 static void read_logs(void) {
-    memset(all.told, 0, all.n_minutes * sizeof(all.told[0]));
+    memset(all.outcomes, 0, all.n_minutes * sizeof(all.outcomes[0]));
     for (size_t i = 0; i < SHARING_HOSTS; i++)
         read_since_mark(sharing_hosts[i]);
 }
 
-/* Calls fn for what all berthds of a host but the present one said, and then for that one, with the mark at its begin. */
+/* Calls fn twice: with the mark at the begin of the log of the host's earlier berthds, and at that of the
+ * present one. */
 static void each_log(struct host *host, void (*fn)(struct host *host)) {
     host->mark = 0;
     if (host->log.size > 0)
@@ -129,11 +129,11 @@ static void each_log(struct host *host, void (*fn)(struct host *host)) {
     fn(host);
 }
 
-static bool is_decided(const struct told *told) {
-    return told->n_started > 0 || told->skipped || told->missed;
+static bool is_decided(const struct outcome *outcome) {
+    return outcome->n_started > 0 || outcome->skipped || outcome->missed;
 }
 
-/* Waits until something became of each due time of the last minute, but not for ever: some may be lost. */
+/* Waits until each due time of the last minute has an outcome. Some may be lost, so the wait is bounded. */
 static void await_minute(void) {
     usec_t until = clock_boottime() + STEP_PATIENCE;
     size_t n;
@@ -143,11 +143,11 @@ static void await_minute(void) {
         child_turn(clock_boottime() + 50 * USEC_PER_MSEC);
         read_logs();
         for (size_t j = 0; j < JOBS; j++)
-            n += is_decided(&all.told[all.n_minutes - 1][j]);
+            n += is_decided(&all.outcomes[all.n_minutes - 1][j]);
     } while (n < JOBS && clock_boottime() < until);
 }
 
-/* Breaks something about the due time. */
+/* Injects one fault around the due time. */
 static void break_something(size_t minute, unsigned what) {
     size_t host = what / 7 % SHARING_HOSTS;
 
@@ -187,7 +187,7 @@ static void show_log(struct host *host) {
     }
 }
 
-/* Prints what hosts said of it. */
+/* Prints the journal of all hosts about one due time. */
 static void show(size_t job, const char *due) {
     snprintf(shown_job, sizeof(shown_job), "job=j%zu ", job);
     snprintf(shown_due, sizeof(shown_due), "due=%s", due);
@@ -195,36 +195,37 @@ static void show(size_t job, const char *due) {
         each_log(sharing_hosts[i], show_log);
 }
 
-/* Each due time was begun once at most. What was lost, and neither skipped nor missed, has a reason that R18 names: Redis lost
- * data, or the host that had it lost its lease. */
+/* Each due time began once at most. One that is lost, neither skipped nor missed, has a reason that R18
+ * names: Redis lost data, or its host lost the lease. */
 static void judge(void) {
     unsigned n_doubled = 0, n_skipped = 0, n_missed = 0, n_lost_data = 0, n_lost_lease = 0, n_unexplained = 0;
 
-    memset(all.told, 0, sizeof(all.told));
+    memset(all.outcomes, 0, sizeof(all.outcomes));
     for (size_t i = 0; i < SHARING_HOSTS; i++)
         each_log(sharing_hosts[i], read_since_mark);
     for (size_t m = 0; m < all.n_minutes; m++)
         for (size_t j = 0; j < JOBS; j++) {
-            const struct told *told = &all.told[m][j];
-            bool is_lost = !is_decided(told);
-            bool is_unexplained = is_lost && !all.lost_data[m] && !told->lost_lease;
+            const struct outcome *outcome = &all.outcomes[m][j];
+            bool is_lost = !is_decided(outcome);
+            bool is_unexplained = is_lost && !all.lost_data[m] && !outcome->lost_lease;
 
-            n_doubled += told->n_started > 1;
-            n_skipped += told->n_started == 0 && told->skipped;
-            n_missed += told->n_started == 0 && !told->skipped && told->missed;
+            n_doubled += outcome->n_started > 1;
+            n_skipped += outcome->n_started == 0 && outcome->skipped;
+            n_missed += outcome->n_started == 0 && !outcome->skipped && outcome->missed;
             n_lost_data += is_lost && all.lost_data[m];
-            n_lost_lease += is_lost && !all.lost_data[m] && told->lost_lease;
+            n_lost_lease += is_lost && !all.lost_data[m] && outcome->lost_lease;
             n_unexplained += is_unexplained;
-            if (told->n_started > 1 || is_unexplained)
+            if (outcome->n_started > 1 || is_unexplained)
                 show(j, sharing_text(SHARING_FIRST + (int64_t) m * SHARING_MINUTE));
         }
-    printf("%u due times: %u doubled, %u skipped, %u missed, %u lost by Redis's loss of data, %u by a lost lease, %u without a reason\n",
+    printf("%u due times: %u doubled, %u skipped, %u missed, %u lost with Redis's data, %u lost with a lease, "
+           "%u lost without a reason\n",
            all.n_minutes * JOBS, n_doubled, n_skipped, n_missed, n_lost_data, n_lost_lease, n_unexplained);
     TEST_INT(n_doubled, 0);
     TEST_INT(n_unexplained, 0);
 }
 
-/* berthd has the ends of all runs. */
+/* Waits until berthd has the ends of all runs. */
 static void settle(void) {
     for (size_t i = 0; i < SHARING_HOSTS; i++) {
         usec_t until = clock_boottime() + HOST_PATIENCE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berth next of jobs with `on = "any"`: which hosts may begin them, and attempts that no host has. */
+/* `berth next` of jobs with `on = "any"`: the hosts that may begin them, and attempts that no host has
+ * taken. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ static json_t *next_of(struct host *host, unsigned count) {
     return list;
 }
 
-/* Checks the hosts of each item: of j these, "-": not known. */
+/* Checks the hosts of each item of j; "-": not known. */
 static void check_hosts(struct host *asked, const char *expected) {
     json_t *list = next_of(asked, 3), *item;
     size_t i;
@@ -71,7 +72,7 @@ static void redis_away(void) {
     host_await_redis(sharing_hosts[0]);
 }
 
-/* The number of attempts in the list, which must be the second one. */
+/* Returns the number of attempts in the list, and checks that each is attempt 2. */
 static size_t count_attempts(struct host *host) {
     json_t *list = next_of(host, 20), *item;
     size_t i, n = 0;
@@ -104,16 +105,16 @@ static void attempts(void) {
     up("command = {\"/bin/false\"} retry = 1 retry-delay = \"10m\" ");
     sharing_clocks_at(SHARING_FIRST, -20);
     sharing_await("released", "job=j");
-    while (!all_know() && clock_boottime() < until) /* by a push, or by asking */
+    while (!all_know() && clock_boottime() < until)
         child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
     for (size_t i = 0; i < SHARING_HOSTS; i++)
         TEST_INT(count_attempts(sharing_hosts[i]), 1);
     TEST_INT(berth(sharing_hosts[0], "stop j"), 0);
     for (size_t i = 0; i < SHARING_HOSTS; i++)
-        TEST_INT(count_attempts(sharing_hosts[i]), 0); /* also on hosts that have not noticed */
+        TEST_INT(count_attempts(sharing_hosts[i]), 0); /* also on hosts that have received no push yet */
 }
 
-/* The first attempt of a due time that a host gave back, while no host may take it. */
+/* A host gave back the first attempt of a due time, and no host may take it. */
 static void given_back(void) {
     usec_t until = clock_boottime() + HOST_PATIENCE;
     struct child *holder;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* `on = "any"` while Redis loses data or is away, and clocks that are ahead of its own. */
+/* `on = "any"` while Redis loses data or is away, and on hosts with clocks ahead of Redis's. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static void hosts_up_simple(const char *more) {
 
 #define FLUSHES 4
 
-/* S18, in short: at a due time and around it. */
+/* S18, in short: Redis loses its data at a due time and around it. */
 static void redis_loses_data(void) {
     char fields[96];
 
@@ -53,7 +53,7 @@ static void redis_was_away(void) {
     TEST_INT(sharing_count("started", "job=j"), 1);
 }
 
-/* S8 for a cluster: one host logs what all of them missed. */
+/* S8 for a cluster: one host logs the due times that all hosts missed. */
 static void all_were_away(void) {
     char fields[96];
 
@@ -71,7 +71,7 @@ static void all_were_away(void) {
     TEST_INT(sharing_count("started", "job=j"), 1);
 }
 
-/* S19: the host begins nothing early. */
+/* S19: the host begins no due time early. */
 static void clock_ahead(void) {
     struct host *ant = sharing_hosts[0] = host_add("ant", "job \"j\" { %s " SHARED "}\n", witness_command("--id j"));
 
@@ -93,8 +93,8 @@ static void await_granted_turn(void) {
         child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
 }
 
-/* A host has the grant of its turn, and Redis does not answer the commit before the lease is over: that host starts
- * nothing, and withdraws the run. The push of the grant waits for berthd before Redis stops. */
+/* A host has the grant of its turn, and its lease ends before Redis replies to the commit. The host
+ * withdraws the run and starts no command. Redis sends the push of the grant before it is stopped. */
 static void commit_is_not_answered(void) {
     struct child *holder;
     char fields[96];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* `restart` with `on = "any"`: one service always runs on some host. BERTH_TEST_OWNERS: how often its host
- * dies (2). */
+/* `restart` with `on = "any"`: one service runs on one of the hosts. Its host dies BERTH_TEST_OWNERS times
+ * (2). */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #define OWNERS 2
 #define LEASE_TEXT "3s"
 #define LEASE (3 * USEC_PER_SEC)
-#define BOUND (LEASE * 4 / 3 + 2 * USEC_PER_SEC) /* until another host runs it, on an idle machine */
-#define BUSY (20 * USEC_PER_SEC)                 /* beyond that, on a busy one */
+#define BOUND (LEASE * 4 / 3 + 2 * USEC_PER_SEC) /* until another host runs the service */
+#define BUSY (20 * USEC_PER_SEC)                 /* additional time for a busy machine */
 
 static void up(void) {
     char config[1024];
@@ -28,7 +28,7 @@ static void up(void) {
     sharing_up(config);
 }
 
-/* Returns when the n-th run of the service started, by its own record. */
+/* Returns when the n-th run of the service started, as the witness recorded. */
 static usec_t await_run(size_t n) {
     usec_t until = clock_boottime() + BOUND + BUSY, started = 0;
 
@@ -44,7 +44,7 @@ static usec_t await_run(size_t n) {
     return started;
 }
 
-/* The others wait for the pool of the job, and say so. */
+/* The other hosts show that they wait for the pool of the job. */
 static void check_standing_by(const struct host *owner) {
     for (size_t i = 0; i < SHARING_HOSTS; i++)
         if (sharing_hosts[i] != owner) {
@@ -57,7 +57,7 @@ static void check_standing_by(const struct host *owner) {
         }
 }
 
-/* S24: never two, and another host runs it in time. */
+/* S24: there are never two services, and another host starts one in time. */
 static void owner_dies(void) {
     unsigned n = (unsigned) test_count("BERTH_TEST_OWNERS", OWNERS);
     _cleanup_(witness_done) struct witness w = {};
@@ -87,7 +87,7 @@ static void owner_dies(void) {
     TEST_INT(witness_max(&w, "@s"), 1);
 }
 
-/* An end, and a drained host: somebody goes on. */
+/* The service ends on a drained host, and another host starts it. */
 static void owner_is_drained(void) {
     struct host *owner;
 

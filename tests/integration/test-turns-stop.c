@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berth stop of a job with `on = "any"`: it ends open turns, and prints which host has a run. */
+/* `berth stop` of a job with `on = "any"` ends open turns, and prints which host has a run. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -18,14 +18,14 @@ static void up(const char *options) {
     sharing_clocks_at(SHARING_FIRST, -20);
 }
 
-/* A host has begun the due time, and the others know. Returns that host. */
+/* Waits until a host has begun the due time, and the others know. Returns that host. */
 static struct host *one_has_begun(const char *options) {
     up(options);
     sharing_await_count("turn-taken", "job=j", SHARING_HOSTS - 1);
     return sharing_await("started", "job=j");
 }
 
-/* The attempt that a host began is over, and the next one waits for its delay. Returns that host. */
+/* Waits until an attempt has failed, and the next one waits for its delay. Returns the host of the first. */
 static struct host *one_has_failed(void) {
     char options[512];
     struct host *first;
@@ -54,7 +54,7 @@ static void check_stopped_once(struct host *by) {
     TEST_INT(sharing_count("gave-up", "job=j"), 1);
 }
 
-/* The next due time is begun as attempt 1, and finds nothing to give up. */
+/* The next due time begins as attempt 1, and ends no earlier attempt. */
 static void check_next(void) {
     sharing_clocks_at(SHARING_FIRST + SHARING_MINUTE, -20);
     sharing_await_count("exited", "job=j result=failure", 2);
@@ -99,7 +99,7 @@ static void runs_elsewhere(void) {
     check_nothing_to_stop(another_than(first));
 }
 
-/* ant has the due time and waits; then it is drained, as all hosts are, and nobody has it. */
+/* ant has the due time and waits for a permit. Then all hosts are drained, and no host has the due time. */
 static void given_back(void) {
     struct child *holder;
     char run[64], config[1024];
@@ -114,7 +114,7 @@ static void given_back(void) {
     check_elsewhere(sharing_hosts[1], sharing_hosts[0], run, "waits");
     for (size_t i = SHARING_HOSTS; i-- > 0;)
         TEST_INT(berth(sharing_hosts[i], "drain"), 0);
-    TEST_INT(berth(sharing_hosts[0], "stop j"), 0); /* ant sends it after what it gives back */
+    TEST_INT(berth(sharing_hosts[0], "stop j"), 0); /* ant has sent back the turn before */
     TEST_STRING(berth_err, "");
     host_await(sharing_hosts[0], "missed", "job=j reason=stopped count=1 due=%s", sharing_text(SHARING_FIRST));
     test_gate_open(&cluster.gate);
@@ -126,7 +126,7 @@ static void given_back(void) {
     TEST_INT(sharing_count("missed", "job=j"), 1);
 }
 
-/* Nobody can tell what other hosts have. */
+/* Without Redis, berthd does not know the runs of other hosts. */
 static void redis_away(void) {
     struct host *first;
 

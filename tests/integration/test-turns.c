@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Jobs with `on = "any"`: each due time is begun once in the cluster, whatever happens to a host, its berthd
- * or Redis. The test sets the clocks of the hosts, at times that are past for Redis. */
+/* Jobs with `on = "any"`: each due time begins once in the cluster, whatever happens to a host, its berthd
+ * or Redis. The test sets the clocks of the hosts, to times that are past for Redis. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "tests/harness/test.h"
 #include "tests/harness/witness.h"
 
-/* Awaits that the due time is begun by one host, and that the others know. */
+/* Waits until one host has begun the due time, and the others know. */
 static void await_decided(int64_t due) {
     char fields[96];
 
@@ -23,7 +23,7 @@ static void await_decided(int64_t due) {
 
 #define MINUTES 10
 
-/* What people see of the option. */
+/* `berth next` and `berth jobs` show the option. */
 static void check_shown(void) {
     json_t *shown = berth_json(sharing_hosts[0], "next j");
 
@@ -34,7 +34,7 @@ static void check_shown(void) {
     json_decref(shown);
 }
 
-/* S14, in short: each due time once, and not always by the same host. */
+/* S14, in short: each due time begins once, and not always on the same host. */
 static void once(void) {
     char config[1024];
 
@@ -79,7 +79,7 @@ static void by_period(void) {
 
 static struct child *holder;
 
-/* ant asks first, and waits for its permit. */
+/* ant takes the turn and waits for a permit. */
 static void ant_waits(void) {
     char config[1024];
 
@@ -92,7 +92,7 @@ static void ant_waits(void) {
     host_await(sharing_hosts[0], "queued", "job=j");
 }
 
-/* Lets the permit go, and awaits that the due time was begun once. */
+/* Frees the permit, and waits until the due time has begun once. */
 static void await_once(void) {
     char fields[96];
 
@@ -107,7 +107,7 @@ static void await_once(void) {
 static void host_dies(void) {
     usec_t killed;
 
-    cluster.lease = "5s"; /* which a busy machine does not lose so soon */
+    cluster.lease = "5s"; /* long enough for a busy machine */
     cluster.heartbeat = "1s";
     ant_waits();
     host_kill(sharing_hosts[0]);
@@ -117,10 +117,10 @@ static void host_dies(void) {
                0 &&
            clock_boottime() < killed + 2 * HOST_PATIENCE)
         child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
-    CU_ASSERT(clock_boottime() - killed <
-              2 * HOST_PATIENCE); /* 4/3 lease + 2 s, and 2 s more for `prefer`, on an idle machine */
+    /* An idle machine needs 4/3 lease + 2 s, and 2 s more for `prefer`. */
+    CU_ASSERT(clock_boottime() - killed < 2 * HOST_PATIENCE);
     await_once();
-    host_start(sharing_hosts[0]); /* what it waited for is not its own any more */
+    host_start(sharing_hosts[0]); /* it no longer has the turn */
     host_await_redis(sharing_hosts[0]);
     sharing_clocks_at(SHARING_FIRST + SHARING_MINUTE, -20);
     await_decided(SHARING_FIRST + SHARING_MINUTE);
@@ -145,9 +145,8 @@ static void host_is_drained(void) {
     sharing_clocks_at(SHARING_FIRST + SHARING_MINUTE, -20);
     sharing_await_count("started", "job=j", 2);
     TEST_INT(berth(sharing_hosts[0], "undrain"), 0);
-    sharing_await_count(
-        "turn-taken", "job=j",
-        3); /* of the first due time: bee or cat; of the second: the other of these, and ant */
+    /* Of the first due time: bee or cat. Of the second: the other of these, and ant. */
+    sharing_await_count("turn-taken", "job=j", 3);
 }
 
 static void job_is_stopped(void) {
@@ -161,7 +160,7 @@ static void job_is_stopped(void) {
     TEST_INT(sharing_count("started", "job=j"), 1);
 }
 
-/* `berth start` on another host. */
+/* `berth start` is skipped while a run is on another host. */
 static void started_elsewhere(void) {
     char config[1024];
 
@@ -180,7 +179,7 @@ static void started_elsewhere(void) {
     TEST_INT(sharing_count("started", "job=j"), 2);
 }
 
-/* Nobody waits for a Redis that does not answer. */
+/* `berth start` does not wait for Redis. */
 static void started_without_redis(void) {
     struct child *start;
     char config[1024];

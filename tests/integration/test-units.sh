@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2317 # what check() calls
-# The units and what comes with them, read by systemd's own tools: verify, security scores, sysusers, tmpfiles, presets, catalog.
+# Checks the units, sysusers, tmpfiles, presets and the catalog with systemd's own tools.
 set -u
 passed=0 failed=0
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 root=$folder/root
 
-# check NAME COMMAND...: quiet if it succeeds.
+# check NAME COMMAND...: prints the output of a command that fails.
 check() {
     local name=$1 out
     shift
@@ -34,7 +34,7 @@ installed() {
     make --no-print-directory -s install-units BUILD="$folder/build" DESTDIR="$root" PREFIX=/usr
     ! grep -rn '@[A-Z]*@' "$root/usr/lib/systemd/system"
 }
-# The programs are not installed here: any command will do to see whether systemd understands the rest.
+# The programs are not installed here, so /bin/true stands in for them.
 verified() {
     mkdir -p "$folder/verify"
     for unit in "$root"/usr/lib/systemd/system/*; do
@@ -46,7 +46,7 @@ verified() {
 score() { # unit, tenths at most
     systemd-analyze security --no-pager --offline=true --threshold="$2" "$root/usr/lib/systemd/system/$1" || return
 }
-# Each line that takes something away has a reason: a comment stands in front of it, or of the lines it belongs to.
+# Each line that restricts the service has a comment before it, or before its group of lines.
 explained() {
     awk '/^\[/ { section = $0 } /^#/ { commented = 1 } /^$/ { commented = 0 }
         (section == "[Service]" || section == "[Socket]") && /^[A-Z]/ && !commented && !/^(Type|Restart|RestartSec|ExecStart|NotifyAccess|User|Group)=/ {
@@ -58,7 +58,7 @@ user_made() {
     systemd-sysusers --root="$root" && grep -q '^berth:' "$root/etc/passwd" && grep -q '^berth:' "$root/etc/group" &&
         grep -q '^berth-admin:' "$root/etc/group"
 }
-# Whose a directory is only root can say.
+# Only root can create directories of other users.
 directories_made() {
     [ "$(id -u)" -eq 0 ] || return 0
     mkdir -p "$root/run"
@@ -69,7 +69,7 @@ directories_made() {
         owned /run/berth/runner/credentials 711 0 || return
     for own in holds waiting jobs state; do owned "/run/berth/$own" 700 "$berth" || return; done
     owned /run/berth/lock 600 "$berth" || return
-    # What was there before, where berthd's user could make files.
+    # An earlier version made this directory writable for berthd.
     chmod 1777 "$root/run/berth"
     systemd-tmpfiles --root="$root" --create --prefix=/run/berth || return
     owned /run/berth 755 0

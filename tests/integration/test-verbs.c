@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verbs that do something, against a real berthd with its runner and a Redis: their effects, output and exit status. */
+/* The verbs that change something, against a real berthd, runner and Redis: effects, output, exit status. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -46,7 +46,7 @@ static void test_start_wait(void) {
     TEST_INT(berth(ant, "stop slow"), 0);
     TEST_INT(berth_end(a), 143);
     TEST_INT(berth_end(b), 4);
-    TEST_INT(berth(ant, "start three limited --wait"), 3); /* the first that failed */
+    TEST_INT(berth(ant, "start three limited --wait"), 3); /* the status of the first job that failed */
 }
 
 /* overlap = "queue": --wait waits for the run that its own start began. */
@@ -59,8 +59,8 @@ static void test_start_behind(void) {
     host_await(ant, "parked", "job=again");
     b = berth_start(ant, "start --wait again");
     for (usec_t until = clock_boottime() + HOST_PATIENCE; !child_text(b, 1)[0] && clock_boottime() < until;)
-        child_turn(until); /* it has printed the id of a run: berthd has replied */
-    TEST_INT(berth(ant, "start again"), 75); /* one is kept back at most */
+        child_turn(until); /* an id in its output: berthd has replied */
+    TEST_INT(berth(ant, "start again"), 75); /* overlap = "queue" keeps one run at most */
     TEST_INT(berth(ant, "resume here"), 0);
     TEST_INT(berth_end(a), 4);
     TEST_INT(berth_end(b), 4);
@@ -88,7 +88,7 @@ static void test_limits(void) {
     json_decref(json);
     TEST_INT(berth(ant, "resume db"), 0);
     TEST_INT(berth_end(waiter), 0);
-    TEST_INT(host_pool(ant, "db", "limit"), 1); /* what the pause replaced */
+    TEST_INT(host_pool(ant, "db", "limit"), 1); /* the override before the pause */
     TEST_INT(berth(ant, "limit db --clear"), 0);
     TEST_INT(host_pool(ant, "db", "limit"), 2);
     TEST_INT(berth(ant, "limit here 5"), 0);
@@ -137,7 +137,7 @@ static void test_reload(void) {
     host_set_config(ant, "pool \"db\" { limit = 1 }\n");
     TEST_INT(berth(ant, "reload"), 0);
     host_await_pool(ant, "db", "limit", 1);
-    cluster.lease = "4s"; /* of what runs already */
+    cluster.lease = "4s"; /* host_set_config() writes it into the config */
     host_set_config(ant, "pool \"db\" { limit = 2 }\n");
     TEST_INT(berth(ant, "reload"), 78);
     CU_ASSERT(strstr(berth_err, "lease has changed: restart berthd, a reload cannot change it") != NULL);
@@ -171,10 +171,10 @@ static void test_restart(void) {
     TEST_INT(berth_end(holder), 143);
     TEST_INT(event_get_u64(host_await(bee, "granted", "job=w"), "ticket"), ticket);
     TEST_INT(berth_end(waiter), 0);
-    bee->abandoned = true; /* it leaves its records for the one after it */
+    bee->abandoned = true; /* berthd leaves its records for its successor */
 }
 
-/* berthd serves thousands of clients; what it starts has the limits that it was started with. */
+/* berthd raises its limit of descriptors. Commands have the limit that berthd was started with. */
 static void test_file_limit(void) {
     struct rlimit before, low = {512, 2048};
     struct host *bee;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Readers of io.berth.Events that stop reading, end, or are too many: berthd keeps a bounded amount for
- * them, serves the others, and counts what they miss. */
+/* Readers of io.berth.Events stop reading, end, or are too many. berthd keeps bounded buffers for them,
+ * serves other clients, and counts the events that a reader misses. */
 
 #include <errno.h>
 #include <poll.h>
@@ -19,8 +19,8 @@
 
 #define READERS_MAX 64
 #define N_EVENTS 6000u /* more than the ring and the buffers of a connection keep */
-/* With the ring alone berthd grows by 1.3 MiB, with all that a reader leaves by 4.5 MiB. AddressSanitizer
- * keeps what is freed, so nothing is measured there. */
+/* With the ring, berthd grows by 1.3 MiB; with all unread events of a reader it would grow by 4.5 MiB.
+ * AddressSanitizer keeps freed memory, so the bound is off there. */
 #if defined(__SANITIZE_ADDRESS__)
 #define GROWTH_MAX_KB (1024 * 1024)
 #else
@@ -64,7 +64,7 @@ static struct wire *wire_free(struct wire *p) {
     return NULL;
 }
 
-/* The next reply, to be json_decref'ed. */
+/* Awaits and returns the next reply; the caller frees it. */
 static json_t *wire_reply(struct wire *p) {
     json_t *reply;
     char *end;
@@ -84,7 +84,7 @@ static json_t *wire_reply(struct wire *p) {
     return reply;
 }
 
-/* One that has begun to read. */
+/* Returns a connection that has called io.berth.Events and received the first reply. */
 static struct wire *reader_new(struct host *h) {
     struct wire *p = wire_new(h);
     json_t *reply;
@@ -97,9 +97,9 @@ static struct wire *reader_new(struct host *h) {
     return p;
 }
 
-/* Has berthd log this even number of events, two for each call, and waits for them. */
+/* Makes berthd log n events, two for each call, and waits for the replies. n is even. */
 static void emit(struct host *h, unsigned n) {
-    static unsigned limit = 10; /* another one each time, or nothing is logged */
+    static unsigned limit = 10; /* berthd logs changes, so each call sets another limit */
     struct wire *p = wire_new(h);
     char call[128];
 
@@ -156,7 +156,7 @@ struct sum {
     unsigned long long seen, missed, gaps, last;
 };
 
-/* Takes replies up to the event with this BERTH_SEQ; checks that none comes twice. */
+/* Reads replies up to the event with this BERTH_SEQ, and checks that none comes twice. */
 static struct sum read_until(struct wire *p, unsigned long long last) {
     struct sum sum = {};
 
@@ -188,7 +188,7 @@ static void test_stopped(void) {
     before = memory_kb(ant);
     emit(ant, N_EVENTS - 10);
     CU_ASSERT(memory_kb(ant) - before < GROWTH_MAX_KB);
-    TEST_INT(berth(ant, "pools"), 0); /* the others are served */
+    TEST_INT(berth(ant, "pools"), 0); /* berthd serves other clients */
     TEST_INT(berth(ant, "run -p db -- true"), 0);
     TEST_INT(readers(ant), 1);
     reader = reader_new(ant);
@@ -202,14 +202,14 @@ static void test_stopped(void) {
     TEST_INT(sum.seen + sum.missed, N_EVENTS + 2);
     TEST_INT(sum.gaps, 1);
     CU_ASSERT(sum.missed > 0 && sum.seen > EVENT_RING_MAX - 8);
-    emit(ant, 2); /* it goes on */
+    emit(ant, 2);
     TEST_INT(read_until(stopped, 1 + N_EVENTS + 4 + 4).seen, 2);
     wire_free(stopped);
     wire_free(reader);
     await_readers(ant, 0);
 }
 
-/* A burst that fits into the ring: what did not fit into the buffers follows when the reader reads. */
+/* A burst fits into the ring: the reader gets all events, also those that did not fit into the buffers. */
 static void test_late(void) {
     struct host *ant = ant_up();
     struct wire *late = reader_new(ant);
@@ -223,7 +223,7 @@ static void test_late(void) {
     await_readers(ant, 0);
 }
 
-/* berthd ends in time, and its reader finds the end of the connection behind the events. */
+/* berthd ends in time although a reader has not read its events. */
 static void test_berthd_ends(void) {
     struct host *ant = ant_up();
     struct wire *stopped = reader_new(ant);
@@ -241,7 +241,7 @@ static void test_ends(void) {
     TEST_INT(readers(ant), 2);
     reader = wire_free(reader);
     await_readers(ant, 1);
-    TEST_INT(shutdown(other->fd, SHUT_WR), 0); /* sends nothing more, but reads */
+    TEST_INT(shutdown(other->fd, SHUT_WR), 0);
     emit(ant, 2);
     json_decref(wire_reply(other));
     reply = wire_reply(other);
@@ -288,7 +288,7 @@ static void test_one_reply(void) {
     TEST_INT(readers(ant), 0);
 }
 
-/* A stopped `berth watch` says what it missed. */
+/* `berth watch` prints how many events it missed while it was stopped. */
 static void test_stopped_verb(void) {
     struct host *ant = ant_up();
     struct child *watch = berth_start(ant, "watch --json -n %u", EVENT_RING_MAX);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* `berth watch` and io.berth.Events: which events are printed and how, where a stream begins, and who reads
- * it. Readers that stop reading are in test-watch-slow. */
+/* `berth watch` and io.berth.Events: the events it prints, where a stream begins, and who may read it.
+ * Readers that stop reading are in test-watch-slow. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static void await_readers(struct host *h, int n) {
         TEST_FATAL(clock_boottime() < until, "another number of readers");
 }
 
-/* Starts `berth watch` and awaits that it reads. */
+/* Starts `berth watch` and waits until berthd serves it. */
 static struct child *watch_start(struct host *h, const char *options) {
     struct child *c = berth_start(h, "watch %s", options);
 
@@ -69,14 +69,13 @@ static void await_lines(const struct child *c, unsigned n) {
     }
 }
 
-/* Ends a `berth watch` that would go on, and has printed what is expected of it. What it printed is in
- * berth_out then. */
+/* Interrupts a `berth watch`. Its output is in berth_out then. */
 static void watch_end(struct child *c) {
     child_kill(c, SIGINT);
     TEST_INT(berth_end(c), 128 + SIGINT);
 }
 
-/* The n-th line of the last output as JSON, to be json_decref'ed; NULL: there are fewer. */
+/* Returns line n (from 0) of the last output as JSON, or NULL if there are fewer. The caller frees it. */
 static json_t *find_line(unsigned n) {
     const char *line = berth_out;
 
@@ -92,7 +91,7 @@ static json_t *line_of(unsigned n) {
     return line;
 }
 
-/* The events' names in the last output of --json: "granted started". */
+/* Returns the names of the events in the last output of --json: "granted started". */
 static const char *names_of_lines(void) {
     static char names[1024];
     json_t *line;
@@ -131,7 +130,7 @@ static void test_json(void) {
     TEST_INT(strlen(json_string_value(berth_at(line, "run"))), 32);
     CU_ASSERT(berth_number_at(line, "token") > 0 && berth_number_at(line, "run_ms") >= 0);
     CU_ASSERT(json_string_value(berth_at(line, "time"))[26] == 'Z');
-    TEST_STRING(strchr(json_string_value(berth_at(line, "at")), ':'), ":4"); /* ready was the first */
+    TEST_STRING(strchr(json_string_value(berth_at(line, "at")), ':'), ":4"); /* "ready" is 1 */
     AT_INT(line, "seq", 4);
     json_decref(line);
 }
@@ -212,7 +211,7 @@ static void test_timeout(void) {
 
 /* --- where it begins --- */
 
-/* Drains and undrains: two events each time. */
+/* Drains and undrains: two events for each pair. */
 static void emit(struct host *h, unsigned pairs) {
     while (pairs-- > 0) {
         TEST_INT(berth(h, "drain"), 0);
@@ -234,12 +233,12 @@ static void test_since(void) {
     json_decref(line);
     snprintf(name, sizeof(name), "%.8s", at);
     TEST_STRING(at + 8, ":3");
-    TEST_INT(berth(ant, "watch --json -n 4 --since %s", at), 0); /* what came in between */
+    TEST_INT(berth(ant, "watch --json -n 4 --since %s", at), 0);
     TEST_STRING(names_of_lines(), "drained undrained drained undrained");
     line = line_of(0);
     AT_INT(line, "seq", 4);
     json_decref(line);
-    TEST_INT(berth(ant, "watch --json -n 1 --since %s:0", name), 0); /* nobody read the first one */
+    TEST_INT(berth(ant, "watch --json -n 1 --since %s:0", name), 0); /* berthd keeps events only while a client watches */
     TEST_STRING(names_of_lines(), "gap drained");
     line = line_of(0);
     AT_INT(line, "missed", 1);
@@ -274,7 +273,7 @@ static void test_since_other(void) {
     watch_end(watch);
 }
 
-/* --- berthd goes, the reader goes --- */
+/* --- the end of berthd or of the reader --- */
 
 static void test_restart(void) {
     struct host *ant = ant_up();
@@ -303,7 +302,7 @@ static void test_away(void) {
     TEST_STRING(berth_out, "");
 }
 
-/* The reader of a pipe ends while nothing happens. */
+/* `berth watch` ends with the reader of its pipe, also when no event comes. */
 static void test_pipe(void) {
     struct host *ant = ant_up();
     char command[512];
@@ -349,7 +348,7 @@ static void test_stranger(void) {
     (void) snprintf(expected, sizeof(expected),
                     "berth: not allowed to use %s (root and the group \"berth\" are; the group \"berth-look\" may look)\n", ant->socket);
     TEST_STRING(berth_err, expected);
-    TEST_INT(chmod(ant->socket, 0666), 0); /* whom the socket lets in may look */
+    TEST_INT(chmod(ant->socket, 0666), 0); /* everybody who can connect may look */
     watch = watch_as_stranger(ant);
     await_text(watch, " gap ");
     watch_end(watch);
@@ -359,15 +358,15 @@ int main(int argc, char **argv) {
     static CU_TestInfo tests[] = {
         {"a line of JSON has the fields of the journal", test_json},
         {"a line for people", test_text},
-        {"events, pools and jobs that are wanted", test_filters},
-        {"what cannot be asked", test_refused},
-        {"a timeout says whether an event came", test_timeout},
+        {"the wanted events, pools and jobs", test_filters},
+        {"wrong options", test_refused},
+        {"a timeout: the status shows whether an event came", test_timeout},
         {"a stream goes on after an event", test_since},
         {"a place of another berthd", test_since_other},
         {"berthd restarts", test_restart},
         {"berthd stays away", test_away},
-        {"a pipe that nobody reads any more", test_pipe},
-        {"another user needs the socket, and no more than that", test_stranger},
+        {"the reader of a pipe ends", test_pipe},
+        {"another user needs access to the socket only", test_stranger},
         CU_TEST_INFO_NULL,
     };
     static CU_SuiteInfo suites[] = {

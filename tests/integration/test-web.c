@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berth-web over real sockets: refused requests do nothing, users are distinguished, browsers may be many
- * or slow. */
+/* berth-web over real sockets: refused requests change nothing, each user acts under their name, browsers
+ * may be many or slow. */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -27,11 +27,11 @@
 #define SITE "berth.example.net"
 #define PAUSE "{\"method\":\"io.berth.Pause\",\"parameters\":{\"pool\":\"db\"}}"
 #if defined(__SANITIZE_ADDRESS__)
-#define RSS_MAX_KB (1024 * 1024) /* nothing is measured there */
+#define RSS_MAX_KB (1024 * 1024) /* no bound */
 #define ANSWER_MAX (2000 * USEC_PER_MSEC)
 #else
 #define RSS_MAX_KB (48 * 1024)
-#define ANSWER_MAX (500 * USEC_PER_MSEC) /* 100 ms on a machine that does nothing else */
+#define ANSWER_MAX (500 * USEC_PER_MSEC) /* an idle machine needs 100 ms */
 #endif
 
 static struct host *ant;
@@ -70,7 +70,8 @@ static int connect_tcp(void) {
     return fd;
 }
 
-/* Sends a text and reads until the server closes. Returns the status, 0: none; the whole answer in *ret, until the next call. */
+/* Sends a text and reads until the server closes the connection. Returns the status (0: none). *ret is the
+ * whole reply, valid until the next call. */
 static unsigned ask_on(int fd, const char *text, const char **ret) {
     static char answer[256 * 1024];
     size_t size = 0;
@@ -128,7 +129,7 @@ static void tear_down(void) {
     cluster_down();
 }
 
-/* --- who may --- */
+/* --- refused and allowed requests --- */
 
 static void test_forged(void) {
     static const struct {
@@ -145,18 +146,18 @@ static void test_forged(void) {
         {"GET with a body", "GET", "/api/1/overview", PAGE JSON, PAUSE, 415},
         {"nobody", "POST", "/api/1/do", PAGE JSON, PAUSE, 401},
         {"a user over TCP", "POST", "/api/1/do", PAGE JSON "X-Remote-User: alice\r\n", PAUSE, 401},
-        {"a cookie that nobody gave", "POST", "/api/1/do", PAGE JSON "Cookie: berth-session=0123\r\n", PAUSE, 401},
+        {"a cookie that berth-web did not set", "POST", "/api/1/do", PAGE JSON "Cookie: berth-session=0123\r\n", PAUSE, 401},
         {"an empty cookie", "POST", "/api/1/do", PAGE JSON "Cookie: berth-session=\r\n", PAUSE, 401},
         {"a wrong token", "POST", "/api/1/login", PAGE JSON, "{\"token\":\"0123456789abcdef0123456789abcdeF\"}", 403},
         {"an Origin of a file", "POST", "/api/1/do", "Host: localhost\r\nOrigin: null\r\n" JSON, PAUSE, 403},
         {"another port", "POST", "/api/1/do", "Host: localhost:9737\r\nOrigin: http://localhost:9738\r\n" JSON, PAUSE, 403},
         {"a site of the same domain", "POST", "/api/1/do", "Host: localhost\r\nOrigin: http://localhost\r\nSec-Fetch-Site: same-site\r\n" JSON, PAUSE, 403},
-        {"a text that is JSON", "POST", "/api/1/do", PAGE "X-Berth: 1\r\nContent-Type: text/plain\r\n", PAUSE, 415},
+        {"JSON as text/plain", "POST", "/api/1/do", PAGE "X-Berth: 1\r\nContent-Type: text/plain\r\n", PAUSE, 415},
         {"a form with files", "POST", "/api/1/do", PAGE "X-Berth: 1\r\nContent-Type: multipart/form-data; boundary=x\r\n", "--x", 415},
-        {"what browsers ask before", "OPTIONS", "/api/1/do", "Host: localhost\r\nOrigin: https://evil.example\r\n", "", 405},
+        {"a preflight", "OPTIONS", "/api/1/do", "Host: localhost\r\nOrigin: https://evil.example\r\n", "", 405},
         {"by PUT", "PUT", "/api/1/do", PAGE JSON, PAUSE, 405},
-        {"a Host that begins as ours", "POST", "/api/1/do", "Host: localhost.evil.example\r\nOrigin: http://localhost.evil.example\r\n" JSON, PAUSE, 421},
-        {"what a proxy tells of the Host", "GET", "/", "Host: evil.example\r\nX-Forwarded-Host: localhost\r\n", "", 421},
+        {"a Host that begins like a right one", "POST", "/api/1/do", "Host: localhost.evil.example\r\nOrigin: http://localhost.evil.example\r\n" JSON, PAUSE, 421},
+        {"X-Forwarded-Host", "GET", "/", "Host: evil.example\r\nX-Forwarded-Host: localhost\r\n", "", 421},
         {"no JSON", "POST", "/api/1/do", PAGE JSON, "pool=db", 400},
         {"a body that is too long", "POST", "/api/1/do", PAGE JSON "X-Remote-User: alice\r\n", "", 413},
     };
@@ -199,7 +200,8 @@ static void test_users(void) {
     TEST_INT(host_pool(ant, "db", "limit"), 4);
 }
 
-/* As nginx passes requests on with web/proxy/nginx.conf: TLS ends there, the browser's Host arrives, the user is always set. */
+/* Requests as nginx forwards them with web/proxy/nginx.conf: TLS ends at nginx, Host is the browser's, and
+ * the user is always set. */
 static void test_proxy(void) {
     static const struct {
         const char *what, *headers;
@@ -250,7 +252,8 @@ static void test_answers(void) {
     TEST_INT(ask(false, "GET", "/", large, "", &answer), 431);
 }
 
-/* A run that waits is explained, with an estimate (the holder has held for longer than ever); one that nobody knows is not. */
+/* berth-web explains a run that waits, with an estimate: the holder has held longer than ever. An unknown
+ * run is 404. */
 static void test_explain(void) {
     struct child *holder, *waiter;
     usec_t until = clock_boottime() + HOST_PATIENCE;
@@ -302,7 +305,7 @@ static void close_all(int *fds, size_t n) {
         fds[i] = close_fd(fds[i]);
 }
 
-/* Reads what is there, and returns how many streams had something. */
+/* Reads what has arrived, and returns how many streams had data. */
 static unsigned drain(const int *fds, size_t n) {
     char buffer[64 * 1024];
     unsigned n_read = 0;
@@ -317,7 +320,7 @@ static unsigned drain(const int *fds, size_t n) {
     return n_read;
 }
 
-/* A browser that reads still gets a frame each second while the others do not read. */
+/* A browser that reads gets a frame each second although the others do not read. */
 static void test_streams(void) {
     static int fds[STREAM_READERS_MAX];
     static const char call[] = "GET /api/1/stream?pool=db HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -340,20 +343,21 @@ static void test_streams(void) {
     TEST_INT(n, ELEMENTSOF(fds));
     reading = rss_kb();
     TEST_INT(ask(false, "GET", "/api/1/stream", "Host: localhost\r\n", "", &answer), 503);
-    until = clock_boottime() + 8 * USEC_PER_SEC; /* from now on one of them reads */
+    until = clock_boottime() + 8 * USEC_PER_SEC; /* from now on only one of them reads */
     while (clock_boottime() < until) {
         child_turn(clock_boottime() + 200 * USEC_PER_MSEC);
         frames += drain(fds, 1);
     }
     idle = rss_kb();
-    printf("1000 streams: %zu KiB while they read, %zu KiB when they do not\n", reading, idle);
+    printf("1000 streams: %zu KiB while all read, %zu KiB when one reads\n", reading, idle);
     CU_ASSERT(reading <= RSS_MAX_KB);
     CU_ASSERT(idle <= RSS_MAX_KB);
     CU_ASSERT(frames >= 4);
     close_all(fds, ELEMENTSOF(fds));
 }
 
-/* Clients that send a byte now and then do not delay others, and are gone after ten seconds. */
+/* Clients that send a byte now and then do not delay others. berth-web closes their connections after ten
+ * seconds. */
 static void test_slow(void) {
     static int fds[900];
     usec_t worst = 0, begun = clock_boottime();
@@ -376,7 +380,7 @@ static void test_slow(void) {
     printf("900 slow clients: others wait %u ms at most\n", (unsigned) (worst / USEC_PER_MSEC));
     CU_ASSERT(worst < ANSWER_MAX);
     begun = clock_boottime();
-    do { /* the ten seconds of one that waited in the backlog began later */
+    do { /* the ten seconds of a connection that waited in the backlog began later */
         child_turn(clock_boottime() + 100 * USEC_PER_MSEC);
         n_open = 0;
         for (size_t i = 0; i < ELEMENTSOF(fds); i++) {

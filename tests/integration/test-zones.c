@@ -28,11 +28,12 @@ static void run_at_half_past_two(void) {
     host_await_marker(ant);
     host_clock_set(ant, "2027-05-01T01:29:59Z", 950);
     host_await(ant, "exited", "job=daily due=2027-05-01T02:30:00+01:00");
-    host_await(ant, "exited", "job=hourly due=2027-05-01T02:30:00+01:00"); /* else the next one is skipped */
+    host_await(ant, "exited", "job=hourly due=2027-05-01T02:30:00+01:00"); /* or else the next run is skipped */
     host_clock_write_zone(ant, "Test-Isle", 0); /* the clock shows 01:30 again */
 }
 
-/* After the change: half past two comes again on 1 May, and for the first time on 2 May. */
+/* Checks that the daily job does not run again when half past two comes again on 1 May, and runs on 2 May.
+ * */
 static void expect_once_a_date(void) {
     host_clock_set(ant, "2027-05-01T02:29:59Z", 950);
     host_await(ant, "exited", "job=hourly due=2027-05-01T02:30:00+00:00");
@@ -52,7 +53,7 @@ static void set_back_reload(void) {
     expect_once_a_date();
 }
 
-/* S11: within an hour. */
+/* S11: berthd notices the change within an hour. */
 static void set_back_hourly(void) {
     make_host("2027-05-01T01:10:00Z", DAILY HOURLY);
     run_at_half_past_two();
@@ -84,13 +85,13 @@ static void set_back_away(void) {
     TEST_INT(host_count(ant, "started", "job=daily"), 0);
 }
 
-/* Nothing is due for the past; a due time that was noted stays. */
+/* The new rules make nothing due in the past. */
 static void set_forward(void) {
     make_host("2027-05-01T02:00:00Z", DAILY HOURLY);
     host_clock_write_zone(ant, "Test-Isle", 0);
     host_start(ant);
     host_await_marker(ant);
-    host_clock_write_zone(ant, "Test-Isle", HOUR); /* 03:00: half past two is left out */
+    host_clock_write_zone(ant, "Test-Isle", HOUR); /* the clock shows 03:00: there is no half past two */
     TEST_INT(berth(ant, "reload"), 0);
     host_clock_set(ant, "2027-05-01T02:29:59Z", 950);
     host_await(ant, "exited", "job=hourly due=2027-05-01T03:30:00+01:00");
@@ -99,7 +100,7 @@ static void set_forward(void) {
     TEST_INT(host_count(ant, "started", "job=daily"), 1);
 }
 
-/* berthd starts without the zone: the others go on, and so does the job once the zone is there. */
+/* berthd starts without the zone of a job. Other jobs run, and the job runs once its zone is there. */
 static void not_there(void) {
     json_t *jobs;
 
@@ -120,19 +121,19 @@ static void not_there(void) {
     AT_STRING(jobs, "jobs.name=daily.schedule.0", "30 2 * * *");
     json_decref(jobs);
     TEST_INT(berth(ant, "start daily --wait"), 0);
-    TEST_INT(berth(ant, "reload"), 78); /* an operator is there to read it */
+    TEST_INT(berth(ant, "reload"), 78); /* a reload refuses the zone: an operator reads the error */
     host_clock_write_zone(ant, "Test-Isle", 0);
     host_clock_jump(ant, HOUR * USEC_PER_SEC);
     host_await(ant, "zone-changed", "reason=Test-Isle");
     host_clock_set(ant, "2027-05-01T02:29:59Z", 950);
     host_await(ant, "exited", "job=daily due=2027-05-01T02:30:00+00:00");
-    host_clock_remove_zone(ant, "Test-Isle"); /* what was read stays */
+    host_clock_remove_zone(ant, "Test-Isle"); /* berthd keeps the rules that it has read */
     host_clock_jump(ant, HOUR * USEC_PER_SEC);
     host_clock_set(ant, "2027-05-02T02:29:59Z", 950);
     host_await(ant, "exited", "job=daily due=2027-05-02T02:30:00+00:00");
 }
 
-/* S4 with the real programs: what `berth next` shows is begun, and nothing else. */
+/* S4 with the real programs: the due times that `berth next` shows begin, and no others. */
 static void begin_as_shown(const char *time) {
     json_t *shown, *item;
     size_t i;
