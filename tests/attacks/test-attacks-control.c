@@ -17,8 +17,9 @@
 
 #define NOBODY 65534
 #define CALLS 5
-/* ANSWER_MAX bounds the average of root's CALLS, MEMORY_MAX (MiB) what users together fill (64 MiB by default) and berthd itself.
- * Under ASan freed memory stays in quarantine, and the attack, berthd and other tests share the processors at a third of the speed. */
+/* ANSWER_MAX bounds the average time of root's CALLS. MEMORY_MAX (MiB) bounds berthd with the buffers of all
+ * users, which are 64 MiB at most by default. Under ASan freed memory stays in quarantine, and programs need
+ * three times the processor time. */
 #if defined(__SANITIZE_ADDRESS__)
 #define ANSWER_MAX (5 * USEC_PER_SEC)
 #define MEMORY_MAX 1024
@@ -33,7 +34,7 @@ static struct attack *attacks[2];
 static void up(void) {
     if (geteuid() != 0)
         return;
-    cluster_up_patient(); /* on a busy machine a frozen process resumes after 20 s and more */
+    cluster_up_patient(); /* on a busy machine a frozen process resumes after 20 s or more */
     ant = host_up("ant", "pool \"db\" { limit = 4 }\njob \"short\" { %s  timeout = \"2s\" }\n", witness_at_gate("short", 0));
     TEST_INT(chmod(ant->runtime, 0755), 0);
     TEST_INT(chmod(cluster.folder, 0755), 0);
@@ -52,7 +53,7 @@ static void begin(enum attack_kind kind, unsigned n) {
     CU_ASSERT(attack_await(attacks[0], n));
 }
 
-static void root_is_served(void) {
+static void check_root_is_served(void) {
     usec_t begun = clock_boottime(), taken;
 
     for (int i = 0; i < CALLS; i++)
@@ -91,20 +92,20 @@ static unsigned descriptors(void) {
     return n;
 }
 
-static void is_small(void) {
+static void check_memory(void) {
     unsigned mib = memory();
 
     if (mib > MEMORY_MAX)
         TEST_INT(mib, MEMORY_MAX);
 }
 
-static void no_lease_is_late(void) {
+static void check_leases(void) {
     TEST_INT(host_count(ant, "lease-lost", " "), 0);
     TEST_INT(host_count(ant, "fenced", " "), 0);
     TEST_INT(host_count(ant, "session-lost", " "), 0);
 }
 
-/* Two users: berthd refuses the first after its first attempt, and that user continues. */
+/* Two users attack: berthd refuses the first one after its first attempt, and that user continues. */
 static void freeze(void) {
     struct child *holder;
     const char *line;
@@ -117,11 +118,11 @@ static void freeze(void) {
     begun = clock_boottime();
     TEST_INT(berth(ant, "start short"), 0);
     while (clock_boottime() < begun + 2 * CLUSTER_LEASE_USEC)
-        root_is_served();
+        check_root_is_served();
     line = host_await(ant, "exited", "job=short result=timeout");
     CU_ASSERT(event_get_u64(line, "run_ms") >= 2000 && event_get_u64(line, "run_ms") < 6000);
     TEST_INT(host_count(ant, "exited", "job=holder"), 0);
-    no_lease_is_late();
+    check_leases();
     CU_ASSERT(attack_sent(attacks[0]) > 0 && attack_sent(attacks[1]) > 0);
     test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
@@ -142,26 +143,26 @@ static void freeze_and_stop(void) {
 static void silent(void) {
     TEST_NEEDS_ROOT();
     begin(ATTACK_SILENT, 4200);
-    root_is_served();
-    CU_ASSERT(descriptors() < 1024 + 100); /* user-connections, and berthd's own */
-    no_lease_is_late();
-    is_small();
+    check_root_is_served();
+    CU_ASSERT(descriptors() < 1024 + 100); /* user-connections, plus berthd's own */
+    check_leases();
+    check_memory();
 }
 
 static void halves(void) {
     TEST_NEEDS_ROOT();
     begin(ATTACK_HALVES, 4000);
-    root_is_served();
-    no_lease_is_late();
-    is_small();
+    check_root_is_served();
+    check_leases();
+    check_memory();
 }
 
 static void slow_readers(void) {
     TEST_NEEDS_ROOT();
     begin(ATTACK_SLOW, 50000);
-    root_is_served();
-    no_lease_is_late();
-    is_small();
+    check_root_is_served();
+    check_leases();
+    check_memory();
 }
 
 /* Returns the processor time of berthd in µs. */

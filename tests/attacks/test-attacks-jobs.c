@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berth-runner and a guard are attacked without pause, also by the user of berthd. A job is stopped in
- * time. */
+/* The user of berthd attacks berth-runner and a guard without pause. The guard stops its job in time. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +14,7 @@
 #include "tests/harness/runner.h"
 #include "tests/harness/test.h"
 
-#define LATE_MAX (5 * USEC_PER_SEC) /* the attack keeps the machine busy; a frozen process is late by 20 s (linger.h) */
+#define LATE_MAX (5 * USEC_PER_SEC) /* a frozen process would be late by 20 s (linger.h) */
 #define ATTACKS 20              /* attempts of each attack before the test begins */
 
 static struct test_runner t;
@@ -49,7 +48,8 @@ static void begin(const char *jobs, usec_t deadline) {
     free(test_runner_read(&t, "a.out"));
 }
 
-/* The attack keeps others from the guard, so the guard leaves a report. The runner sends it after the next hello. */
+/* berthd cannot reach the guard during the attack, so the guard leaves a report. The runner sends the report
+ * after the next hello. */
 static void await_report(void) {
     test_runner_await_file(&t, '1', PROTOCOL_REPORT_SUFFIX);
     end_attacks();
@@ -59,7 +59,7 @@ static void await_report(void) {
     test_await(t.fd, &m, PROTOCOL_HELLO);
     do
         test_await_any(t.fd, &m);
-    while (message_is(&m, PROTOCOL_GUARD) || message_is(&m, PROTOCOL_RECOVERED)); /* it is about to end */
+    while (message_is(&m, PROTOCOL_GUARD) || message_is(&m, PROTOCOL_RECOVERED)); /* the guard is ending */
     TEST_STRING(m.verb, PROTOCOL_REPORT);
 }
 
@@ -82,7 +82,7 @@ static void test_deadline(void) {
     begin_attacks();
     await_report();
     TEST_FIELD(&m, "reason", "lease-lost");
-    if (message_get(&m, "gone-after")) /* else its last process was gone before the deadline, as without an attack */
+    if (message_get(&m, "gone-after")) /* absent if the last process was gone before the deadline */
         CU_ASSERT(test_number(&m, "gone-after") < LATE_MAX);
     test_runner_done(&t);
 }

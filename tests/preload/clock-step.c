@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Preloaded into redis-server: its wall clock is off by the µs in the file named by REDIS_CLOCK_OFFSET, from the moment on that
- * its change on. TIME, expiry and scripts see it; the monotonic clock is left alone. */
+/* Preloaded into redis-server: its wall clock is off by the µs in the file that REDIS_CLOCK_OFFSET names, as
+ * soon as the file changes. TIME, expiry and scripts use that clock. The monotonic clock is left alone. */
 
 #include <fcntl.h>
 #include <stdlib.h>

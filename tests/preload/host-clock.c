@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Preloaded into berthd, berth-runner, guards and `berth run` of one host, or into a test: its clocks are
- * off by the value in the file named by HOST_CLOCK, from the moment that the file names. The file has
- * 64-bit numbers, three of them of µs: for CLOCK_BOOTTIME, which jumps when a machine was suspended; for
- * CLOCK_REALTIME, which people step; and where CLOCK_BOOTTIME stands still, 0 if it runs. The fourth one, if
- * it is more than 0, kills berthd before that many of its further effects, calls by which others learn something;
- * less than 0: the thread that writes to the disk waits before its next effect. The fifth one: if it is not 0, SIGKILL reaches guards
- * alone, as if the other processes waited in the kernel.
- * Timers on either fire by the clock that they are on, also when it jumps while a program waits:
- * each wait is cut into slices, between which timers are armed again. A timer with TFD_TIMER_CANCEL_ON_SET is canceled when its clock is
- * stepped. What is due on a clock that stands is seen by the next wait, before anything that comes later.
- * CLOCK_MONOTONIC, by which witnesses tell what ran when, is left alone. If there is a folder
- * HOST_CLOCK.zones, its files are the time zones. */
+/* Preloaded into berthd, berth-runner, guards and `berth run` of one host, or into a test. The file that
+ * HOST_CLOCK names controls the clocks. It has five 64-bit numbers:
+ *
+ *   1  µs that CLOCK_BOOTTIME is ahead; it jumps when a machine was suspended
+ *   2  µs that CLOCK_REALTIME is ahead; people step it
+ *   3  the time in µs at which CLOCK_BOOTTIME stands still; 0: it runs
+ *   4  n > 0: berthd is killed before its n-th effect from now, a call that others can observe;
+ *      n < 0: the thread that writes to the disk waits before its next effect
+ *   5  not 0: SIGKILL reaches only guards, as if other processes waited in the kernel
+ *
+ * A timer fires by its clock, also when the clock jumps while a program waits: waits are cut into slices,
+ * and timers are armed again between them. A timer with TFD_TIMER_CANCEL_ON_SET is canceled when its clock
+ * is stepped. On a clock that stands, the next wait sees a due timer before any later event.
+ * CLOCK_MONOTONIC is left alone, because witnesses use it. If there is a folder HOST_CLOCK.zones, its
+ * files are the time zones. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +41,7 @@
 #define ZONES "/usr/share/zoneinfo/"
 
 enum which { BOOT, REAL, NONE };
-#define STANDS 2 /* its place in the file */
+#define STANDS 2 /* index in the file, as below */
 #define EFFECTS 3
 #define LOST 4
 #define WORDS 5
@@ -47,8 +50,8 @@ static struct timer { /* armed at an absolute time of a clock that may jump */
     enum which which;
     int flags;
     struct itimerspec wanted;
-    long long armed_with; /* what the clock was off by, or where it stood */
-    int is_canceled;      /* its clock was stepped, and the program does not know yet */
+    long long armed_with; /* the offset of the clock then, or the time at which it stood */
+    int is_canceled;      /* the clock was stepped, and read() has not returned ECANCELED yet */
 } timers[1024]; /* by descriptor */
 
 static enum which which_of(clockid_t id) {
@@ -57,9 +60,9 @@ static enum which which_of(clockid_t id) {
 
 static const _Atomic int64_t none[WORDS];
 static const _Atomic int64_t *offsets = none;
-static _Atomic int64_t *effects; /* of berthd; NULL: of no interest */
+static _Atomic int64_t *effects; /* number 4 of the file; NULL: not berthd */
 
-/* Commands of `berth run` get its environment: a witness shows true time. */
+/* Commands of `berth run` get its environment, and must see the true time. */
 __attribute__((constructor)) static void prepare(void) {
     const char *path = getenv("HOST_CLOCK");
     int is_berthd = strcmp(program_invocation_short_name, "berthd") == 0;
@@ -77,7 +80,7 @@ __attribute__((constructor)) static void prepare(void) {
         (void) unsetenv("LD_PRELOAD");
 }
 
-/* 0: it runs. */
+/* Returns the time at which the clock stands, or 0 if it runs. */
 static long long stands(enum which which) {
     return which == BOOT ? atomic_load(&offsets[STANDS]) * 1000 : 0;
 }
@@ -126,7 +129,7 @@ int timerfd_create(clockid_t id, int flags) {
     return fd;
 }
 
-/* On a clock that stands it is due, and then it can be read when this comes back, or it is not. */
+/* Arms a timer on a clock that stands. A timer that is due can be read when this function returns. */
 static int arm_standing(int fd, const struct timer *t, struct itimerspec *old) {
     long long wanted = (long long) t->wanted.it_value.tv_sec * NSEC_PER_SEC + t->wanted.it_value.tv_nsec;
     struct itimerspec now = {.it_value.tv_nsec = wanted > 0 && wanted <= t->armed_with};
@@ -167,7 +170,7 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itim
     return canceled && flags & TFD_TIMER_CANCEL_ON_SET ? -1 : 0;
 }
 
-/* Readable at once. */
+/* Makes the timer readable at once. */
 static int cancel(int fd, struct timer *t) {
     struct itimerspec now = {.it_value.tv_nsec = 1};
 
@@ -195,7 +198,7 @@ static void arm_again(void) {
         if (!t->flags || t->armed_with == setting_of(t->which))
             continue;
         if ((t->flags & TFD_TIMER_CANCEL_ON_SET ? cancel((int) fd, t) : arm((int) fd, t, NULL)) < 0)
-            *t = (struct timer) {.which = NONE}; /* it was closed, and the descriptor is something else's */
+            *t = (struct timer) {.which = NONE}; /* closed: the descriptor is no timer any more */
     }
 }
 
@@ -205,7 +208,7 @@ static int loses_kills(void) {
     return atomic_load(&offsets[LOST]) != 0;
 }
 
-/* What the first line with this key says in a file of /proc; "": no such line. */
+/* Reads the value of the first line with this key in a file of /proc; "": there is none. */
 static void read_proc(const char *path, const char *key, char value[static 32]) {
     FILE *file = fopen(path, "re");
     char line[128];
@@ -236,9 +239,9 @@ int pidfd_send_signal(int pidfd, int signal, siginfo_t *info, unsigned flags) {
 
 /* --- zones --- */
 
-static char zones[256]; /* the test's folder; "": the machine's own */
+static char zones[256]; /* the test's folder; "": the machine's zones are used */
 
-/* path, or the file of the test that stands for it. */
+/* Returns the path of the test's zone file in place of the machine's, or any other path unchanged. */
 static const char *zone_path(const char *path, char buffer[static 512]) {
     if (zones[0] == '\0' || strncmp(path, ZONES, sizeof(ZONES) - 1) != 0)
         return path;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154,SC2086,SC2034
-# Hosts: systemd-nspawn containers, each with an address on one bridge, in a network namespace that nothing outside can see. Sourced.
+# Hosts: systemd-nspawn containers with addresses on one bridge, in a network namespace without other links.
+# Sourced.
 
 subnet=10.77.7
 declare -A host_pid=() nspawn_pid=() host_address=() host_suite=()
@@ -14,13 +15,13 @@ network_up() {
     ip -n "$netns" link set lo up
 }
 
-# boot NAME SUITE: starts it; await_boot NAME... waits until all its units are up.
+# boot NAME SUITE: starts a host. await_boot NAME...: waits until all units of the hosts are up.
 boot() {
     local name=$1 suite=$2 group included downloads image
     image "$suite" host
     host_address[$name]=$subnet.$((${#host_address[@]} + 1))
     host_suite[$name]=$suite
-    # Without its own cgroup all containers would share ours.
+    # Without own cgroups, all containers would share that of this process.
     for group in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/systemd; do
         [ -f $group/cgroup.procs ] && mkdir -p "$group/berth-system-$$-$name"
     done
@@ -45,7 +46,7 @@ await_boot() {
             host_pid[$name]=$(cat "/proc/${nspawn_pid[$name]}/task/${nspawn_pid[$name]}/children" 2>/dev/null)
             host_pid[$name]=${host_pid[$name]%% *}
             [ -n "${host_pid[$name]}" ] && on "$name" test -S /run/systemd/private 2>/dev/null && break
-            read -rt 0.1 <> <(:) || : # nothing shows from outside when its systemd listens
+            read -rt 0.1 <> <(:) || : # there is no event outside when systemd begins to listen
         done
         on "$name" systemctl is-system-running --wait >/dev/null || {
             on "$name" systemctl --failed --no-legend
@@ -59,7 +60,7 @@ await_boot() {
     done
 }
 
-# on NAME COMMAND...: as root, in a cgroup of its own there.
+# on NAME COMMAND...: runs a command as root on a host, in its own cgroup there.
 on() {
     local name=$1 group
     shift
@@ -73,12 +74,12 @@ on() {
             LANG=C.UTF-8 TERM=dumb NO_COLOR=1 "$@"
     )
 }
-# script NAME: the same for a script on standard input, which has the functions of on-host.sh.
+# script NAME: runs a script from standard input on a host, with the functions of on-host.sh.
 script() {
     cat tests/system/on-host.sh - | on "$1" bash -eu -s
 }
 
-# install_berth NAME [REVISION]: as an administrator does.
+# install_berth NAME [REVISION]: installs the package with apt.
 install_berth() {
     local deb
     deb=$(make_package "${host_suite[$1]}" "${2:-1}") || fail "no package for ${host_suite[$1]}"
@@ -89,7 +90,7 @@ install_berth() {
     }
 }
 
-# up NAME...: boots them and installs berth on each. Runs in a story's own process, which keeps their namespaces.
+# up NAME...: waits until the hosts are up and installs berth on each.
 up() {
     local name pids='' pid
     await_boot "$@"
@@ -99,35 +100,36 @@ up() {
     done
     for pid in $pids; do wait "$pid" || exit 1; done
 }
-# each_up: one host of each Debian, named like it.
+# each_up: boots a host of each Debian, with the name of the suite.
 each_up() {
     local suite
     for suite in $suites; do boot "$suite" "$suite"; done
     up $suites
 }
-# script_each: script() on each of those, in parallel; prints their outputs one after the other.
+# script_each: runs script() on all of these in parallel, and prints the outputs one after the other.
 script_each() {
     local text suite failed=''
     local -A pids=()
     text=$(cat)
     for suite in $suites; do
-        script "$suite" <<<"$text" >"$results/$story/$suite.said" 2>&1 &
+        script "$suite" <<<"$text" >"$results/$story/$suite.output" 2>&1 &
         pids[$suite]=$!
     done
     for suite in $suites; do
         wait "${pids[$suite]}" || failed="$failed $suite"
-        sed "s/^/$suite: /" "$results/$story/$suite.said"
+        sed "s/^/$suite: /" "$results/$story/$suite.output"
     done
     [ -z "$failed" ] || fail "the script fails on$failed"
 }
 
-# redis_installed NAME: the installed service listens on its own machine alone; a story starts its server by hand, on the bridge.
+# redis_installed NAME: installs Redis and Valkey, but masks their services, which listen on loopback. A
+# story starts its own server on the bridge.
 redis_installed() {
     on "$1" systemctl mask redis-server.service valkey-server.service
     on "$1" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y install redis-server valkey-server >"$results/$story/$1.apt" 2>&1
     cp packaging/redis.acl "$shared/"
 }
-# redis_serve NAME redis|valkey: serves the user berth with password "secret" alone.
+# redis_serve NAME redis|valkey: starts a server for one user: berth, with the password "secret".
 redis_serve() {
     script "$1" <<END
         printf '%s\n' 'port 6379' 'bind * -::*' 'dir /tmp' 'save ""' 'daemonize yes' 'aclfile /tmp/users.acl' >/tmp/server.conf
@@ -138,7 +140,7 @@ redis_serve() {
 END
 }
 
-# The journal of each host, also of one that is down, is the story's evidence: $shared/journals/NAME.
+# Saves the journal of each host, also of one that is down.
 keep_journals() {
     local name
     for name in "${!host_address[@]}"; do

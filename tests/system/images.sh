@@ -2,24 +2,24 @@
 # shellcheck shell=bash disable=SC2154,SC2086
 # Images of Debian, made once by mmdebstrap and kept in $cache, and the packages under test, built in them. Sourced.
 #
-#   $cache/SUITE-host-*    what an administrator's machine has; the dependencies of berth lie downloaded in apt's cache, not
-#                          installed: apt resolves and installs them without a network, as it would with one
-#   $cache/SUITE-build-*   with what berth needs to be built
+#   $cache/SUITE-host-*    a small system. The dependencies of berth are in apt's cache, but not installed:
+#                          apt resolves and installs them without a network, as it would with one
+#   $cache/SUITE-build-*   with all that building berth needs
 
 mirror=${BERTH_SYSTEM_MIRROR:-http://deb.debian.org/debian}
 host_packages="systemd systemd-sysv iproute2 procps sudo man-db libcap2-bin"
 build_packages="build-essential debhelper libconfuse-dev libcunit1-dev libhiredis-dev libjansson-dev libsmartcols-dev libmicrohttpd-dev libssl-dev
     libsystemd-dev openssl pkgconf redis-tools rpm scdoc"
 
-runtime_packages() { # SUITE: what apt is to find in its cache
+runtime_packages() { # SUITE: the packages in apt's cache
     case $1 in
     bookworm) echo libconfuse2 libhiredis0.14 libjansson4 libmicrohttpd12 libsmartcols1 redis-server rpm ;;
     trixie) echo libconfuse2 libhiredis1.1.0 libjansson4 libmicrohttpd12t64 libsmartcols1 redis-server valkey-server systemd-journal-remote ;;
     esac
 }
 
-# image SUITE host|build: sets included, downloads (for apt's cache), and image, the path. The path has a hash of its ingredients, so that trees
-# with different ingredients do not share it.
+# image SUITE host|build: sets $included, $downloads (for apt's cache) and $image, the path. The path has a
+# hash of the ingredients, so that trees with other ingredients use another image.
 image() {
     included=$build_packages downloads=''
     case $2-$1 in
@@ -35,7 +35,7 @@ make_image() {
     local suite=$1 kind=$2 included downloads image old
     image "$suite" "$kind"
     if [ -e "$image.made" ]; then
-        touch "$image.made" # used
+        touch "$image.made" # so that it is not removed
         return
     fi
     find "$cache" -maxdepth 1 -name "$suite-$kind-*.made" -mtime +14 | while read -r old; do rm -rf "${old%.made}" "$old"; done
@@ -56,8 +56,8 @@ make_image() {
     touch "$image.made"
 }
 
-# make_package SUITE REVISION: prints the path of the .deb of the commit. A revision above 1 is the same package with a higher number, so that
-# apt upgrades to it.
+# make_package SUITE REVISION: prints the path of the .deb of the commit. A revision above 1 is the same
+# package with a higher number, so that apt upgrades to it.
 make_package() {
     local suite=$1 revision=$2 version commit out
     version=$(sed -n '1s/^berth \([^ ]*\).*/\1/p' NEWS.md)
@@ -87,7 +87,7 @@ make_rpm() {
     ls "$out/berth-$version-$2".*.rpm 2>/dev/null || { built rpm --setenv=RPM_RELEASE="$2" && ls "$out/berth-$version-$2".*.rpm; }
 }
 
-built() { # deb|rpm OPTION...: what packaging/build-deb.sh or build-rpm.sh makes of what is committed, into $out
+built() { # deb|rpm OPTION...: builds packages of the commit with packaging/build-*.sh, into $out
     local kind=$1 included downloads image
     shift
     image "$suite" build

@@ -27,7 +27,7 @@ for tool in qemu-system-x86_64 cpio mmdebstrap systemd-nspawn; do
     }
 done
 
-# The kernel that Debian's cloud machines have: small, and its console is a serial line.
+# Prints the path of Debian's kernel for cloud machines. It is small, and its console is a serial line.
 kernel() {
     local name
     name=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/.*Depends: \(linux-image-\)/\1/p' | head -n 1)

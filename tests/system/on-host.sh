@@ -6,7 +6,7 @@ fail() {
     echo "FAIL: on $(hostname): $*"
     exit 1
 }
-# exits STATUS COMMAND...: checks its exit status; its output is in /run/said.
+# exits STATUS COMMAND...: checks the exit status of a command. The output is in /run/said.
 exits() {
     local expected=$1 status=0
     shift
@@ -16,13 +16,13 @@ exits() {
         fail "$* exits with $status, not $expected"
     }
 }
-says() { # what exits() ran
+says() { # PATTERN: checks the output of the last exits()
     grep -q -- "$1" /run/said || {
         cat /run/said
         fail "the output lacks: $1"
     }
 }
-# await COMMAND...: until it succeeds, for 15 s.
+# await COMMAND...: repeats a command until it succeeds, for 15 s at most.
 await() {
     for _ in $(seq 150); do
         "$@" && return
@@ -30,9 +30,9 @@ await() {
     done
     fail "not in time: $*"
 }
-# not COMMAND...: as a command of its own; "!" in front of one does not end a script of -e.
+# not COMMAND...: fails if the command succeeds. "! COMMAND" would not end a script of -e.
 not() {
-    if "$@"; then fail "it succeeds: $*"; fi
+    if "$@"; then fail "succeeds, but must not: $*"; fi
 }
 active() {
     [ "$(systemctl is-active "$1")" = active ]
@@ -40,11 +40,11 @@ active() {
 pid() {
     systemctl show -P MainPID "$1"
 }
-events() { # NAME [FIELD=VALUE...]: how many of berthd's
+events() { # NAME [FIELD=VALUE...]: prints how many of these events berthd logged
     local name=$1
     shift
     journalctl -q -t berthd -o cat BERTH_EVENT="$name" "$@" | wc -l
 }
-used() { # POOL
+used() { # POOL: prints how many permits are held
     berth pools --json "$1" | tr -d ' \n' | sed 's/.*"used":\([0-9]*\).*/\1/'
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
-# Speaks to runner.sock as berthd would: speak.pl PATH 'start run=... job=...' ...
-# Says hello, then each message. Prints each reply as one line, with spaces for line ends, or "closed".
+# Sends messages to runner.sock as berthd does: speak.pl PATH 'start run=... job=...' ...
+# Sends hello, then each message. Prints each reply as one line, with spaces for line ends, or "closed".
 use strict;
 use warnings;
 use Socket;
@@ -10,7 +10,7 @@ my ($path, @messages) = @ARGV;
 socket(my $s, AF_UNIX, SOCK_SEQPACKET, 0) or die "socket: $!\n";
 connect($s, sockaddr_un($path)) or die "connect: $!\n";
 
-# One message, or "closed"; silence for five seconds is the end of the test.
+# Returns one message, or "closed". Ends the program after five seconds without a reply.
 sub answer {
     my $in = '';
     vec($in, fileno($s), 1) = 1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Passes a listening socket as a service manager does (sd_listen_fds(3)), so that a test can hold the socket and start the program
- * again and again:
+/* Passes listening sockets to a command as a service manager does (sd_listen_fds(3)). A test keeps the
+ * sockets and starts the program again and again:
  *
  *     activate FD[,FD...] NAME[:NAME...] COMMAND [ARG...]
  *
- * The descriptors must be open here, and become 3, 4 ... of the command. */
+ * The descriptors are inherited, and become 3, 4 ... of the command. */
 
 #include <errno.h>
 #include <fcntl.h>

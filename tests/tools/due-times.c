@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The due times of base/schedule, for programs that know it another way. Each line of the input
+/* Prints due times of base/schedule for programs that compare them with their own. Each line of the input
  *
  *     ZONE<TAB>FROM<TAB>TO<TAB>ENTRY[;ENTRY...][<TAB>EXCEPT[;EXCEPT...]]
  *
- * has FROM (exclusive) and TO (inclusive) in seconds since 1970. For each the tool prints one line: the due
- * times in seconds, with spaces between, or "error: TEXT".
+ * has FROM (exclusive) and TO (inclusive) in seconds since 1970. For each line the tool prints one line:
+ * the due times in seconds, separated by spaces, or "error: TEXT".
  */
 
 #include <string.h>

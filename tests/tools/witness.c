@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A command that knows nothing of berth and watches it: it writes its own start and end, each as one line in one write, and holds a
- * kernel lock for as long as it or a process that it started lives, so that also a SIGKILL is seen. At its start it looks who else
- * holds such a lock, twice: those that it saw locked both times lived at one instant, between the two looks. That is a true count of what
- * runs at once, whatever happened to the records.
+/* A command that knows nothing of berth and checks its limits. It records its own start and end, each as
+ * one line in one write. It holds a kernel lock until it and its children have ended, also by SIGKILL. At
+ * its start it looks for the locks of others, twice. The holders of locks that it saw both times lived at
+ * one instant, between the two looks. So it counts what runs at once, also if records are lost.
  *
  *     witness FOLDER [--id TEXT] [--for MSEC] [--gate FIFO] [--ignore-term] [--child] [--exit CODE]
  *
- * --for: end by itself this long after the start (default 0); --gate: end when the FIFO can be read or its writer is gone; --ignore-term:
- * TERM is noted, not obeyed; --child: leave a process behind (double fork) that goes on in this one's place, and end at once;
- * --exit: with this code; --id @run: the run's id, from BERTH_RUN; --id @due: HOST/JOB/DUE/ATTEMPT, of
- * a hook HOST/JOB/OF-JOB/OF-DUE/EVENT. FOLDER/records gets the lines, FOLDER/locks the locks.
+ * --for         end this long after the start (default 0)
+ * --gate        end when the FIFO can be read or its writer is gone
+ * --ignore-term record TERM and go on
+ * --child       end at once, and go on in a process that is left behind (double fork)
+ * --exit        exit with this code
+ * --id @run     the id is BERTH_RUN
+ * --id @due     the id is HOST/JOB/DUE/ATTEMPT, or HOST/JOB/OF-JOB/OF-DUE/EVENT for a hook
  *
- *     start ID PID USEC POOLS TOKEN NAME HOST SEEN        SEEN: what runs at once with it, itself included, "db:3,net:1"
- *     end ID PID USEC SIGNAL                              SIGNAL: 0 if it ended by itself
+ * FOLDER/records has the lines, FOLDER/locks the locks.
+ *
+ *     start ID PID USEC POOLS TOKEN NAME HOST SEEN        SEEN: permits in use, its own included: "db:3,net:1"
+ *     end ID PID USEC SIGNAL                              SIGNAL: 0 if no signal ended it
  *     ignored ID PID USEC SIGNAL
  */
 
@@ -68,7 +73,6 @@ static void record(const char *format, ...) {
     (void) close(fd);
 }
 
-/* An OFD lock belongs to the open file: all who inherit the descriptor hold it together. */
 /* The slash of a key cannot stand in the name of a file. */
 static void replace(char *text, char from, char to) {
     for (; *text; text++)
@@ -76,6 +80,7 @@ static void replace(char *text, char from, char to) {
             *text = to;
 }
 
+/* An OFD lock belongs to the open file: all processes that inherit the descriptor hold the lock together. */
 static int lock_file(const char *pools) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     char path[8192], name[256];
@@ -89,7 +94,7 @@ static int lock_file(const char *pools) {
     fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0666); /* inherited on purpose */
     if (fd < 0 || fcntl(fd, F_OFD_SETLK, &lock) < 0)
         fail(path);
-    /* Seen by others only once it is locked. */
+    /* Others see the file only when it is locked. */
     snprintf(path, sizeof(path), "%s/locks", arg_folder);
     {
         char from[300], to[300];
@@ -129,7 +134,7 @@ static void add_demands(struct demands *sum, const struct demands *d) {
     }
 }
 
-/* Adds what the holder of a lock demands, which the name of its file says. */
+/* Adds the permits of a lock's holder, which are in the name of the file. */
 static void add_holder(struct demands *sum, const char *name) {
     const char *at = strrchr(name, '@');
     struct demands one;
@@ -144,7 +149,8 @@ static void add_holder(struct demands *sum, const char *name) {
         add_demands(sum, &one);
 }
 
-/* One look takes time: a holder that it saw may have ended before it comes to one that began after that. */
+/* Returns the permits of all holders. One look takes time: the first holder may end before the last one
+ * begins. So this function looks twice. */
 static const char *count_locked(char buffer[static DEMANDS_TEXT_SIZE]) {
     struct demands sum = {0};
     char path[4096], **names = NULL;
@@ -199,7 +205,7 @@ static int wait_for_end(int signals) {
 }
 
 static const char *name_by_due_time(void) {
-    bool is_shared = strchr(from_environment("BERTH_POOLS"), '@'); /* by hosts: any of them may run it */
+    bool is_shared = strchr(from_environment("BERTH_POOLS"), '@'); /* any host may run the job */
     static char text[64];
 
     if (getenv("BERTH_OF_JOB"))
@@ -277,7 +283,7 @@ int main(int argc, char **argv) {
         if (pid > 0)
             return 0;
     }
-    lock = lock_file(pools); /* of the process that goes on: its name has the pid of the record */
+    lock = lock_file(pools); /* after the fork, because its name has the pid */
     record("start %s %d %" PRIu64 " %s %s %s %s %s\n", arg_id, (int) getpid(), clock_boottime(), pools, from_environment("BERTH_TOKEN"),
            from_environment("BERTH_JOB"), from_environment("BERTH_HOST"), count_locked(seen));
     signal = wait_for_end(signals);

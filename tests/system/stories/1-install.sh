@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
-# Installs the package on each Debian, uses it at once, checks what is there, and removes it.
+# Installs the package on each Debian, uses it at once, checks its files and rights, and removes it.
 
 each_up
 cp packaging/debian/tests/smoke "$shared/"
-# Memory to write and to execute, as a JIT compiler needs; the job is to exit with 3.
+# Maps memory that is writable and executable, as a JIT compiler does. Exits with 3 on success.
 cat >"$shared/jit.pl" <<'END'
 use POSIX;
 my $mmap = {x86_64 => 9, aarch64 => 222}->{(POSIX::uname())[4]} // exit 3;
 exit(syscall($mmap, 0, 4096, 7, 34, -1, 0) == -1 ? 4 : 3);
 END
 script_each <<'END'
-    # what autopkgtest runs
+    # autopkgtest runs this
     /shared/smoke || fail "the package's own test fails"
 
     set -x
@@ -32,7 +32,7 @@ script_each <<'END'
     berth pools heavy
     berthd --check
 
-    # two at once, not three; a nested run uses the permits of the outer one
+    # two permits, not three; a nested run uses the permits of the outer one
     mkfifo /tmp/started
     berth run -p heavy:2 --name holder -- sh -c 'berth run -n -p heavy -- echo nested >/tmp/started; exec sleep 1000' &
     [ "$(cat /tmp/started)" = nested ]
@@ -60,7 +60,7 @@ CONF
     echo 'worker ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/worker
     systemctl reload berthd.service
     berth start look --wait
-    await sh -c 'journalctl -q -t look -o cat | grep -qx 3' # its last line: journald may be late
+    await sh -c 'journalctl -q -t look -o cat | grep -qx 3' # the last line of the job: journald may be late
     journalctl -t look --no-pager -o cat | tee /tmp/look
     grep -qx worker /tmp/look && grep -qx /home/worker /tmp/look && grep -qx 0022 /tmp/look
     grep -q 'CapEff:.0000000000000000' /tmp/look
@@ -72,7 +72,8 @@ CONF
     grep -qi 'sudo:' /tmp/adopt && fail "sudo does not work in a job"
     [ "$(stat -c %U /home/worker/kept)" = worker ] || fail "a job cannot write to its home"
 
-    # each line is attributed, in parallel runs, also of processes that end before journald reads it: it is stopped meanwhile
+    # each line of parallel runs is attributed to its run, also if the process ended before journald read
+    # the line: journald is stopped meanwhile
     printf 'job "lines" { command = {"/bin/sh", "-c", "/bin/echo one; /bin/echo two; echo three"}  overlap = "allow"  user = "worker" }\n' \
         >/etc/berth/berth.conf.d/lines.conf
     systemctl reload berthd.service
@@ -111,7 +112,7 @@ CONF
     runuser -u berth -- touch /etc/berth/berth.conf && fail "berthd's user writes the config"
     runuser -u nobody -- touch /run/berth/x && fail "nobody writes to /run/berth"
 
-    # the password of Redis reaches berthd alone
+    # only berthd gets the password of Redis
     systemctl show -P LoadCredential berthd.service
     mkdir -p /etc/credstore && chmod 700 /etc/credstore && echo secret >/etc/credstore/redis-password
     systemctl restart berthd.service
@@ -124,10 +125,10 @@ CONF
     systemd-analyze security --no-pager --threshold=15 berthd.service | tail -n 1
     systemd-analyze security --no-pager --threshold=61 berth-runner.service | tail -n 1
 
-    # the journal explains itself
+    # journalctl -x explains events
     journalctl -x --no-pager -t berthd | grep -q 'berthd has recovered the runs of this host'
     journalctl -x --no-pager -t berthd BERTH_EVENT=granted | grep -q 'fencing token'
-    # each event of the catalog: its subject, with the fields filled in, and its text
+    # journalctl -x shows the subject of each event, with its fields, and its text
     catalog=/usr/lib/systemd/catalog/berth.catalog
     awk '/^# / { event = $2 } /^-- / { print event, $2 }' "$catalog" >/tmp/events
     [ "$(wc -l </tmp/events)" -ge 30 ]
@@ -141,7 +142,7 @@ CONF
         journalctl -q --no-pager -x -t explained "MESSAGE_ID=$id" >/tmp/explained
         grep -q "message of $event" /tmp/explained && grep -q 'Subject: .' /tmp/explained || fail "journalctl -x does not explain $event"
         not grep '@BERTH' /tmp/explained
-        # the last line of its text in the catalog, if that names no field
+        # the last line of the event's text in the catalog, if that has no field
         text=$(awk -v id="$id" '/^-- / { on = $2 == id } on && /^[^#-]/ && !/^(Subject|Defined-By|Documentation):/ { last = $0 } END { print last }' "$catalog")
         case $text in *@*) ;; *) grep -qF "$text" /tmp/explained || fail "journalctl -x lacks the text of $event" ;; esac
     done </tmp/events

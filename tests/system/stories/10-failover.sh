@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
-# The Redis and the Valkey of Debian 13, behind three sentinels and as a cluster. A job lives through a
-# failover, and through the move of the slot of its namespace. Then permits are granted at the new place.
+# The Redis and the Valkey of Debian 13, behind three sentinels and as a cluster. A job outlives a
+# failover, and the move of the slot of its namespace. Then the new master grants permits.
 
 boot ant trixie
 boot redis trixie

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
-# The package of the live page. It starts nothing by itself. Its socket starts the service, as a user of its
-# own that may only look. The page works after a restart of berthd. The service ends when the package is
+# The package of the live page. Its installation starts nothing. Its socket starts the service, as an own
+# user that may only look. The page works after a restart of berthd. The service ends when the package is
 # purged.
 
 each_up
@@ -33,7 +33,7 @@ script_each <<'END'
     case $user in root | berth) fail "berth-web runs as $user" ;; esac
     not grep -q '[1-9a-f]' <(sed -n 's/^Cap...:[[:space:]]*//p' "/proc/$(pid berth-web.service)/status")
     [ "$(stat -c '%a %U:%G' /run/berth-web/web.sock)" = "660 root:root" ] || fail "web.sock"
-    # The bar is 1.1; newer versions of systemd count more.
+    # 1.1 at most: newer versions of systemd have more criteria.
     score=$(systemd-analyze security --no-pager berth-web.service | sed -n 's/.*Overall exposure level[^:]*: \([0-9.]*\) .*/\1/p')
     awk "BEGIN { exit !($score <= 1.1) }" || fail "systemd-analyze security: $score"
     systemctl restart berthd.service

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154,SC2034,SC2086
-# Four hosts, both Debians, and their own Redis (then a Valkey in its place) with the rights of packaging/redis.acl alone. 40 runs of jobs of
-# four users, limit 3: never more than three at once, and at times three. The journals prove it, but not if an entry is cut out of one.
+# Four hosts, both Debians, and a Redis, later a Valkey, with only the rights of packaging/redis.acl. 40
+# runs of jobs of four users with a limit of 3: at most three at once, and at times three. `berth audit`
+# proves it from the journals, but not if an entry of one is missing.
 
 boot ant trixie
 boot bee trixie
@@ -40,11 +41,12 @@ CONF
 END
 done
 
-# Prints how many runs there were at once and in all, from the files of the jobs (all hosts have one clock).
+# Prints how many runs there were at once and in all, from the files of the jobs. All hosts have one clock.
 most() {
     sort -n "$shared"/????????????????????????????????  | awk '{ n += $2; if (n > most) most = n } END { print most, NR / 2 }'
 }
-await_graces() { # N: until so many graces are over (in grace, the audit concludes nothing from places in queues)
+# await_graces N: waits until N grace periods are over. In them the audit cannot check places in queues.
+await_graces() {
     local host
     for host in $hosts; do
         script "$host" <<END
@@ -52,7 +54,7 @@ await_graces() { # N: until so many graces are over (in grace, the audit conclud
 END
     done
 }
-work() { # STORY-PART GRACES: 40 runs, when so many graces are over
+work() { # PART GRACES: makes 40 runs after so many grace periods
     local host user n pids='' pid
     await_graces "$2"
     for host in $hosts; do
@@ -109,7 +111,7 @@ for host in $hosts; do
 END
 done
 
-# Another, empty server takes its place: a new epoch begins with its grace, and everything goes on.
+# An empty server replaces Redis: a new epoch begins with a grace period, and then jobs run again.
 on redis redis-cli --user berth --pass secret --no-auth-warning dbsize 2>&1 | grep -q NOPERM
 script redis <<'END'
     pid=$(pgrep -f '^redis-server')
@@ -125,7 +127,7 @@ for host in $hosts; do
         fail "overcommitted on $host"
 done
 
-# The four journals in one place.
+# The audit reads the four journals in one place.
 for host in $hosts; do on "$host" journalctl --sync; done
 script ant <<'END'
     where='--directory /shared/journals/ant --directory /shared/journals/bee --directory /shared/journals/cow --directory /shared/journals/dog'
@@ -140,10 +142,10 @@ script ant <<'END'
     says '^NOT proved'
     says 'unproved no-journal: .* 1 claims were ahead of it, and the journals have 0'
     says 'pass the journals of all hosts'
-    # With a limit of 2 there would be a violation.
+    # With a limit of 2 there is a violation.
     exits 1 berth audit $where --limit db=2
 
-    # One entry is cut out of the journal of one host: each kind in turn.
+    # One entry is missing from the journal of one host: each kind in turn.
     DEBIAN_FRONTEND=noninteractive apt-get -qq -y install systemd-journal-remote >/run/said 2>&1 || fail "$(cat /run/said)"
     for event in granted released started queued; do
         rm -rf /tmp/cut && mkdir /tmp/cut
@@ -158,13 +160,14 @@ script ant <<'END'
         cat /run/said
         says "of bee.*BERTH_SEQ $((seq + 1)) follows $((seq - 1)): 1 missing"
     done
-    # The same without a cut is proved.
+    # The same journal with all entries is proved.
     rm -rf /tmp/cut && mkdir /tmp/cut
     journalctl -q --directory /shared/journals/bee -t berthd -o export | /usr/lib/systemd/systemd-journal-remote --output=/tmp/cut/bee.journal - 2>/dev/null
     exits 0 berth audit --directory /shared/journals/ant --directory /tmp/cut --directory /shared/journals/cow --directory /shared/journals/dog
 END
 
-# The journals of all on one machine, as administrators collect them: sent there by systemd's own means, or copied beside its own.
+# Administrators collect journals on one machine: systemd sends them there, or they are copied beside its
+# own.
 script ant <<'END'
     mkdir -p /var/log/journal/remote
     /usr/lib/systemd/systemd-journal-remote --listen-http=19532 --output=/var/log/journal/remote >/run/remote.log 2>&1 &
@@ -198,7 +201,7 @@ script ant <<'END'
     says '"hosts": *4,'
     says '"grants": *87,'
     says '"proved": *true'
-    # The output of the jobs, and of one of another host.
+    # The output of the jobs, and of one run on another host.
     [ "$(berth logs work-alice -n 100 | grep -c 'ran on ant')" -eq 6 ] || fail "logs: $(berth logs work-alice -n 100)"
     for host in ant bee cow dog; do
         [ "$(berth logs work-alice -m -n 100 | grep -c "ran on $host")" -eq 6 ] || fail "logs -m lacks lines of $host"

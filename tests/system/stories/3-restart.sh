@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154,SC2086,SC2016
-# Ten runs on each host, jobs and `berth run`. Restarts, kills, a berthd that hangs and an upgrade of the package leave them alone, and each
-# exits with its own status.
+# Ten runs on each host, jobs and `berth run`, outlive restarts and kills of the services, a berthd that
+# hangs, and an upgrade of the package. Each exits with its own status.
 
 pids=''
 each_up
@@ -52,7 +52,7 @@ END
         while [ "$(pid berthd.service)" = "$old" ]; do read -rt 0.1 <> <(:) || :; done
         ten "watchdog"
 END
-    # Callers during the upgrade are answered, because the sockets stay.
+    # berthd replies to callers during the upgrade, because the sockets stay.
     on "$suite" sh -c 'stat -c %i /run/berth/control.sock >/run/inode'
     on "$suite" sh -c 'n=0; until [ -e /run/upgraded ]; do berth pools ten >/run/calls 2>&1 || exit 1; n=$((n + 1)); done; echo $n >/run/called' &
     caller=$!
@@ -84,7 +84,7 @@ for suite in $suites; do
 END
     for n in 1 2 3 4 5 6 7 8 9 10; do
         status=$(on "$suite" cat "/run/status-$n")
-        # 4N for the Nth, and 410 is 154 in eight bits
+        # 4N for run N; 410 is 154 in eight bits
         [ "$status" -eq $((4$n % 256)) ] || fail "run $n on $suite exits with $status"
     done
     on "$suite" berth pools

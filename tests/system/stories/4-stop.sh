@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
-# A stop of berthd stops its runs within their stop timeouts, with all processes that they left behind. So
-# does a shutdown of the host.
+# A stop of berthd stops all processes of its runs within their stop timeouts. So does a shutdown of the
+# host.
 
 each_up
 script_each <<'END'
@@ -36,7 +36,7 @@ CONF
     [ "$(pgrep -fc '^sleep 710')" -ge 4 ] || fail "a restart stopped them"
     await sh -c '[ "$(systemctl show -P StatusText berthd.service)" = "2 running, 0 waiting" ]'
 
-    # drained: running ones go on, none begins, also after a restart
+    # drained: running jobs go on, and no job starts, also after a restart
     berth drain
     systemctl restart berthd.service
     exits 75 berth start polite
@@ -60,7 +60,7 @@ CONF
     systemctl start berthd.service
     berth pools two
 
-    # drain --wait: until the last run is over
+    # drain --wait waits for the end of the last run
     berth start polite
     await pgrep -f '^sleep 7104'
     berth drain --wait &
@@ -71,14 +71,14 @@ CONF
     wait $draining || fail "drain --wait fails"
     berth undrain
 
-    # the next one is stopped with the host
+    # the shutdown of the host stops the next run
     berth start polite
     await pgrep -f '^sleep 7104'
 END
 for suite in $suites; do
-    on "$suite" systemctl poweroff || : # it says that there is no logind
+    on "$suite" systemctl poweroff || : # fails without logind, but works
 done
-# The container ends when its host has.
+# The first process of the container ends with its systemd.
 for suite in $suites; do
     for ((n = 0; n < 300; n++)); do
         [ -d "/proc/${host_pid[$suite]}" ] || break

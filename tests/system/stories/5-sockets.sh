@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
 # systemd owns the control socket. The socket stays while berthd restarts, so clients wait instead of
-# failing. A stop closes it. A berthd that cannot start reports that to its clients. The rights of those who
-# may connect.
+# failing. A stop of berthd closes the socket. A berthd that cannot start replies so to its clients. Each
+# user has only the rights of their groups.
 
 each_up
 script_each <<'END'
@@ -11,7 +11,7 @@ script_each <<'END'
     [ "$(stat -c '%a %U:%G' /run/berth/runner/runner.sock)" = "600 berth:berth" ] || fail "runner.sock is $(stat -c "%a %U:%G" /run/berth/runner/runner.sock)"
     active berthd.socket && active berth-runner.socket
 
-    # A restart takes as long as the gate is closed. Clients of all kinds wait, and are answered.
+    # A restart takes as long as the gate is closed. Clients of all kinds wait, and get their replies.
     mkfifo /run/gate /run/go
     mkdir -p /etc/systemd/system/berthd.service.d
     printf '[Service]\nExecStartPre=+/bin/sh -c "read x </run/gate"\n' >/etc/systemd/system/berthd.service.d/gate.conf
@@ -29,7 +29,7 @@ script_each <<'END'
     done
     berth run -p heavy -- sh -c 'exit 4' &
     waiter=$!
-    # All six are in the socket's queue (its length is what ss shows as Recv-Q), and the seventh, of the run that is under way.
+    # The connections of all six are in the socket's queue (ss: Recv-Q), and that of the running `berth run`.
     await sh -c '[ "$(ss -xlH src /run/berth/control.sock | awk "{ print \$3 }")" -ge 6 ]'
     for p in $pids $waiter $holder; do [ -d "/proc/$p" ] || fail "a client has given up"; done
     echo >/run/gate
@@ -44,7 +44,7 @@ script_each <<'END'
     rm /etc/systemd/system/berthd.service.d/gate.conf
     systemctl daemon-reload
 
-    # The same when berthd was killed: its successor answers the next caller.
+    # After a kill of berthd, its successor replies to the next caller.
     kill -9 "$(pid berthd.service)"
     exits 0 berth pools
     [ "$(stat -c %i /run/berth/control.sock)" = "$inode" ] || fail "another socket after kill -9"
@@ -60,14 +60,14 @@ script_each <<'END'
     systemctl start berthd.service
     active berthd.socket
     exits 0 berth pools
-    # A socket that is started alone starts berthd at the first client.
+    # The socket starts berthd at the first client.
     systemctl stop berthd.service
     await sh -c '! systemctl is-active --quiet berthd.socket'
     systemctl start berthd.socket
     not active berthd.service
     exits 0 berth pools
     active berthd.service
-    # A stop of the socket stops berthd; a restart of it leaves runs alone.
+    # A restart of the socket restarts berthd, and leaves runs alone.
     berth run -p heavy -- sh -c 'read x </run/go; exit 5' &
     holder=$!
     await pgrep -f '^sh -c read x </run/go'
@@ -78,7 +78,7 @@ script_each <<'END'
     status=0; wait $holder || status=$?
     [ $status -eq 5 ] || fail "a restart of the socket: the run exits with $status"
 
-    # After repeated stops and starts of sockets and services berthd answers.
+    # berthd replies after repeated stops and starts of sockets and services.
     for n in $(seq 10); do
         systemctl stop berthd.service
         systemctl start berthd.service
@@ -89,7 +89,7 @@ script_each <<'END'
         exits 0 berth run -p heavy -- true
     done 2>/dev/null
 
-    # A berthd with a wrong config answers, and works again once the config is right.
+    # A berthd with a wrong config replies with an error, and works again once the config is right.
     cp /etc/berth/berth.conf /run/good.conf
     echo 'pool "x" { limt = 1 }' >>/etc/berth/berth.conf
     not systemctl restart berthd.service
@@ -98,7 +98,7 @@ script_each <<'END'
     [ "$(systemctl show -P ExecMainStatus berthd.service)" = 78 ] || fail "status $(systemctl show -P ExecMainStatus berthd.service)"
     cp /run/good.conf /etc/berth/berth.conf
     exits 0 berth pools
-    # Endless callers do not start berthd endlessly.
+    # systemd starts a berthd that fails a bounded number of times, however many clients call.
     echo 'pool "x" { limt = 1 }' >>/etc/berth/berth.conf
     not systemctl restart berthd.service
     for n in $(seq 40); do exits 69 berth pools; done
@@ -110,7 +110,7 @@ script_each <<'END'
     systemctl start berthd.service
     active berthd.socket && exits 0 berth pools
 
-    # A berthd that exits at each start keeps no client waiting for ever.
+    # A client of a berthd that exits at each start does not wait for ever.
     printf '[Service]\nExecStart=\nExecStart=/bin/false\n' >/etc/systemd/system/berthd.service.d/false.conf
     systemctl daemon-reload
     not systemctl restart berthd.service
@@ -122,7 +122,7 @@ script_each <<'END'
     systemctl start berthd.service
     exits 0 berth pools
 
-    # berth-runner recovers by itself, too, because berthd connects each second.
+    # berth-runner also recovers by itself, because berthd connects each second.
     echo 'pool "x" { limt = 1 }' >>/etc/berth/berth.conf
     not systemctl restart berth-runner.service
     cp /run/good.conf /etc/berth/berth.conf
@@ -132,7 +132,7 @@ script_each <<'END'
     systemctl reload berthd.service
     exits 0 berth start --wait true
 
-    # Rights of those who may connect.
+    # Rights of users and groups.
     useradd --groups berth ann
     useradd --groups berth,berth-admin ops
     useradd --groups berth-admin outside

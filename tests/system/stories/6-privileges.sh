@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
-# A berthd that was taken over: what its user can do with berth-runner's socket, and read or write on the machine, with the rights of that
-# user alone and inside berthd's sandbox.
+# An attacker has taken over berthd. Its user can start only jobs of the config through berth-runner's
+# socket, and cannot read or write foreign files, outside and inside berthd's sandbox.
 
 each_up
 cp tests/system/speak.pl "$shared/"
@@ -15,7 +15,7 @@ script_each <<'END'
 job "long" { command = {"/bin/sh", "-c", "echo of-worker >/home/worker/made; exec sleep 7201"}  user = "worker"  environment = {"SECRET=of-a-job"} }
 job "as-root" { command = {"/bin/sh", "-c", "id -u >/root/was-here"}  user = "root" }
 CONF
-    # readable by those who need it: berthd, in the group; a password in a job's environment is then seen by nobody else
+    # only root and berthd read the config, which may have passwords in a job's environment
     chown root:berth /etc/berth/berth.conf.d/jobs.conf && chmod 640 /etc/berth/berth.conf.d/jobs.conf
     systemctl restart berthd.service
     berth start long
@@ -30,9 +30,9 @@ CONF
     sock=/run/berth/runner/runner.sock
     r=0123456789abcdef0123456789abcdef
     rest="token=1 ticket=1 pools= namespace=berth host=x queued=1 queued-boot=1"
-    systemctl kill --signal=STOP berthd.service # else it comes back in the middle and takes the runner from us
+    systemctl kill --signal=STOP berthd.service # or else berthd connects to the runner again in the middle
     ask() { runuser -u berth -- perl /shared/speak.pl $sock "$@" >/run/said || fail "speak.pl: $*"; tail -n 1 /run/said; }
-    # Not a job of the config, or not as defined there, or a command of one's own: all refused.
+    # The runner refuses a job that is not in the config, one with another definition, and another command.
     ask "start run=$r job=mine hash=0123456789abcdef claim= $rest" | grep -q 'refused .*reason=unknown-job' || fail "$(cat /run/said)"
     ask "start run=$r job=as-root hash=0123456789abcdef claim= $rest" | grep -q 'refused .*reason=config-differs' || fail "$(cat /run/said)"
     ask "start run=$r job=as-root hash=0123456789abcdef claim= command=/bin/sh $rest" | grep -q refused || fail "$(cat /run/said)"
@@ -45,7 +45,7 @@ CONF
     ask "exec run=$r command=/bin/sh" | grep -qx closed || fail "$(cat /run/said)"
     [ ! -e /root/was-here ] || fail "a job was started"
     [ -d /proc/$job ] || fail "the job is gone"
-    # Others cannot even connect.
+    # Other users cannot connect.
     guard_sock=/run/berth/runner/runs/$run.sock
     [ "$(stat -c '%a %U' "$guard_sock")" = "600 berth" ] || fail "guard's socket: $(stat -c '%a %U' "$guard_sock")"
     for user in nobody worker; do
@@ -81,7 +81,7 @@ refused setpriv --reuid 0 true
 exit $bad
 TRY
     runuser -u berth -- sh /run/try.sh "$runner" "$guard" "$job" "$run" || fail "berthd's user may do too much"
-    # in berthd's own sandbox, which forbids more
+    # in berthd's sandbox, which forbids more
     sed -i 's/^exit .bad//' /run/try.sh
     cat >>/run/try.sh <<'TRY'
 refused ls /home/worker
@@ -101,10 +101,10 @@ TRY
     grep -q '^NoNewPrivs:.1$' "/proc/$(pid berthd.service)/status"
     grep -q '^Seccomp:.2$' "/proc/$(pid berthd.service)/status"
     [ "$(awk '/^Groups:/ { print NF - 1 }' "/proc/$(pid berthd.service)/status")" -le 1 ] || fail "berthd has groups"
-    # Others cannot read a private config.
+    # Other users cannot read a private config.
     not runuser -u nobody -- cat /etc/berth/berth.conf.d/jobs.conf
     not runuser -u nobody -- sh -c "cat /proc/$job/environ"
-    # The config must be root's: a job that somebody else may rewrite would be root's job.
+    # The config must be owned by root, or else its owner could write jobs that run as root.
     cp -p /etc/berth/berth.conf.d/jobs.conf /run/jobs.conf
     chown worker /etc/berth/berth.conf.d/jobs.conf
     echo 'job "evil" { command = {"/bin/sh", "-c", "id -u >/root/was-here"}  user = "root" }' >>/etc/berth/berth.conf.d/jobs.conf

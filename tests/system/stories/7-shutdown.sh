@@ -40,7 +40,8 @@ END
 done
 on cow berth grace --end
 
-# holds HOST: begins two polite runs and a stubborn one. waits: cow needs all three permits.
+# holds HOST: starts two polite runs and a stubborn one there, and then a run on cow that waits for all
+# permits.
 holds() {
     on "$1" berth start polite polite stubborn
     script "$1" <<END
@@ -53,9 +54,10 @@ END
         date +%s%N >/run/asked
 END
 }
-# The time in front of the last line, µs since 1970.
+# Prints the time at the head of the last line, in µs since 1970.
 usec() { tail -n 1 | sed 's/^\([0-9]*\)\.\([0-9]\{6\}\) .*/\1\2/'; }
-# granted_after USEC N: checks when cow got the permits and how they became free; N: number of runs of `next` so far.
+# granted_after USEC N: checks that cow got the permits soon after USEC, and that they were released, not
+# reclaimed. N: number of runs of `next` so far.
 granted_after() {
     script cow <<END
         await sh -c '[ "\$(journalctl -q -t berthd -o cat BERTH_EVENT=exited BERTH_JOB=next | wc -l)" -eq $2 ]'
@@ -70,7 +72,7 @@ END
 # The host goes down.
 holds ant
 begun=$(date +%s%N)
-on ant systemctl poweroff || : # it says that there is no logind
+on ant systemctl poweroff || : # fails without logind, but works
 for ((n = 0; n < 300; n++)); do
     [ -d "/proc/${host_pid[ant]}" ] || break
     read -rt 0.1 <> <(:) || :
@@ -80,7 +82,7 @@ down=$(date +%s%N)
 unset "host_pid[ant]"
 echo "ant was down after $(((down - begun) / 1000000)) ms"
 [ "$(wc -l <"$shared/over-ant")" -eq 2 ] || fail "the polite runs were not stopped in order"
-# Its journal shows until its end that all three were stopped, and that berthd gave their permits back.
+# Its journal is complete: berthd stopped all three runs and released their permits.
 said() { on bee journalctl -q --no-pager --directory /shared/journals/ant -t berthd -o short-unix "$@"; }
 [ "$(said BERTH_EVENT=exited BERTH_RESULT=stopped | wc -l)" -eq 3 ] || { said && fail "not three runs stopped"; }
 [ "$(said BERTH_EVENT=released | wc -l)" -eq 3 ] || { said && fail "not three releases"; }

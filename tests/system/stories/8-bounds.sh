@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
-# memory-max, cpu-weight, tasks-max are in force where the kernel has the controllers, and logged where not. The groups of remaining runs do not
-# keep systemd (252 is the critical version) from restarting berth-runner.
+# memory-max, cpu-weight and tasks-max are in force where the kernel has the controllers; elsewhere
+# berth-runner logs that they are not. systemd can restart berth-runner while cgroups of runs exist:
+# version 252 is critical.
 
 each_up
 script_each <<'END'
@@ -35,7 +36,7 @@ CONF
         [ "$(cat "$group/memory.max") $(cat "$group/cpu.weight") $(cat "$group/pids.max")" = "67108864 50 16" ] || fail "$1: not in force"
     }
     in_force start
-    # berth-runner restarts repeatedly while the groups of its runs are there, however it ended.
+    # berth-runner restarts repeatedly while cgroups of its runs exist, however it ended.
     for how in restart kill restart; do
         old=$(pid berth-runner.service)
         if [ $how = kill ]; then kill -9 "$old"; else systemctl restart berth-runner.service; fi
@@ -57,7 +58,7 @@ CONF
         exits 124 berth start --wait forks
         journalctl -q -t forks -o cat | grep -qi 'fork' || fail "forks was not bounded"
     else
-        # Each run logs its missing bounds by name.
+        # berth-runner logs the missing bounds of each run by name.
         journalctl -q -t berth-runner -o cat | grep -x 'bounded runs without the bounds that its config asks for: no cgroup controller here for cpu, memory, pids'
     fi
     active berthd.service && active berth-runner.service
@@ -65,5 +66,5 @@ END
 for suite in $suites; do
     # A kernel without the controllers is no failure: LEGAL SKIP in the log.
     on "$suite" grep -qw memory /sys/fs/cgroup/berth.slice/cgroup.controllers ||
-        echo "LEGAL SKIP on $suite: no cgroup controllers on this machine; tests/system/in-vm.sh sees them in force"
+        echo "LEGAL SKIP on $suite: no cgroup controllers on this machine; tests/system/in-vm.sh tests the bounds"
 done

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
-# The rpm package on the older systemd: its scriptlets make the user, the folders and the catalog, presets enable the units; an upgrade
-# leaves a run alone, and what an administrator wrote into the config; an erase stops everything. (rpm knows nothing of what Debian's
-# apt installed, hence --nodeps.)
+# The rpm package on the older systemd. Its scriptlets make the user, the folders and the catalog. Presets
+# enable the units. An upgrade leaves a run and the administrator's config alone. An erase stops all runs.
+# --nodeps: rpm does not know the packages that apt installed.
 
 boot fred "${suites##* }"
 make_rpm "${suites##* }" 1 >"$results/$story/rpm-1" &
@@ -22,7 +22,7 @@ script fred <<'END'
     [ "$(stat -c '%a %U' /run/berth/state)" = "700 berth" ]
     for unit in berthd.service berthd.socket berthd-look.socket berth-runner.service berth-runner.socket; do
         [ "$(systemctl is-enabled $unit)" = enabled ] || fail "$unit is not enabled"
-        not active $unit # rpm starts nothing: that is for the administrator
+        not active $unit # the administrator starts services after rpm
     done
     systemctl start berthd.service
     active berth-runner.service
@@ -32,7 +32,7 @@ script fred <<'END'
     not grep -r '%{\|%systemd' /usr/lib/systemd/system/berth*
     test -f /usr/share/bash-completion/completions/berth
 
-    # an upgrade, with the config changed and a run under way
+    # an upgrade, with a changed config and a running job
     useradd --create-home worker
     mkfifo -m 666 /run/go
     echo 'job "long" { command = {"/bin/sh", "-c", "read x </run/go; exit 5"}  user = "worker" }' >>/etc/berth/berth.conf
@@ -53,7 +53,7 @@ script fred <<'END'
     status=0; wait $waiting || status=$?
     [ $status -eq 5 ] || fail "the run exits with $status: $(cat /run/status)"
 
-    # an erase ends the runs, too
+    # an erase also ends runs
     berth start long
     await pgrep -f '^/bin/sh -c read x </run/go'
     rpm -e berth
