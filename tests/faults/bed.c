@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The cluster of a case, and what its plan needs: proxies, a replica, small file systems, a redis-server
- * with a clock of the test. */
+/* The cluster of a case, with the parts that its plan needs: proxies, a replica, small file systems, a
+ * redis-server whose clock the test sets. */
 
 #include <arpa/inet.h>
 #include <sched.h>
@@ -36,7 +36,7 @@ static int free_port(void) {
     return ntohs(address.sin_port);
 }
 
-/* Options of replicated servers, which need TCP. Static. */
+/* Returns options of a replicated server, which needs TCP. */
 static const char *const *replicated(size_t which) {
     static char ports[2][8];
     static const char *words[2][8];
@@ -112,7 +112,7 @@ static void add_proxy(struct bed *b, size_t i, bool network) {
     b->load.hosts[i].host->redis = b->proxies[i].path;
 }
 
-/* Programs and folder of the host belong to nobody, whom Redis admits. */
+/* Makes the host's programs and folder belong to BED_USER, and lets that user reach Redis. */
 static void become_user(struct host *h) {
     h->uid = BED_USER;
     TEST_FATAL(mkdir(h->runtime, 0755) == 0 && chown(h->runtime, BED_USER, BED_USER) == 0 && chmod(cluster.redis.directory, 0755) == 0,

@@ -11,11 +11,11 @@
 
 #define MINUTE (60 * USEC_PER_SEC)
 #define LASTS USEC_PER_SEC
-#define BEFORE (50 * USEC_PER_MSEC) /* a due time, berthd is woken by its timer */
+#define BEFORE (50 * USEC_PER_MSEC) /* the clock is set so long before a due time */
 #define FIRST                                                                                               \
     INT64_C(1735693200) /* 2025-01-01T01:00:00Z, so that the audit sees no clock set back */
 #define MINUTES 128
-#define AT_ONCE 3 /* minutes that pass each third time */
+#define AT_ONCE 3 /* each third time, so many minutes pass at once */
 #define ATTEMPTS 3
 #define PATIENCE (20 * USEC_PER_SEC)
 
@@ -62,7 +62,7 @@ usec_t due_turn(struct load *l) {
         return USEC_INFINITY;
     if (now < l->next_minute)
         return l->next_minute;
-    if (++l->n_turns % AT_ONCE == 0) /* these are due at once */
+    if (++l->n_turns % AT_ONCE == 0)
         l->n_minutes += AT_ONCE - 1;
     for (size_t i = 0; i < LOAD_HOSTS; i++)
         host_clock_set_realtime(l->hosts[i].host,
@@ -92,7 +92,7 @@ static size_t count_runs(struct host *h, bool show) {
     return n;
 }
 
-/* SIZE_MAX: none. */
+/* Returns SIZE_MAX if the field is not a due time of the test. */
 static size_t minute_of(const char *line, const char *field) {
     int64_t at;
 
@@ -160,22 +160,22 @@ void due_settle(struct load *l) {
     }
 }
 
-/* --- what hosts logged --- */
+/* --- events of one host --- */
 
-static struct told { /* of one host */
+static struct journal {
     bool due[JOBS][MINUTES];
     bool begun[MINUTES][ATTEMPTS + 2],
-        failed[MINUTES][ATTEMPTS + 2]; /* of the job that fails; attempts from 1 */
+        failed[MINUTES][ATTEMPTS + 2]; /* of d-fail, by attempt from 1 */
     bool gave_up[MINUTES], hook[MINUTES];
-    char last_run[MINUTES][ID_TEXT_SIZE]; /* whose end the hook is for */
-} told;
+    char last_run[MINUTES][ID_TEXT_SIZE]; /* the run whose end the hook is for */
+} journal;
 
 static void read_hook(const char *line) {
     const char *of = event_get(line, "of_run");
 
     for (size_t m = 0; m < MINUTES && *of; m++)
-        if (strcmp(told.last_run[m], of) == 0)
-            told.hook[m] = true;
+        if (strcmp(journal.last_run[m], of) == 0)
+            journal.hook[m] = true;
 }
 
 static void read_fails(const char *line, size_t minute) {
@@ -185,13 +185,13 @@ static void read_fails(const char *line, size_t minute) {
     if (attempt > ATTEMPTS)
         return;
     if (is_event(line, " gave-up ")) {
-        told.gave_up[minute] = true;
+        journal.gave_up[minute] = true;
         if (strcmp(event_get(line, "reason"), "attempts") == 0)
-            snprintf(told.last_run[minute], ID_TEXT_SIZE, "%s", event_get(line, "run"));
+            snprintf(journal.last_run[minute], ID_TEXT_SIZE, "%s", event_get(line, "run"));
     } else if (is_event(line, " started exited withdrawn ")) {
-        told.begun[minute][attempt] = true;
+        journal.begun[minute][attempt] = true;
         if (is_event(line, " exited ") && strcmp(event_get(line, "result"), "failure") == 0)
-            told.failed[minute][attempt] = true;
+            journal.failed[minute][attempt] = true;
     }
 }
 
@@ -209,7 +209,7 @@ static void read_line(const char *line) {
     last = last_minute(line);
     if (last != SIZE_MAX && is_event(line, " started exited withdrawn refused skipped missed "))
         for (size_t m = first; m <= last; m++)
-            told.due[job][m] = true;
+            journal.due[job][m] = true;
     if (job == FAILS)
         read_fails(line, first);
 }
@@ -227,15 +227,15 @@ static void judge_host(const struct load *l, const struct load_host *h, struct v
     for (size_t m = 0; m < l->n_minutes; m++) {
         for (size_t j = 0; j < JOBS; j++) {
             ret->n_due++;
-            snprintf(text, sizeof(text), "%s was neither begun nor missed", names[j]);
-            if (!told.due[j][m])
+            snprintf(text, sizeof(text), "%s neither began nor was missed", names[j]);
+            if (!journal.due[j][m])
                 complain(ret, h, m, text);
         }
         for (size_t a = 1; a < ATTEMPTS; a++)
-            if (told.failed[m][a] && !told.begun[m][a + 1] && !told.gave_up[m])
-                complain(ret, h, m, "a failed attempt was not followed by another");
-        if (told.last_run[m][0] && !told.hook[m])
-            complain(ret, h, m, "the hook of the last attempt was not begun");
+            if (journal.failed[m][a] && !journal.begun[m][a + 1] && !journal.gave_up[m])
+                complain(ret, h, m, "no attempt followed a failed one");
+        if (journal.last_run[m][0] && !journal.hook[m])
+            complain(ret, h, m, "the hook of the last attempt did not begin");
     }
 }
 
@@ -244,11 +244,11 @@ void due_judge(const struct load *l, char *const logs[static LOAD_HOSTS], struct
 
     ret->n_due += l->n_minutes;
     if (undecided < l->n_minutes)
-        complain(ret, &l->hosts[0], undecided, SHARED " was begun by no host, and not missed");
+        complain(ret, &l->hosts[0], undecided, SHARED " neither began on any host nor was missed");
     for (size_t i = 0; i < LOAD_HOSTS; i++) {
         char *copy = strdup(logs[i]), *rest = copy;
 
-        told = (struct told){};
+        journal = (struct journal){};
         for (char *line; (line = strsep(&rest, "\n"));)
             if (strstr(line, " job=d-"))
                 read_line(line);

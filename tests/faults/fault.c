@@ -175,7 +175,7 @@ unsigned hit(struct bed *b, struct injection *i, enum kind kind, int signal, uns
         if (!is_of(&ps.items[k], b->load.hosts[i->host].host, kind))
             continue;
         fd = (int) syscall(SYS_pidfd_open, ps.items[k].pid, 0);
-        /* Again, now that the pid cannot become another process. */
+        /* Checked again, because the pid cannot become another process from now on. */
         if (fd < 0 || !is_of(&ps.items[k], b->load.hosts[i->host].host, kind)) {
             (void) close_fd(fd);
             continue;

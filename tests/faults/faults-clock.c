@@ -10,8 +10,8 @@
 
 #define ALL 1000
 
-/* Nothing of the host runs meanwhile, commands included. Guards wake up after a deadline that passed in the
- * jump. */
+/* Stops all processes of the host, commands included. A deadline may pass in the jump before guards wake
+ * up. */
 static void suspend(struct bed *b, struct injection *i) {
     static const enum kind kinds[] = {KIND_COMMAND, KIND_RUN, KIND_GUARD, KIND_RUNNER, KIND_BERTHD};
 
@@ -60,9 +60,9 @@ static void correct_all(struct bed *b, struct injection *i) {
         host_clock_step(b->load.hosts[h].host, 0);
 }
 
-/* The clock of one host jumps, so a reply of a moment ago seems a lease old to that host. After a real
- * suspend the other hosts would have sent heartbeats. Here they need time for one, which another fault of a
- * mix may take. */
+/* The clock of one host jumps, so a reply of a moment ago is a lease old for that host. During a real
+ * suspend the other hosts would send heartbeats. Here they have no time for one, so the jumps are not
+ * mixed with other faults. */
 const struct fault faults_clock[] = {
     {"suspended-short", "a host suspended for less than a lease", FAULT_HOST | FAULT_HOST_CLOCK | FAULT_ALONE | FAULT_FULL, 400, suspend, wake_early, NULL},
     {"suspended-long", "a host suspended for a lease to a week", FAULT_HOST | FAULT_HOST_CLOCK | FAULT_ALONE, 900, suspend, wake_late,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Keys of the namespace that somebody deletes (redisson/redisson#3573, dv/redis-semaphore#40): each of them while permits are held and
- * waited for. All but one: without `held` nobody knows what is held until hosts report it (tests/faults/test-assumptions.c). */
+/* Each key of the namespace is deleted while runs hold permits and wait for them (redisson/redisson#3573,
+ * dv/redis-semaphore#40). Only `held` is not: without it Redis does not know the holders until hosts
+ * report them (tests/faults/test-assumptions.c). */
 
 #include <stdio.h>
 #include <string.h>
@@ -49,14 +50,14 @@ static void pause_and_delete_keys(struct bed *b, struct injection *i) {
                                                             : "berth:{test}:pool:tenant/*:queue");
 }
 
-/* So that somebody is parked: who wants two. */
+/* Lowers the limit first, so that claims for two permits are parked. */
 static void pause_and_delete(struct bed *b, struct injection *i) {
     (void) load_set_limit(&b->load, "db", 1);
     load_turn(&b->load, clock_boottime() + 300 * USEC_PER_MSEC);
     delete_key(b, i);
 }
 
-/* Deletes keys in the grace period, with all that is due at its end. */
+/* Deletes keys in the grace period, before its end settles the pools. */
 static void restart_and_delete(struct bed *b, struct injection *i) {
     if (b->frozen || redis_server_restart(b->master, true) < 0)
         return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Redis is restored twice from one copy, or goes back although it is the same Redis; and a long queue. */
+/* Redis is restored twice from one copy, or loads older data without a restart. And a long queue. */
 
 #include <stdio.h>
 #include <string.h>
@@ -21,8 +21,8 @@ static void save(struct bed *b, struct injection *i) {
 
 /* --- restored --- */
 
-/* A new host with its own connection to Redis. Its berthd ends in order, so that the next one there knows
- * nothing either. */
+/* Starts a host with a new name and its own connection to Redis. Its berthd ends in order, so its
+ * successor has no state either. */
 static struct host *start_newcomer(struct bed *b) {
     static struct host *newcomer;
     static char called[32];
@@ -66,7 +66,7 @@ static void restore_twice(struct bed *b, struct injection *i) {
 
 /* --- gone back --- */
 
-/* Returns the beat clock of the copy, before any other call; -1: no reply. */
+/* Returns the heartbeat count of the copy, before any other call; -1: no reply. */
 static long long go_back(struct bed *b) {
     long long count = -1;
 
@@ -85,9 +85,9 @@ static long long go_back(struct bed *b) {
     return count;
 }
 
-/* Until all hosts have had a reply to a heartbeat or hello, no host can know of the loss, and a limit may be
- * exceeded (R1, and "what no rule covers" in doc/protocol.md). After that the limit holds again. The
- * journals show the same excess. */
+/* A host learns of the loss by the reply to a heartbeat or hello. Until all hosts have had one, a limit
+ * may be exceeded (R1, and "what no rule covers" in doc/protocol.md). After that the limit holds again.
+ * The journals show the same excess. */
 static void forget_and_excuse(struct bed *b, struct injection *i) {
     usec_t from = clock_boottime(), until;
     long long count = go_back(b), clock = 0;
@@ -97,7 +97,7 @@ static void forget_and_excuse(struct bed *b, struct injection *i) {
         CU_FAIL("Redis's memory does not go back");
         return;
     }
-    if (draw_between(&i->random, 0, 1) == 0) { /* or connections stay */
+    if (draw_between(&i->random, 0, 1) == 0) { /* half of the time, connections are cut */
         _cleanup_reply_ redisReply *normal = redis_command(b->master, "CLIENT KILL TYPE normal SKIPME yes");
         _cleanup_reply_ redisReply *pubsub = redis_command(b->master, "CLIENT KILL TYPE pubsub");
 
@@ -110,7 +110,7 @@ static void forget_and_excuse(struct bed *b, struct injection *i) {
                              "redis.call('HGET', KEYS[2], 'clock') or '0'",
                              "berth:{test}:heartbeats", META, count, LOAD_HOSTS);
     if (clock <= 0)
-        CU_FAIL("not all hosts had a heartbeat answered");
+        CU_FAIL("a host had no reply to a heartbeat");
     load_excuse(&b->load, from, (uint64_t) clock);
     i->n_hit++;
 }
@@ -121,7 +121,7 @@ static void forget_and_excuse(struct bed *b, struct injection *i) {
 #define CROWD_SIZE 10000
 #define CROWD_CALL 32 /* claims */
 
-static redisReply *say(struct bed *b, enum redis_script script, const char *words) {
+static redisReply *call_script(struct bed *b, enum redis_script script, const char *words) {
     char copy[512], *rest = copy, *word;
     const char *argv[40] = {"EVALSHA", redis_script_sha(script), "2", META, NONE, CROWD};
     int argc = 6;
@@ -137,8 +137,8 @@ static bool is_ok(const redisReply *r) {
     return r && r->type == REDIS_REPLY_ARRAY && r->elements > 0 && r->element[0]->str && strcmp(r->element[0]->str, "ok") == 0;
 }
 
-/* Sends one call after the other, so that Redis answers others in between. */
-static void ask_for(struct bed *b, const char *epoch) {
+/* Sends one call after the other, so that Redis serves other clients in between. */
+static void claim_for_crowd(struct bed *b, const char *epoch) {
     char ids[CROWD_CALL][16];
     const char *argv[11 + 2 * CROWD_CALL] = {"EVALSHA", redis_script_sha(REDIS_SCRIPT_CLAIMS), "2",  META,    NONE, CROWD, "1",
                                              epoch,     "1", "db",                                  "1000000"};
@@ -158,20 +158,20 @@ static void ask_for(struct bed *b, const char *epoch) {
     }
 }
 
-/* Ten thousand claims wait for one pool, and then it is paused: claims on another pool are not delayed. */
+/* Ten thousand claims wait for a pool, and then it is paused. Claims on another pool are not delayed. */
 static void crowd_and_pause(struct bed *b, struct injection *i) {
     _cleanup_reply_ redisReply *epoch = redis_command(b->master, "HGET " META " epoch"), *hello = NULL, *sync = NULL;
     char words[512];
 
     snprintf(words, sizeof(words), "1 ~ " CROWD " crowd-machine 1 %" PRIu64 " 0 0 0 0 0 0 unused 0", LOAD_LEASE);
-    hello = say(b, REDIS_SCRIPT_HELLO, words);
+    hello = call_script(b, REDIS_SCRIPT_HELLO, words);
     snprintf(words, sizeof(words), "1 %s 1 0 1 1", epoch && epoch->str ? epoch->str : "");
-    sync = say(b, REDIS_SCRIPT_SYNC, words);
+    sync = call_script(b, REDIS_SCRIPT_SYNC, words);
     if (!is_ok(hello) || !is_ok(sync)) {
-        CU_FAIL("nobody may say hello");
+        CU_FAIL("Redis refuses hello or sync");
         return;
     }
-    ask_for(b, epoch->str);
+    claim_for_crowd(b, epoch->str);
     i->n_hit += redis_number(b->master, "ZCARD berth:{test}:pool:db:queue") >= CROWD_SIZE - LOAD_DB;
     i->n_hit += load_set_limit(&b->load, "db", 0);
 }
@@ -182,7 +182,7 @@ static void resume_and_leave(struct bed *b, struct injection *i) {
 
     restore_limit(b, i);
     for (unsigned calls = 0; more > 0 && calls < CROWD_SIZE; calls++) {
-        _cleanup_reply_ redisReply *bye = say(b, REDIS_SCRIPT_BYE, "99");
+        _cleanup_reply_ redisReply *bye = call_script(b, REDIS_SCRIPT_BYE, "99");
 
         more = is_ok(bye) && bye->elements > 2 ? bye->element[2]->integer : 0;
     }

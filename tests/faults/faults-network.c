@@ -74,7 +74,7 @@ static void refuse(struct bed *b, struct injection *i) {
         CU_FAIL("connections cannot be reset");
 }
 
-/* Drops packets of the present connections alone, as a router that forgot them. */
+/* Drops only packets of the present connections, like a router that forgot them. */
 static void forget_connections(struct bed *b, struct injection *i) {
     unsigned ports[16];
     size_t n = net_ports(BED_NODE(i->host), BED_NODE_REDIS, b->ports[i->host], ports, ELEMENTSOF(ports));
@@ -155,7 +155,7 @@ static void give_address(struct bed *b, struct injection *i) {
     change(i, BED_NODE(i->host), line);
 }
 
-/* The host gets another address; its old connections belong to an address that no host has. */
+/* Gives the host another address. Its old connections keep an address that no host has. */
 static void move_address(struct bed *b, struct injection *i) {
     char line[96];
 

@@ -77,7 +77,7 @@ static void thaw_berthd(struct bed *b, struct injection *i) {
     b->load.hosts[i->host].frozen = false;
 }
 
-/* --- the others --- */
+/* --- other processes --- */
 
 static void kill_runner(struct bed *b, struct injection *i) {
     touch(b, i, 1);
@@ -109,7 +109,7 @@ static void kill_runs(struct bed *b, struct injection *i) {
 }
 
 static void freeze_runs(struct bed *b, struct injection *i) {
-    touch(b, i, 1); /* it may get a grant, and starts nothing until it wakes up */
+    touch(b, i, 1); /* a frozen `berth run` may get a grant, and starts its command when it wakes up */
     (void) hit(b, i, KIND_RUN, SIGSTOP, 3, true);
 }
 

@@ -42,7 +42,7 @@ static void save(struct bed *b, struct injection *i) {
     command(b, i, "SAVE");
 }
 
-/* Redis has data as old as the fault is long. */
+/* The data of Redis is as old as the fault is long. */
 static void kill_and_go_back(struct bed *b, struct injection *i) {
     redis_server_kill(b->master);
     b->frozen = false;
@@ -134,8 +134,8 @@ static void read_write(struct bed *b, struct injection *i) {
     take_back(b);
 }
 
-/* The last snapshot failed, so Redis refuses writes. The next one would succeed, so Redis can be started
- * again. */
+/* Redis refuses writes, because the last snapshot failed. The next one would succeed, so Redis can be
+ * started again. */
 static void fail_snapshot(struct bed *b, struct injection *i) {
     char dump[sizeof(b->master->directory) + 16];
 
@@ -215,7 +215,7 @@ static bool can_fail_over(struct bed *b) {
     return !b->frozen && b->master->pid > 0 && other(b)->pid > 0;
 }
 
-/* From here on the replica receives nothing: it is promoted, and no host knows. */
+/* Promotes the replica while hosts still use the master: from now on the replica receives no writes. */
 static void part(struct bed *b, struct injection *i) {
     if (!can_fail_over(b))
         return;

@@ -31,7 +31,7 @@ static void give_processes(struct bed *b, struct injection *i) {
 static void take_berthds(struct bed *b, struct injection *i) {
     touch(b, i, 2);
     i->n_hit += bound(b, i->host, KIND_BERTHD, RLIMIT_NPROC, 0);
-    (void) hit(b, i, KIND_RUNNER, SIGKILL, 1, false); /* which it cannot start again yet */
+    (void) hit(b, i, KIND_RUNNER, SIGKILL, 1, false); /* berthd cannot start it again yet */
 }
 
 static void give_berthds(struct bed *b, struct injection *i) {
@@ -40,7 +40,7 @@ static void give_berthds(struct bed *b, struct injection *i) {
 
 /* --- descriptors --- */
 
-/* A guard can open nothing more: no connection of berthd, no report, no /proc. */
+/* A guard can accept no connection of berthd, and open no report and no file of /proc. */
 static void take_guards_descriptors(struct bed *b, struct injection *i) {
     touch(b, i, 2);
     i->n_hit += bound(b, i->host, KIND_GUARD, RLIMIT_NOFILE, 5);
@@ -103,8 +103,7 @@ static void free_with_berthd(struct bed *b, struct injection *i) {
     faults_find("berthd-away-long")->end(b, i);
 }
 
-/* Not in mixes: no berthd starts on a read-only file system, and two faults here may be one of them
- * there. */
+/* TMPFS faults are not mixed: no berthd starts on a read-only file system. */
 #define USER (FAULT_HOST | FAULT_USER)
 #define TMPFS (FAULT_HOST | FAULT_TMPFS | FAULT_ALONE)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A case: faults at their times during the load, then the drain, and what must be true afterwards. */
+/* A case: faults at their times during the load, then the end of all runs, then the checks. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "tests/harness/test.h"
 
 #define WARM_UP (700 * USEC_PER_MSEC)
-#define LEAD_IN (400 * USEC_PER_MSEC) /* time before a fault at which a run that it must stop is started */
+#define LEAD_IN (400 * USEC_PER_MSEC) /* so long before a fault, the run starts that the fault must stop */
 #define PATIENCE (25 * USEC_PER_SEC)
 #define OVERLAP_STALL (300 * USEC_PER_MSEC) /* shorter ones do not use up the margin of 500 ms */
 
@@ -27,8 +27,8 @@ static void add(struct plan *p, const struct fault *f, usec_t at, usec_t length,
         p->until = at + length + USEC_PER_SEC;
 }
 
-/* Once, or again on another host after the first host's permits are free (R4): otherwise a claim might have
- * to wait for both. */
+/* Injects the fault once, or again on another host when the first host's permits are free (R4). Earlier, a
+ * claim might have to wait for both hosts. */
 void plan_alone(struct plan *p, const struct fault *f, uint64_t seed, unsigned times) {
     uint64_t random = seed;
     usec_t length = f->msec * USEC_PER_MSEC, over = length > LOAD_LEASE * 4 / 3 ? length : LOAD_LEASE * 4 / 3;
@@ -163,7 +163,7 @@ static void run_load(struct bed *b, struct plan *p) {
         load_turn(&b->load, since + (next > now ? next : now));
         inject(b, p, since);
     }
-    inject(b, p, since); /* faults end on time, however long the others took */
+    inject(b, p, since);
     for (usec_t until = clock_boottime() + 10 * USEC_PER_SEC;
          (b->limit_owed || b->pattern_owed) && clock_boottime() < until;) {
         load_turn(&b->load, clock_boottime() + 200 * USEC_PER_MSEC);
@@ -177,14 +177,14 @@ static void run_load(struct bed *b, struct plan *p) {
         struct host *h = b->load.hosts[i].host;
 
         if (h->berthd && h->berthd->ended && !h->abandoned) {
-            printf("%s ended by itself, status %d, signal %d; it said:\n%s\n", h->name, h->berthd->exit_code, h->berthd->signal,
+            printf("%s ended by itself, status %d, signal %d:\n%s\n", h->name, h->berthd->exit_code, h->berthd->signal,
                    child_text(h->berthd, 2));
             CU_FAIL("berthd ended by itself");
         }
     }
 }
 
-/* All permits are free again, and soon. No counter has drifted (PrefectHQ/prefect#21794,
+/* All permits are free soon. No counter has drifted (PrefectHQ/prefect#21794,
  * apache/airflow#43448, apache/airflow#15399, taskforcesh/bullmq#3929, mperham/sidekiq#6185). */
 static void check_free(struct bed *b) {
     for (size_t i = 0; i < LOAD_HOSTS; i++) {
@@ -200,7 +200,7 @@ static void check_free(struct bed *b) {
     }
 }
 
-/* Living hosts expire sessions that ended without bye; then nothing of any host is left. */
+/* Living hosts expire sessions that ended without bye. Then Redis has only the sessions of living hosts. */
 static void check_expired(struct bed *b) {
     usec_t until = clock_boottime() + 2 * LOAD_LEASE + USEC_PER_SEC;
     long long sessions;
@@ -215,11 +215,11 @@ static void check_expired(struct bed *b) {
         b->load.hosts[i].host->abandoned = false;
 }
 
-/* Returns how long a permit without a command may stay unused while a claim waits for it. That is a lease
- * and a third until the permits of a dead host are free (R4), or as long as a living host cannot start a
- * granted run because its runner, guards or clients hang. A second is added for the machine (three under
- * other load). While Redis is broken nothing is granted, and then come the grace of a lease and what was
- * lost with it. In a mix the faults of several hosts may come one after the other. */
+/* Returns how long a permit may be unused while a claim waits for it. The permits of a dead host are free
+ * after 4/3 of a lease (R4). A living host cannot start a granted run while its runner, guards or clients
+ * hang. While Redis is broken, nothing is granted; then there is a grace period of a lease. In a mix, the
+ * faults of several hosts may follow each other. A second is added for the machine, or three under other
+ * load. */
 static usec_t allowed_idle(const struct plan *p) {
     usec_t longest = LOAD_LEASE * 4 / 3, sum = 0;
 
@@ -284,7 +284,7 @@ static void print_result(const struct plan *p, const struct verdict *v, const ch
 static bool check(bool ok, const char *text) {
     if (!ok) {
         printf("WRONG: %s\n", text);
-        CU_FAIL("the judge found something");
+        CU_FAIL("a wrong result");
     }
     return ok;
 }
@@ -306,8 +306,8 @@ static bool check_verdict(const struct plan *p, const struct verdict *v) {
 
 static struct bed b;
 
-/* Returns how long the machine stood still where that could explain a failure. For an overlap only a stall
- * in it, or in the lease before it, counts; for late waits any since the begin. */
+/* Returns how long the machine stood still at a time that could explain a failure. For an overlap, that is
+ * during it or in the lease before it. For late waits, that is any time since the begin. */
 static usec_t explaining_stall(const struct verdict *v, usec_t since) {
     usec_t stall = v->j.n_overlaps > 0 ? stall_between(usec_sub(v->j.overlap_from, LOAD_LEASE), v->j.overlap_until)
                                        : stall_between(since, USEC_INFINITY);

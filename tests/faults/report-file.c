@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* doc/faults.md */
+/* Writes doc/faults.md. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static void pclosep(FILE **f) {
         (void) pclose(*f);
 }
 
-/* Returns what the audit found in so many cases. */
+/* Returns the result of the audit in so many cases. */
 static const char *audit_text(char text[static 64], unsigned cases, unsigned unproved, unsigned broken) {
     if (broken > 0)
         snprintf(text, 64, "broken, as said, in %u of %u", broken, cases);
@@ -26,7 +26,7 @@ static const char *audit_text(char text[static 64], unsigned cases, unsigned unp
     return text;
 }
 
-/* Steps of a build with failpoints are one row for dying and one for hanging. */
+/* Writes one row for all failpoints with this action. */
 static void write_failpoints(FILE *f, const struct report *r, const char *action, const char *what) {
     unsigned n = 0, failed = 0, unproved = 0;
     uint64_t overlaps = 0, idle = 0;

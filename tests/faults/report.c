@@ -60,7 +60,7 @@ static struct report_doubt *find_doubt(struct report *r, const char *name, const
     return &r->doubts[r->n_doubts++];
 }
 
-/* "unproved: KIND: ... (WHY)", or "...: WHY". */
+/* Reads a line "unproved: KIND: ... (WHY)", or "...: WHY". */
 static void read_doubt(struct report *r, const char *name, const char *line, bool first) {
     const char *open = strrchr(line, '('), *colon = strrchr(line, ':'), *why = open ? open + 1 : colon ? colon + 2 : line;
     struct report_doubt *d = find_doubt(r, name, why, strcspn(why, ")\n"));

@@ -14,10 +14,10 @@
 #define PROCESSORS_MAX 64
 #define STALLS_MAX 1024 /* later ones are not noted */
 
-struct seen { /* shared with the processes that watch */
+struct seen { /* shared with the watchers */
     atomic_uint n;
     struct {
-        _Atomic usec_t from, until; /* until is written last; 0: not yet */
+        _Atomic usec_t from, until; /* `until` is written last; 0: not yet */
     } stalls[STALLS_MAX];
 };
 
@@ -34,7 +34,7 @@ static void note(usec_t from, usec_t until) {
     seen->stalls[i].until = until;
 }
 
-/* The sleep is the gauge: it measures how late the kernel lets this process run again. */
+/* The sleep shows how late the kernel lets this process run again. */
 static _Noreturn void watch(pid_t parent) {
     const struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The assumptions of the limit, broken on purpose: each test sees more commands at once than the limit
- * allows. So the witness can see an overlap, and doc/faults.md is right about what is not covered. */
+/* Each test breaks an assumption that the limit depends on, and sees more commands at once than the limit
+ * allows. So the witness can see an overlap, and the list in doc/faults.md of what is not covered is
+ * right. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ static void stop_replica(void) {
 static void up(void) {
     cluster_up();
     cluster.on_stopped = stop_replica;
-    cluster.broken = 1U << AUDIT_ABOVE_LIMIT; /* which the journals show as well */
+    cluster.broken = 1U << AUDIT_ABOVE_LIMIT; /* in the journals as well */
     bed = (struct bed) {0};
     injection = (struct injection) {0};
 }
@@ -54,9 +55,8 @@ static struct child *run_for(struct host *h, const char *id, unsigned msec) {
     return c;
 }
 
-/* A hypervisor pauses a virtual machine: everything on the host stands still, clocks included, and continues
- * after its permits were granted to another host. Here only its processes stand still
- * (swarthy/redis-semaphore#24). */
+/* A hypervisor pauses a virtual machine, clocks included, and resumes it after its permits were granted to
+ * another host. Here only the processes of the host are stopped (swarthy/redis-semaphore#24). */
 static void paused_machine(void) {
     static const enum kind kinds[] = {KIND_BERTHD, KIND_RUNNER, KIND_GUARD, KIND_RUN, KIND_COMMAND};
     struct child *old, *new;
@@ -97,8 +97,8 @@ static void frozen_run(void) {
     TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0); /* in its new session, which ends with bye */
 }
 
-/* An administrator deletes the key `held`: Redis does not know what is held until a host notices; then all
- * hosts report again (redisson/redisson#3573, dv/redis-semaphore#40). */
+/* An administrator deletes the key `held`. Redis does not know the holders until a host notices the loss;
+ * then all hosts report them again (redisson/redisson#3573, dv/redis-semaphore#40). */
 static void deleted_keys(void) {
     unsigned n = 0;
     struct child *old;
@@ -114,20 +114,20 @@ static void deleted_keys(void) {
         status = berth(bee, "run -n -p db --name new -- %s --id new", cluster.command);
         if (status == 75) { /* ant verified before bee claimed; it verifies once a lease */
             host_await(ant, "grace-ended", " ");
-            TEST_INT(berth(bee, "run --wait 1s -p db -- true"), 75); /* meanwhile it verifies once more */
+            TEST_INT(berth(bee, "run --wait 1s -p db -- true"), 75); /* meanwhile ant verifies again */
         }
     } while (status == 75 && ++n < 5);
     TEST_INT(status, 0);
     CU_ASSERT(most() > 1);
     host_await(ant, "grace-begun", " ");
     host_await(ant, "grace-ended", " ");
-    TEST_INT(berth(bee, "run -n -p db -- true"), 75); /* it is known again */
+    TEST_INT(berth(bee, "run -n -p db -- true"), 75); /* Redis knows the holder again */
     child_kill(old, SIGTERM);
     TEST_INT(berth_end(old), 143);
     TEST_INT(berth(bee, "run --wait 10s -p db -- true"), 0);
 }
 
-/* Two masters at once, each reached by one host only. */
+/* There are two masters at once, and each host reaches another one. */
 static void split_redis(void) {
     static const char *const extra[] = {"--port", "0", NULL};
     struct child *old, *new;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berth move and berth steal while hosts and Redis break: the called host is killed before each of its
- * effects, the host of the run is away or misses the push, Redis loses its data or restarts. Afterwards the
- * queue has an order that the host of the run has logged, and the audit finds nothing. */
+/* `berth move` and `berth steal` while hosts and Redis fail. The called host is killed before each of its
+ * effects. The host of the run is away or misses the push. Redis loses its data or restarts. Afterwards
+ * the queue has the order that the host of the run has logged, and the audit finds no violation. */
 
 #include <stdio.h>
 #include <string.h>
@@ -54,12 +54,12 @@ static void up_with(const char *lease) {
     begin(C, bee, "c", "queued");
 }
 
-/* Long enough to kill and start a host on a busy machine. */
+/* The lease is long enough to kill and start a host on a busy machine. */
 static void up(void) {
     up_with("10s");
 }
 
-/* Tests that await the end of a grace period. */
+/* For tests that await the end of a grace period. */
 static void up_short(void) {
     up_with("4s");
 }
@@ -103,8 +103,8 @@ static void revive(struct host *h) {
     host_await(h, "redis-connected", " ");
 }
 
-/* Each time the other run is moved to the front. */
-static void asker_killed(void) {
+/* The called host is killed before each effect of a move of the last run to the front. */
+static void called_host_killed(void) {
     unsigned n_moved = 0, n_not = 0, effects = 1;
     size_t first = A;
     bool is_over = false;
@@ -116,7 +116,7 @@ static void asker_killed(void) {
         host_mark(bee);
         host_clock_end_berthd(ant, effects);
         move = berth_start(ant, "move %s --first", ids[other]);
-        if (berth_end(move) == 0 && host_clock_effects(ant) > 0) { /* it took fewer effects */
+        if (berth_end(move) == 0 && host_clock_effects(ant) > 0) { /* the call had fewer effects */
             host_clock_end_berthd(ant, 0);
             is_over = true;
         } else {
@@ -132,15 +132,15 @@ static void asker_killed(void) {
             n_not++;
         }
     }
-    printf("asker killed before %u effects: %u moves took place, %u did not\n", effects - 1, n_moved, n_not);
+    printf("called host killed before %u effects: %u moves took place, %u did not\n", effects - 1, n_moved, n_not);
     CU_ASSERT(is_over && n_moved > 0 && n_not > 0);
     ends();
     CU_ASSERT((token_of(first) < token_of(first == A ? C : A)));
 }
 
-/* Also between the two calls of berth steal: then the run has its place, and the other one keeps its
- * permits. */
-static void thief_killed(void) {
+/* The called host is killed before each effect of `berth steal`. Between its two calls to Redis, the run
+ * has its new place and the holder keeps its permits. */
+static void steal_killed(void) {
     unsigned effects = 1, n_held = 0;
     bool is_over = false;
 
@@ -154,10 +154,10 @@ static void thief_killed(void) {
             host_clock_end_berthd(ant, 0);
         else
             revive(ant);
-        is_over = is_over || host_count(cow, "revoked", " ") > 0; /* Redis got the call before ant was killed */
+        is_over = is_over || host_count(cow, "revoked", " ") > 0; /* Redis received the call before the kill */
         n_held += !is_over;
     }
-    printf("thief killed before %u effects: %u times the holder kept its permits\n", effects - 1, n_held);
+    printf("steal killed before %u effects: the holder kept its permits %u times\n", effects - 1, n_held);
     CU_ASSERT(is_over && n_held > 0);
     host_await(cow, "revoked", "job=holder");
     CU_ASSERT(berth_end(runs[HOLDER]) != 0);
@@ -171,12 +171,12 @@ static void moves(size_t i) {
     TEST_INT(berth(ant, "move %s --first", ids[i]), 0);
 }
 
-static void heard_and_first(size_t i) {
+static void await_moved(size_t i) {
     host_await(bee, "moved", "run=%s", ids[i]);
     await_first(bee, i);
 }
 
-/* bee does not receive the push, and detects that from what follows (R12). */
+/* bee does not receive the push of a move, and detects the gap by later pushes (R12). */
 static void push_lost(void) {
     size_t first = A;
 
@@ -186,13 +186,13 @@ static void push_lost(void) {
         proxy_set(&proxy, PROXY_MUTE, 0, true);
         moves(first);
         proxy_set(&proxy, PROXY_PASS, 0, false);
-        heard_and_first(first);
+        await_moved(first);
     }
     ends();
     CU_ASSERT(token_of(first) < token_of(first == A ? C : A));
 }
 
-/* Redis loses the move, bee does not. */
+/* Redis loses the move, but bee has logged it. */
 static void wiped_after(void) {
     moves(C);
     host_await(bee, "moved", "job=c");
@@ -222,12 +222,12 @@ static void host_away(void) {
     host_kill(bee);
     moves(C);
     revive(bee);
-    heard_and_first(C);
+    await_moved(C);
     ends();
     CU_ASSERT(token_of(C) < token_of(A));
 }
 
-/* The next berthd of the host reads the move in the record of the run alone. */
+/* The next berthd of the host knows the move only from the record of the run. */
 static void recorded(void) {
     moves(C);
     host_await(bee, "moved", "job=c");
@@ -240,7 +240,7 @@ static void recorded(void) {
     CU_ASSERT(token_of(C) < token_of(A));
 }
 
-/* No host knows of the move any more: it is void. */
+/* No host knows the move any more, so it is void. */
 static void host_away_and_wiped(void) {
     host_kill(bee);
     moves(C);
@@ -253,8 +253,8 @@ static void host_away_and_wiped(void) {
 }
 
 static CU_TestInfo of_hosts[] = {
-    {"asker killed", asker_killed},
-    {"thief killed", thief_killed},
+    {"called host killed", called_host_killed},
+    {"called host killed in a steal", steal_killed},
     {"push lost", push_lost},
     {"host away", host_away},
     CU_TEST_INFO_NULL,

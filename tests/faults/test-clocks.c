@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Hosts whose clocks jump: what a suspend does to runs, and what setting the wall clock does not do
+/* Clocks of hosts jump. A suspend may end leases, and steps of the wall clock do not
  * (swarthy/redis-semaphore#24, mperham/sidekiq#4090, sidekiq-1.7.2; systemd/systemd#5595,
  * systemd/systemd#8647, cronnext#218, hashicorp/nomad#5410: runs that are skipped, missing, or started by
  * the thousand when clocks change). */
@@ -66,7 +66,7 @@ static struct child *begin_long(void) {
     return run;
 }
 
-/* The host stands still until bee has sent a heartbeat; then `jump` has passed. */
+/* Stops the host until bee has sent a heartbeat, and lets `jump` pass for it. */
 static void suspend(usec_t jump, bool guards_late) {
     static const enum kind kinds[] = {KIND_COMMAND, KIND_BERTHD, KIND_RUNNER, KIND_GUARD, KIND_RUN};
     struct injection late = {0};
@@ -91,7 +91,7 @@ static void suspended_for_less(void) {
     two_hosts("");
     run = begin_long();
     suspend(700 * USEC_PER_MSEC, false);
-    host_await(bee, "ready", " "); /* nobody else notices */
+    host_await(bee, "ready", " ");
     for (usec_t until = clock_boottime() + CLUSTER_LEASE_USEC; clock_boottime() < until;)
         child_turn(until);
     TEST_INT(host_count(ant, "session-lost", " "), 0);
@@ -104,7 +104,7 @@ static void suspended_for_less(void) {
     host_await(ant, "exited", "job=old");
 }
 
-/* Runs that waited on the other host start, and never beside those of this one. */
+/* Runs that wait on the other host start when those of this host have ended. */
 static void suspended_for_more(usec_t jump, bool guards_late) {
     const char *late = jump > HOUR ? " was gone 6d23h59m" : " after the end of its lease";
     struct child *run, *others[2];
@@ -161,8 +161,8 @@ static void turn(usec_t within) {
         child_turn(until);
 }
 
-/* `every` counts real time. Whatever the wall clock and its zone show: no run is skipped, none comes twice,
- * and after an hour of suspend there is one run, not thousands. */
+/* `every` counts real time, whatever the wall clock shows. No run is skipped or doubled. After an hour of
+ * suspend there is one run, not thousands. */
 static void every_and_clocks(void) {
     static const int64_t steps[] = {3600000000, -3600000000, 7200000000, -86400000000, 0};
     unsigned before, begin;
@@ -189,7 +189,8 @@ static void every_and_clocks(void) {
     CU_ASSERT(count_often() - before <= (clock_boottime() - since) / (500 * USEC_PER_MSEC) + 2);
 }
 
-/* Also over a restart: berthd remembers the last run by the wall clock. */
+/* berthd remembers the time of the last run by the wall clock. After a restart with another wall clock
+ * there is one run. */
 static void every_and_restarts(void) {
     static const int64_t steps[] = {3600000000, -3600000000};
     char run[ID_TEXT_SIZE];
@@ -205,7 +206,6 @@ static void every_and_restarts(void) {
         host_stop(ant);
         host_clock_step(ant, steps[i]);
         host_start(ant);
-        /* Begins one run for the past, or for a future that never was. */
         snprintf(run, sizeof(run), "%s", event_get(host_await(ant, "started", "job=often"), "run"));
         host_await(ant, "exited", "run=%s", run);
         turn(300 * USEC_PER_MSEC);

@@ -25,7 +25,7 @@
 #define PATIENCE (60 * USEC_PER_SEC)
 /* Time between two failovers: the nodes elect a replica of the same master once in two node timeouts. */
 #define QUIET_LOAD (5 * USEC_PER_SEC / 2)
-#define OWNER 1                       /* has the slot of namespace test at first */
+#define OWNER 1                       /* the node with the slot of namespace test, at first */
 #define OLD_SIDE ((size_t) 0)         /* network nodes: that of the owner */
 #define NEW_SIDE ((size_t) 1)
 
@@ -137,8 +137,8 @@ static void order_failover(void) {
         (void) run_load_turn();
 }
 
-/* All hosts are connected again, so each has reported what it holds: an administrator may end the grace
- * period. */
+/* Makes one failover. When all hosts are connected again, each has reported its holders, so an
+ * administrator may end the grace period. Returns how long the slowest host needed to reconnect. */
 static usec_t fail_over(unsigned round, void (*cause)(void)) {
     unsigned former = owner;
     usec_t since, took;
@@ -169,7 +169,7 @@ static int by_time(const void *a, const void *b) {
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Ends the jobs that lived through all of it. */
+/* Ends the jobs, which outlived all failovers. */
 static void end(void) {
     struct witness w = {0};
 

@@ -58,7 +58,7 @@ static void up(void) {
 
     cluster_up_without_redis();
     cluster.on_stopped = stop_nodes;
-    cluster.lease = asked_for() > 2 ? "30s" : "60s"; /* of a default run, which no busy machine loses */
+    cluster.lease = asked_for() > 2 ? "30s" : "60s"; /* a busy machine may need more than 30 s */
     cluster.heartbeat = "5s";
     if (redis_nodes_start(&nodes) < 0)
         abort();
@@ -106,8 +106,9 @@ static void await_hosts(void) {
     }
 }
 
-/* A move loses nothing: Redis has all claims, also of hosts that have not called since. So an administrator
- * may end the grace period of the epoch that the move began. Another epoch would mean a loss. */
+/* A move loses nothing: Redis has all claims, also of hosts that have not called since. So an
+ * administrator may end the grace period of the epoch that the move began. A second epoch would mean that
+ * data was lost. */
 static void end_grace(struct host *h) {
     for (size_t i = 0; i < HOSTS; i++)
         TEST_INT(host_count(hosts[i], "grace-begun", " "), 1);
@@ -145,7 +146,7 @@ static void print_above(const struct witness *w) {
                    demands_get(&w->runs[i].seen, "db"));
 }
 
-/* Ends the jobs that lived through all of it. */
+/* Ends the jobs, which outlived all moves. */
 static void end(void) {
     struct witness w = {0};
 
@@ -210,8 +211,8 @@ static void fix_cluster(void) {
     cluster.master = &nodes.servers[owner];
 }
 
-/* A run that holds a permit is stopped in time, and none is granted. After the move and a grace period runs
- * start again. */
+/* A run that holds permits is stopped in time, and no run is granted any. After the move and a grace
+ * period, runs start again. */
 static void test_half_done(void) {
     struct child *held, *waiting;
     usec_t since;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /* berthd is killed before one of its effects (writes, sends, syncs, renames, removals) around a due time,
- * from the wake-up over retries and hooks to the last release. Each due time, attempt and hook has its
- * command run once. $DUE_DEATHS: before how many of these effects, evenly spread (20); "60x100": before 60,
- * 100 times each, with the effects next to them. */
+ * from the wake-up over retries and hooks to the last release. The command of each due time, attempt and
+ * hook runs once. $DUE_DEATHS: the number of effects, evenly spread (20); "60x100": 60 effects, 100 times
+ * each, with the effects next to them. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "tests/harness/witness.h"
 
 #define HOUR (3600 * USEC_PER_SEC)
-#define BEFORE (30 * USEC_PER_MSEC)  /* the due time, berthd is woken by its timer */
+#define BEFORE (30 * USEC_PER_MSEC)  /* the clock is set so long before a due time */
 #define FIRST "2025-01-01T01:00:00Z" /* so that the audit sees no clock set back */
 #define EACH_HOUR 9U                 /* commands */
 #define MANY 1000000U
@@ -95,7 +95,7 @@ static bool start_again(void) {
     if (!ant->berthd->ended)
         return false;
     host_mark(ant);
-    child_reap_orphans(); /* reaps zombies; else thousands fill the table of processes */
+    child_reap_orphans(); /* or else thousands of zombies fill the table of processes */
     host_launch(ant);
     return true;
 }
@@ -111,7 +111,7 @@ static unsigned go_on_until(unsigned ended) {
     return n_deaths;
 }
 
-/* No more kills. berthd has the ends of all runs, unless it still recovers. */
+/* Stops the kills, and waits until berthd has the ends of all runs. */
 static void settle(void) {
     usec_t until = clock_boottime() + PATIENCE;
     size_t n = 1;
@@ -119,7 +119,7 @@ static void settle(void) {
     host_clock_end_berthd(ant, 0);
     while (n > 0 && clock_boottime() < until) {
         child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
-        (void) start_again(); /* the last kill may just have come */
+        (void) start_again(); /* after the last kill */
         host_await(ant, "ready", " ");
         n = berth_count_runs(ant);
     }
@@ -138,7 +138,7 @@ static void judge(unsigned n_rounds) {
     for (size_t i = 1; i < w.n; i++)
         if (strcmp(w.runs[i - 1].id, w.runs[i].id) == 0) {
             printf("%s ran twice\n", w.runs[i].id);
-            CU_FAIL("a due time, an attempt or a hook was begun twice");
+            CU_FAIL("a due time, an attempt or a hook began twice");
         }
     TEST_INT(w.n, n_rounds * EACH_HOUR);
     witness_done(&w);
@@ -153,7 +153,7 @@ static size_t log_end(void) {
     return end;
 }
 
-/* Returns the messages of each berthd from there on. */
+/* Prints the messages of each berthd from there on. */
 static void show_log(size_t from, bool has_died) {
     ant->mark = from;
     printf("berthd said:\n%s\n", host_log(ant));
@@ -161,7 +161,7 @@ static void show_log(size_t from, bool has_died) {
         printf("the last one:\n%s\n", child_text(ant->berthd, 2));
 }
 
-/* Runs the n-th due time, from 0. False: something of it did not come. */
+/* Runs the n-th due time, from 0. Returns whether all of its commands have ended. */
 static bool pass_hour(usec_t first, unsigned n, unsigned *n_deaths) {
     unsigned wanted = (n + 1) * EACH_HOUR, n_before = *n_deaths;
     size_t from = log_end();
@@ -201,7 +201,7 @@ static void deaths_at_due_times(void) {
     n_effects = count_effects(first);
     host_clock_end_berthd(ant, 0);
     for (bool ok = n_effects > 0; ok && n <= n_rounds; n++) {
-        if (host_clock_effects(ant) == 0) /* else the kill is still to come */
+        if (host_clock_effects(ant) == 0) /* or else the last kill has not come yet */
             host_clock_end_berthd(ant, 1 + ((n - 1) * n_effects / n_steps + (n - 1) / n_steps) % n_effects);
         ok = pass_hour(first, n, &n_deaths);
         child_reap_adopted(); /* guards and runners of the berthds that were killed */

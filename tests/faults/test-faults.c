@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Faults, each alone, and random mixes of them, while hosts run commands that witness themselves.
+/* Faults, each alone, and random mixes of them, while hosts run commands that record themselves (witness.c).
  *
  *     test-faults [--slice] [--failpoints] [--seed N] [--mixes N] [--jobs N] [--no-singles] [--report FILE] [FAULT...]
  *     test-faults --case FAULT|mix --seed N        one of them, in this process
  *
- * --failpoints: also each step of a build with -DBERTH_FAILPOINTS, in $BERTH_BUILD, dying and hanging there.
- * --slice: each fault once, not on two hosts one after the other, and some not at all; waiting takes a little longer. The same seed makes the same plan. Each case is a
- * process of its own with its own hosts and Redis; some run at a time. A failed case's journals and records are left in BUILD/faults/.
- * What needs root, or a program that is not there, is skipped and said. */
+ * --failpoints: also each failpoint, dying and hanging there; $BERTH_BUILD has a build with
+ * -DBERTH_FAILPOINTS.
+ * --slice: each fault on one host only, and some not at all; waits may take a little longer.
+ *
+ * The same seed makes the same plan. Each case is a process with its own hosts and Redis. The journals and
+ * records of a failed case stay in BUILD/faults/. Cases that need root or a missing program are skipped. */
 
 #include <getopt.h>
 #include <signal.h>
@@ -69,7 +71,7 @@ static int run_case(char *program) {
     return test_main(1, &program, suites);
 }
 
-/* --- all of them, some at a time --- */
+/* --- all cases, some at a time --- */
 
 struct job {
     unsigned again; /* repetitions because the machine stood still */
@@ -93,17 +95,17 @@ static struct child *start_case(const char *program, const struct job *job) {
     return child_start(argv, environment);
 }
 
-/* Stalls count where they can explain a failure (tests/faults/stall.h): an overlap only by a stall in it or
- * before it. */
+/* Returns whether the machine stood still at a time that can explain the failure (explaining_stall() in
+ * plan.c). */
 static bool has_stalled(const struct job *job) {
     const char *text = child_text(job->child, 1), *at = strstr(text, "stalled ");
 
-    while (at && at > text && at[-1] != '\n') /* it is the first line where the plan has no faults */
+    while (at && at > text && at[-1] != '\n') /* at the begin of a line */
         at = strstr(at + 1, "stalled ");
     return at && strtoull(at + strlen("stalled "), NULL, 10) > STALL_MAX;
 }
 
-/* Indented, so that no reader takes its last line for ours. */
+/* Prints the text indented, so that no reader takes its last line for the result of this program. */
 static void show(const char *text) {
     for (size_t n; *text; text += n + (text[n] == '\n')) {
         n = strcspn(text, "\n");
@@ -111,7 +113,7 @@ static void show(const char *text) {
     }
 }
 
-/* Lines for tests/failures.sh. */
+/* Prints lines for tests/failures.sh. */
 static void show_failures(const struct job *job) {
     const char *text = child_text(job->child, 1), *at = strstr(text, "FAIL: ");
 

@@ -57,7 +57,7 @@ static void await_count(const char *event, unsigned count) {
     TEST_INT(n, count);
 }
 
-/* All fifty ends are logged since the mark, each with its own status. */
+/* Waits until all fifty ends are logged since the mark, and checks the status of each. */
 static void check_statuses(void) {
     await_count("exited", JOBS * EACH);
     for (unsigned i = 0; i < JOBS; i++)
@@ -65,7 +65,8 @@ static void check_statuses(void) {
     await_count("released", JOBS * EACH);
 }
 
-/* Permits of runs that ended meanwhile are free when Redis has the release; then berthd logs `released`. */
+/* berthd logs `released` when Redis has the release: after redis-connected, also for runs that ended
+ * meanwhile. */
 static void check_order(void) {
     const char *log = host_log(ant), *connected = strstr(log, "\nredis-connected: "), *released = strstr(log, "\nreleased: ");
 
@@ -102,7 +103,7 @@ static void restarts(void) {
     char config[8192];
 
     make_config(config, sizeof(config));
-    cluster.lease = "10s"; /* longer than any busy machine stalls */
+    cluster.lease = "10s"; /* a busy machine stands still for less */
     ant = host_up("ant", "%s", config);
     for (uint64_t i = 0; i < times; i++) {
         restart_once(i % 3 == 1 || i % 3 == 2, i % 3 == 2);

@@ -185,7 +185,7 @@ static void await_lost(struct host *h) {
     CU_ASSERT_PTR_NOT_NULL(strstr(h->event, "sentinels: 1 of 3 know the master"));
 }
 
-/* For the hosts between. */
+/* Hides the sentinel from the hosts between the sides. */
 static void hide_sentinel(unsigned i) {
     CU_ASSERT_FATAL(net_run(BETWEEN,
                             "nft 'add table inet f; add chain inet f out { type filter hook output priority "
@@ -210,8 +210,8 @@ static void await_failover_known(unsigned i) {
     CU_ASSERT_FATAL(is_known);
 }
 
-/* The sentinel was cut off with the old master, and names it for ever. No host follows: not one of its
- * side, nor one that reaches both, with or without other sentinels, nor one that was connected to the new
+/* The sentinel was cut off with the old master, and names it for ever. No host follows: none of its side,
+ * none that reaches both sides, with or without other sentinels, and none that was connected to the new
  * master. */
 static void test_stale(void) {
     struct host *hosts[4];
@@ -241,7 +241,7 @@ static void test_stale(void) {
     host_await(hosts[1], "redis-lost", " ");
     host_await(hosts[2], "redis-lost", " ");
     net_heal(BETWEEN);
-    for (size_t i = 1; i < ELEMENTSOF(hosts); i++) /* else its session would be left */
+    for (size_t i = 1; i < ELEMENTSOF(hosts); i++) /* or else the session would not end */
         host_await(hosts[i], "redis-connected", "%s", new);
     net_heal(OLD_SIDE);
     host_await_within(hosts[0], PATIENCE, "redis-connected", "%s", new);

@@ -56,7 +56,7 @@ static bool is_excuse(int status) {
  * that ended while it was stopped for a lost lease. */
 static bool is_wrong(const struct load_item *item, const struct witness_run *run) {
     if (item->status == item->expected)
-        return !item->job && !run; /* it says that it ran */
+        return !item->job && !run; /* the status claims a run that did not start */
     if (item->killed)
         return false;
     if (!item->job && run && run->end && run->signal == 0)
@@ -93,7 +93,7 @@ static const char *find_exited(char *const logs[static LOAD_HOSTS], const char *
 }
 
 /* Checks that the logged end is the real one, unless the guard was killed or the run was stopped. */
-static bool tells_status(const char *exited, const struct witness_run *run) {
+static bool has_true_status(const char *exited, const struct witness_run *run) {
     char line[1024], result[32];
 
     snprintf(line, sizeof(line), "%.*s", (int) strcspn(exited, "\n"), exited);
@@ -113,13 +113,13 @@ static void judge_job_runs(const struct witness *w, char *const logs[static LOAD
             continue;
         ret->n_jobs++;
         exited = find_exited(logs, run->id);
-        if ((!exited || !tells_status(exited, run)) && ret->n_jobs_unrecorded++ == 0 && !ret->first[0])
+        if ((!exited || !has_true_status(exited, run)) && ret->n_jobs_unrecorded++ == 0 && !ret->first[0])
             snprintf(ret->first, sizeof(ret->first), "run %s of %s on %s ended, and %s", run->id, run->name, run->host,
                      exited ? "its exited event has another status" : "no exited event has its status");
     }
 }
 
-/* --- what hosts logged --- */
+/* --- journals --- */
 
 static void read_fenced(struct verdict *ret, const char *line) {
     const char *at = strstr(line, " was gone ");
@@ -166,8 +166,8 @@ static usec_t connected_after(const struct entries *logged, size_t lost, usec_t 
     return USEC_INFINITY;
 }
 
-/* A session that ends loses the places of its claims (R4). Without a fault, it ends where Redis has too little of the
- * machine's time to answer heartbeats. */
+/* Returns whether the claim lost its place because its session ended (R4). Without a fault, a session ends
+ * when the machine is too busy for Redis to reply to heartbeats. */
 static bool is_displaced(const struct entries *logged, const char *host, const struct judge_wait *wait) {
     usec_t ahead = clock_realtime() - clock_boottime();
 
@@ -178,7 +178,7 @@ static bool is_displaced(const struct entries *logged, const char *host, const s
     return false;
 }
 
-/* Its wait ends with its start. */
+/* Fills in the wait of a run, which ends with its start. */
 static void fill_wait(const struct load *l, const struct load_item *item, const struct witness *w, struct judge_wait *wait) {
     const struct witness_run *run = witness_find(w, item->job ? item->run : item->id);
 
