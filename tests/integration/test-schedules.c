@@ -177,8 +177,10 @@ static void clock_is_set(void) {
     HOST_AT("2027-05-01T11:59:59Z", "job \"h\" { " QUICK HOURLY "}\n" MARKER);
     host_await(ant, "exited", "job=h due=2027-05-01T12:00:00+00:00");
     host_clock_set(ant, "2027-05-01T11:01:00Z", 0);
+    host_set_config(ant, "job \"h\" { " QUICK HOURLY "}\njob \"new\" { " QUICK HOURLY "}\n" MARKER);
+    TEST_INT(berth(ant, "reload"), 0);
     host_clock_set(ant, "2027-05-01T11:59:59Z", 900);
-    (void) usleep(300000); /* nothing comes: there is no event to await */
+    host_await(ant, "exited", "job=new due=2027-05-01T12:00:00+00:00"); /* the time at which h would begin again */
     host_await_marker(ant);
     TEST_INT(host_count(ant, "started", "job=h"), 1);
     host_clock_set(ant, "2027-05-01T07:59:58Z", 0);
