@@ -191,9 +191,7 @@ inline session_lost(me) {
         H[me].mark_age = 0;
         H[me].dead = 0;
 #ifdef CLOCK
-    #ifdef CLOCK
-    H[me].heard = 0;
-#endif
+        H[me].heard = 0;
 #endif
         H[me].conn = 0;
         H[me].state = NO_CLAIM;
