@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* schedule_spread(): the part of a duration by which a time is spread. Another program computed the
- * expected numbers. */
+ * expected numbers from the definitions of both hashes. */
 
 #include <string.h>
 
@@ -18,6 +18,7 @@ static void test_known(void) {
     CU_ASSERT(SPREAD(UINT64_MAX, "a", "b") == UINT64_C(12355895974393876010));
     CU_ASSERT(SPREAD(UINT64_MAX, "ab") == UINT64_C(15740586271646006755)); /* the texts are hashed apart */
     TEST_INT(SPREAD(0, "a"), 0);
+    TEST_INT(SPREAD(1, "a"), 0);
 }
 
 /* 1000 hosts over ten minutes: about a hundred begin in each. */

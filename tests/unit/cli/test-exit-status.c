@@ -94,6 +94,7 @@ static void test_runs(void) {
         {"{'result': 'lease-lost', 'signal': 9, 'token': 1, 'pools': {'db': 1}}", 76},
         {"{'result': 'guard-died', 'token': 1, 'pools': {'db': 1}}", 125},
         {"{'result': 'guard-died', 'exit_code': 0, 'token': 1, 'pools': {'db': 1}}", 125},
+        {"{}", 125},
     };
 
     for (size_t i = 0; i < ELEMENTSOF(table); i++) {

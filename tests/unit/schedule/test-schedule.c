@@ -270,32 +270,6 @@ static void test_times(void) {
     }
 }
 
-/* Another program computed the expected numbers, from the definitions of both hashes. */
-static void test_spread(void) {
-    const char *const texts[] = {"splay", "berth", "pg-dump", "web-07", NULL}, *const joined[] = {
-                                                                                   "splay", "berth",
-                                                                                   "pg-dumpweb-07", "",
-                                                                                   NULL};
-    size_t minutes[10] = {0};
-
-    TEST_INT(schedule_spread(UINT64_MAX, texts), (int64_t) UINT64_C(1194896484320039339));
-    CU_ASSERT(schedule_spread(UINT64_MAX, texts) != schedule_spread(UINT64_MAX, joined));
-    TEST_INT(schedule_spread(0, texts), 0);
-    TEST_INT(schedule_spread(1, texts), 0);
-    for (int i = 0; i < 1000; i++) {
-        char host[32];
-        const char *const of_host[] = {"splay", "berth", "job", host, NULL};
-        uint64_t part;
-
-        snprintf(host, sizeof(host), "host-%d", i);
-        part = schedule_spread(600000, of_host);
-        CU_ASSERT_FATAL(part < 600000);
-        minutes[part / 60000]++;
-    }
-    for (size_t i = 0; i < ELEMENTSOF(minutes); i++)
-        CU_ASSERT(minutes[i] >= 60 && minutes[i] <= 140);
-}
-
 /* The multiples of a period since 1970, in whichever zone. */
 static void test_period(void) {
     static const struct {
@@ -330,7 +304,6 @@ static CU_TestInfo tests[] = {
     {"bounded", test_bounded},
     {"too-many", test_too_many},
     {"times", test_times},
-    {"spread", test_spread},
     {"period", test_period},
     CU_TEST_INFO_NULL,
 };
