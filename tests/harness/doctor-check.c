@@ -6,11 +6,11 @@
 
 #include "tests/harness/test.h"
 
-struct facts facts;
-struct report findings;
+struct facts doctor_facts;
+struct report doctor_findings;
 
 void check_begin(void) {
-    facts = (struct facts) {.root = "/nonexistent", .now = (usec_t) 1763640000 * USEC_PER_SEC};
+    doctor_facts = (struct facts) {.root = "/nonexistent", .now = (usec_t) 1763640000 * USEC_PER_SEC};
 }
 
 void check_set(json_t **reply, const char *json) {
@@ -27,27 +27,27 @@ void check_set(json_t **reply, const char *json) {
 }
 
 static void run(void (*check)(const struct facts *f, struct report *r)) {
-    report_done(&findings);
-    findings.check = "it";
-    check(&facts, &findings);
+    report_done(&doctor_findings);
+    doctor_findings.check = "it";
+    check(&doctor_facts, &doctor_findings);
 }
 
 void check_finds(void (*check)(const struct facts *f, struct report *r), enum severity severity,
                  const char *text) {
     run(check);
-    CU_ASSERT_FATAL(findings.n == 1);
-    TEST_INT(findings.items[0].severity, severity);
-    if (strncmp(findings.items[0].text, text, strlen(text)) != 0)
-        TEST_STRING(findings.items[0].text, text);
+    CU_ASSERT_FATAL(doctor_findings.n == 1);
+    TEST_INT(doctor_findings.items[0].severity, severity);
+    if (strncmp(doctor_findings.items[0].text, text, strlen(text)) != 0)
+        TEST_STRING(doctor_findings.items[0].text, text);
 }
 
 void check_finds_nothing(void (*check)(const struct facts *f, struct report *r)) {
     run(check);
-    if (findings.n > 0)
-        TEST_STRING(findings.items[0].text, "");
+    if (doctor_findings.n > 0)
+        TEST_STRING(doctor_findings.items[0].text, "");
 }
 
 void check_done(void) {
-    report_done(&findings);
-    facts_done(&facts);
+    report_done(&doctor_findings);
+    facts_done(&doctor_facts);
 }

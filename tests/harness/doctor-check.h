@@ -5,8 +5,8 @@
 
 #include "cli/doctor/doctor.h"
 
-extern struct facts facts;
-extern struct report findings; /* of the last check */
+extern struct facts doctor_facts;
+extern struct report doctor_findings; /* of the last check */
 
 /* Begins without facts, on a machine without files, at 2025-11-20T12:00:00Z. */
 void check_begin(void);

@@ -38,7 +38,7 @@ static void begin(void) {
     (void) snprintf(root, sizeof(root), "/tmp/berth-doctor-XXXXXX");
     CU_ASSERT_FATAL(mkdtemp(root) != NULL);
     (void) snprintf(old_path, sizeof(old_path), "%s", path ? path : "");
-    facts = (struct facts){.root = root, .now = JOURNAL_FILE_EPOCH + HOUR + USEC_PER_SEC};
+    doctor_facts = (struct facts){.root = root, .now = JOURNAL_FILE_EPOCH + HOUR + USEC_PER_SEC};
     make("/var");
     make("/var/log");
     make("/run");
@@ -47,7 +47,7 @@ static void begin(void) {
 
 static void end(void) {
     (void) setenv("PATH", old_path, 1);
-    facts.settings = NULL; /* of a test's own */
+    doctor_facts.settings = NULL; /* of a test's own */
     check_done();
     place_remove(root);
 }
@@ -60,7 +60,7 @@ static void test_journal(void) {
     check_finds(doctor_journal, SEVERITY_WARN, "the journal does not survive a reboot");
     make("/var/log/journal"); /* as the finding advises */
     check_finds_nothing(doctor_journal);
-    check_set(&facts.metrics, "{'metrics': {'berth_journal_errors_total': [{'labels': {}, 'value': 3}]}}");
+    check_set(&doctor_facts.metrics, "{'metrics': {'berth_journal_errors_total': [{'labels': {}, 'value': 3}]}}");
     check_finds(doctor_journal, SEVERITY_WARN, "the journal did not take 3 events of this berthd");
 }
 
@@ -74,7 +74,7 @@ static void test_journal_age(void) {
     journal_file_event(&file, 0, "ready", "");
     CU_ASSERT_FATAL(journal_file_write(&file, at("/var/log/journal")));
     check_finds(doctor_journal_age, SEVERITY_NOTE, "the journal of berthd begins 1h0m ago");
-    facts.now = JOURNAL_FILE_EPOCH + 7 * 24 * HOUR + USEC_PER_SEC;
+    doctor_facts.now = JOURNAL_FILE_EPOCH + 7 * 24 * HOUR + USEC_PER_SEC;
     check_finds_nothing(doctor_journal_age);
 }
 
@@ -95,7 +95,7 @@ static void test_journal_rate(void) {
     journal_file_event(&file, 0, "ready", "");
     file.seq += 2; /* long ago */
     dropped(&file, 1000, "driver", "Suppressed 9 messages from berthd.service");
-    facts.now += 24 * HOUR;
+    doctor_facts.now += 24 * HOUR;
     for (int i = 0; i < 3; i++)
         journal_file_event(&file, HOUR / USEC_PER_MSEC + i, "granted", "");
     journal_file_restart(&file, false);
@@ -141,7 +141,7 @@ static void test_journal_gaps(void) {
 #define RUN_A "0123456789abcdef0123456789abcdef"
 
 static void put(const char *path, long age_sec) {
-    time_t then = (time_t) (facts.now / USEC_PER_SEC) - age_sec;
+    time_t then = (time_t) (doctor_facts.now / USEC_PER_SEC) - age_sec;
     struct timespec times[2] = {{.tv_sec = then}, {.tv_sec = then}};
 
     TEST_INT(file_write_atomic(at(path), "x\n", 2, 0600), 0);
@@ -152,7 +152,7 @@ static void test_guard(void) {
     struct settings settings = {.runtime_directory = (char *) "/run/berth"};
     _cleanup_close_ int fd = -1;
 
-    facts.settings = &settings;
+    doctor_facts.settings = &settings;
     check_finds_nothing(doctor_guard); /* berth-runner was never there */
     make("/run/berth");
     make("/run/berth/runner");
@@ -164,7 +164,7 @@ static void test_guard(void) {
     TEST_INT(flock(fd, LOCK_UN), 0);
     check_finds(doctor_guard, SEVERITY_WARN,
                 "run 01234567: its guard is gone, and berth-runner did not notice");
-    TEST_STRING(findings.items[0].run, RUN_A);
+    TEST_STRING(doctor_findings.items[0].run, RUN_A);
     TEST_INT(flock(fd, LOCK_EX | LOCK_NB), 0); /* the check keeps no lock */
     TEST_INT(flock(fd, LOCK_UN), 0);
     put("/run/berth/runner/runs/" RUN_A ".guard", 59);
@@ -208,11 +208,11 @@ static void test_unit(void) {
     set_systemctl(BERTHD("mixed") "\n" RUNNER("berth.slice"));
     check_finds(doctor_unit, SEVERITY_WARN,
                 "berthd.service has KillMode=mixed instead of KillMode=control-group: ");
-    TEST_STRING(json_string_value(json_array_get(findings.items[0].remedies, 0)), "correct /etc/x.conf");
+    TEST_STRING(json_string_value(json_array_get(doctor_findings.items[0].remedies, 0)), "correct /etc/x.conf");
     set_systemctl(BERTHD("control-group") "\n" RUNNER("system.slice"));
     check_finds(doctor_unit, SEVERITY_WARN,
                 "berth-runner.service has Slice=system.slice instead of Slice=berth.slice: ");
-    TEST_STRING(json_string_value(json_array_get(findings.items[0].remedies, 0)), "correct the unit");
+    TEST_STRING(json_string_value(json_array_get(doctor_findings.items[0].remedies, 0)), "correct the unit");
     set_systemctl(
         "Id=berthd.service\nLoadState=not-found\n\nId=berth-runner.service\nLoadState=not-found\n");
     check_finds_nothing(doctor_unit); /* not installed as a service */
@@ -224,9 +224,9 @@ static void test_state_error(void) {
     struct settings settings = {.runtime_directory = (char *) "/run/other",
                                 .state_directory = (char *) "/var/lib/berth"};
 
-    facts.settings = &settings;
+    doctor_facts.settings = &settings;
     check_finds_nothing(doctor_files);
-    check_set(&facts.jobs, "{'state_error': 'Read-only file system'}");
+    check_set(&doctor_facts.jobs, "{'state_error': 'Read-only file system'}");
     check_finds(doctor_files, SEVERITY_WARN,
                 "berthd cannot use its state directory /var/lib/berth: Read-only file system");
 }
@@ -240,7 +240,7 @@ static void test_owner(void) {
     make("/run/other");
     make("/run/other/runner");
     TEST_INT(chmod(at("/run/other/runner"), 0711), 0);
-    facts.settings = &settings;
+    doctor_facts.settings = &settings;
     check_finds_nothing(doctor_files);
     TEST_INT(chown(at("/run/other/runner"), 65534, 65534), 0);
     check_finds(doctor_files, SEVERITY_CRIT, at("/run/other/runner belongs to user 65534 instead of 0"));
