@@ -13,18 +13,6 @@
 #define JOBS 6
 #define PATTERN "tenant/*"
 
-uint64_t draw(uint64_t *state) {
-    uint64_t z = (*state += 0x9e3779b97f4a7c15);
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-}
-
-uint64_t draw_between(uint64_t *state, uint64_t lowest, uint64_t highest) {
-    return lowest + draw(state) % (highest - lowest + 1);
-}
-
 /* --- hosts --- */
 
 static const struct {
@@ -111,7 +99,8 @@ static void note_limits(struct load *l, const char *pool, unsigned limit) {
         note_limit(l, keys[i], limit);
 }
 
-/* Asks the first host that answers. A raise counts from before the call, a lower limit from the reply on. */
+/* Sets the limit on the first host that replies. A higher limit counts from before the call, a lower one
+ * from the reply on. */
 bool load_set_limit(struct load *l, const char *pool, unsigned limit) {
     const char *first = strcmp(pool, PATTERN) == 0 ? keys[0] : pool;
     unsigned before = 0;

@@ -4,6 +4,7 @@
 /* The load during faults: hosts with pools "db", "net" and "tenant/KEY", and always a few runs of every kind
  * that wait and run. The same seed gives the same runs in the same order. */
 
+#include "tests/harness/draw.h"
 #include "tests/harness/host.h"
 #include "tests/harness/judge.h"
 
@@ -14,11 +15,6 @@
 #define LOAD_KEYS "-p tenant/a -p tenant/b -p tenant/c" /* all permits of all keys */
 #define LOAD_LEASE (2 * USEC_PER_SEC)
 #define LOAD_ITEMS 600
-
-/* splitmix64 */
-uint64_t draw(uint64_t *state);
-/* Returns a number from lowest to highest. */
-uint64_t draw_between(uint64_t *state, uint64_t lowest, uint64_t highest);
 
 struct load_item {
     struct child *child; /* NULL: over */

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "tests/harness/draw.h"
 #include "tests/harness/store-suite.h"
 
 #define N_POOLS 4
@@ -22,13 +23,8 @@ static const struct store_pool pools[N_POOLS] = {
 static uint64_t state;
 static uint32_t allowed[N_POOLS]; /* permits allowed at a grant: the higher limit while one is being changed */
 
-/* splitmix64: good enough, and the same everywhere. */
-static uint32_t draw(uint32_t below) {
-    uint64_t z = state += 0x9e3779b97f4a7c15;
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return (uint32_t) ((z ^ (z >> 31)) % below);
+static uint32_t pick(uint32_t below) {
+    return (uint32_t) draw_below(&state, below);
 }
 
 static uint32_t used_by_model(struct bed *b, const char *pool) {
@@ -49,18 +45,18 @@ static void on_granted(struct probe *p) {
 
 static struct probe *make_probe(struct bed *b) {
     char text[DEMANDS_TEXT_SIZE] = "";
-    uint32_t chosen = 1 + draw((1u << N_POOLS) - 1);
+    uint32_t chosen = 1 + pick((1u << N_POOLS) - 1);
 
     for (unsigned i = 0; i < N_POOLS; i++) {
         size_t n = strlen(text);
 
         if (chosen & (1u << i))
-            snprintf(text + n, sizeof(text) - n, "%s%s:%u", n > 0 ? "," : "", pools[i].name, 1 + draw(pools[i].limit));
+            snprintf(text + n, sizeof(text) - n, "%s%s:%u", n > 0 ? "," : "", pools[i].name, 1 + pick(pools[i].limit));
     }
-    struct probe *p = bed_probe(b, draw(BED_HOSTS_MAX), text);
-    p->claim.nowait = draw(10) == 0;
-    if (draw(5) == 0)
-        p->claim.head_start_usec = draw(20) * USEC_PER_MSEC;
+    struct probe *p = bed_probe(b, pick(BED_HOSTS_MAX), text);
+    p->claim.nowait = pick(10) == 0;
+    if (pick(5) == 0)
+        p->claim.head_start_usec = pick(20) * USEC_PER_MSEC;
     return p;
 }
 
@@ -74,7 +70,7 @@ static struct probe *choose(struct bed *b, bool held_only) {
 
         if (s == CLAIM_STATE_HELD ||
             (!held_only && (s == CLAIM_STATE_ASKED || s == CLAIM_STATE_WAITING || s == CLAIM_STATE_PARKED)))
-            if (draw(++n) == 0)
+            if (pick(++n) == 0)
                 found = p;
     }
     return found;
@@ -86,23 +82,23 @@ static void change_limit(struct bed *b, unsigned i, const struct store_override 
     if (after > allowed[i])
         allowed[i] = after;
     bed_settle(b); /* so that all parked claims are reported: a store need not report a state that is over */
-    TEST_INT(bed_override(b, draw(BED_HOSTS_MAX), o), 0);
+    TEST_INT(bed_override(b, pick(BED_HOSTS_MAX), o), 0);
     bed_settle(b);
     allowed[i] = after;
 }
 
 static void change_any_limit(struct bed *b) {
-    unsigned i = draw(N_POOLS);
-    uint32_t limit = draw(pools[i].limit + 2);
+    unsigned i = pick(N_POOLS);
+    uint32_t limit = pick(pools[i].limit + 2);
 
     change_limit(b, i,
                  &(struct store_override){
-                     .pool = pools[i].name, .clear = draw(3) == 0, .limit = limit, .for_usec = USEC_INFINITY},
+                     .pool = pools[i].name, .clear = pick(3) == 0, .limit = limit, .for_usec = USEC_INFINITY},
                  limit);
 }
 
 static void step(struct bed *b, unsigned *n_claims) {
-    uint32_t dice = draw(100);
+    uint32_t dice = pick(100);
     struct probe *p;
 
     if (dice < 45 && *n_claims < N_CLAIMS) {

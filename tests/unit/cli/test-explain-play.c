@@ -12,6 +12,7 @@
 #include "base/json/format.h"
 #include "cli/verbs.h"
 #include "store/memory/pool.h"
+#include "tests/harness/draw.h"
 #include "tests/harness/test.h"
 
 #define POOLS 3
@@ -25,11 +26,10 @@ static struct {
     struct pool_claim *in_pools;
     double ends, takes, started; /* ms; `ends` is of holders; `started` is -1 before the start */
 } claims[CLAIMS];
-static unsigned state;
+static uint64_t state;
 
-static int draw(int n) {
-    state = state * 1103515245 + 12345;
-    return (int) (state >> 16) % n;
+static int pick(int n) {
+    return (int) draw_below(&state, (uint64_t) n);
 }
 
 static const char *const names[POOLS] = {"p0", "p1", "p2"};
@@ -42,7 +42,7 @@ static void begin(bool has_head_starts) {
     pools_init(&pools);
     for (int i = 0; i < POOLS; i++) {
         TEST_INT(pools_make(&pools, names[i], &pool), 0);
-        pool_declare(pool, (uint32_t) (2 + draw(4)), 1000);
+        pool_declare(pool, (uint32_t) (2 + pick(4)), 1000);
     }
     pools_open(&pools, NOW);
     memset(claims, 0, sizeof(claims));
@@ -52,15 +52,15 @@ static void begin(bool has_head_starts) {
 
         snprintf(c->id, sizeof(c->id), "%032x", i);
         for (int p = 0; p < POOLS; p++)
-            if (draw(3) == 0 || (p == POOLS - 1 && c->n_demands == 0)) {
+            if (pick(3) == 0 || (p == POOLS - 1 && c->n_demands == 0)) {
                 struct demand *d = &claims[i].demands[c->n_demands++];
 
                 snprintf(d->pool, sizeof(d->pool), "%s", names[p]);
-                d->permits = (uint32_t) (1 + draw(draw(8) == 0 ? 6 : 2));
+                d->permits = (uint32_t) (1 + pick(pick(8) == 0 ? 6 : 2));
             }
         c->demands = claims[i].demands;
-        c->head_start_usec = draw(5) == 0 && has_head_starts ? (usec_t) draw(20) * USEC_PER_MSEC : 0;
-        claims[i].takes = 1000 * (1 + draw(1000)) + i; /* no two end at one time */
+        c->head_start_usec = pick(5) == 0 && has_head_starts ? (usec_t) pick(20) * USEC_PER_MSEC : 0;
+        claims[i].takes = 1000 * (1 + pick(1000)) + i; /* no two end at one time */
         claims[i].started = -1;
         TEST_INT(pools_claim(&pools, c, NOW + (usec_t) i * USEC_PER_MSEC, &claims[i].in_pools, &refused), 0);
     }
@@ -137,7 +137,7 @@ static void compare(unsigned seed, bool is_raised) {
     state = seed;
     begin(!is_raised);
     note_starts(0);
-    for (int i = draw(4); i > 0; i--) {
+    for (int i = pick(4); i > 0; i--) {
         at = end_next(1e9);
         now = at >= 0 ? at : now;
         note_starts(now);

@@ -10,6 +10,7 @@
 #include "base/explain/queue.h"
 #include "base/json/format.h"
 #include "cli/verbs.h"
+#include "tests/harness/draw.h"
 #include "tests/harness/test.h"
 
 static json_t *pools;
@@ -204,11 +205,10 @@ static void slow_play(void) {
             }
 }
 
-static unsigned state;
+static uint64_t state;
 
-static int draw(int n) {
-    state = state * 1103515245 + 12345;
-    return (int) (state >> 16) % n;
+static int pick(int n) {
+    return (int) draw_below(&state, (uint64_t) n);
 }
 
 static void random_pools(void) {
@@ -218,12 +218,12 @@ static void random_pools(void) {
     memset(&slow, 0, sizeof(slow));
     for (int c = 0; c < CLAIMS; c++) {
         for (int p = 0; p < POOLS; p++)
-            slow.wants[c][p] = draw(3) == 0 ? 1 + draw(4) : 0;
-        slow.wants[c][draw(POOLS)] = 1 + draw(3);
+            slow.wants[c][p] = pick(3) == 0 ? 1 + pick(4) : 0;
+        slow.wants[c][pick(POOLS)] = 1 + pick(3);
     }
     for (int p = 0; p < POOLS; p++) {
-        slow.limits[p] = 1 + draw(6);
-        slow.used[p] = draw(slow.limits[p] + 1);
+        slow.limits[p] = 1 + pick(6);
+        slow.used[p] = pick(slow.limits[p] + 1);
     }
     for (int p = 0; p < POOLS; p++) {
         json_t *json = pool(names[p], slow.limits[p], slow.used[p]);
@@ -250,7 +250,7 @@ static void as_the_rules(void) {
 
         state = seed;
         random_pools();
-        change.limit = slow.limits[1] + draw(6);
+        change.limit = slow.limits[1] + pick(6);
         q = queue();
         slow.limits[1] = (int) change.limit;
         slow_play();

@@ -13,6 +13,7 @@
 #include "cli/verbs.h"
 #include "store/memory/pool-move.h"
 #include "tests/harness/asker.h"
+#include "tests/harness/draw.h"
 #include "tests/harness/test.h"
 
 #define CLAIMS_MAX 24
@@ -27,8 +28,7 @@ static unsigned n_askers, n_done[4]; /* proposals: limit or resume, revoke, stea
 static uint64_t random_state;
 
 static unsigned pick(unsigned n) {
-    random_state = random_state * 6364136223846793005U + 1442695040888963407U;
-    return (unsigned) (random_state >> 33) % n;
+    return (unsigned) draw_below(&random_state, n);
 }
 
 /* --- a situation --- */

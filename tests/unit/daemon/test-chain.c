@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/harness/draw.h"
 #include "tests/harness/test.h"
 
 #define SEC USEC_PER_SEC
@@ -165,13 +166,6 @@ static void test_rules(void) {
         }
 }
 
-static uint64_t draw(uint64_t *seed, uint64_t n) { /* xorshift64 */
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed % n;
-}
-
 /* test_rules() checks each rule alone. In a random list the last rule that matches decides. */
 static void test_last_rule_counts(void) {
     struct job_retry retry = make_retry(), alone = make_retry();
@@ -180,17 +174,17 @@ static void test_last_rule_counts(void) {
 
     for (int round = 0; round < 20000; round++) {
         struct run_end end =
-            make_end((enum run_result)(RUN_RESULT_FAILURE + draw(&seed, 8)), (int) draw(&seed, 4), -1);
-        size_t n = (size_t) draw(&seed, ELEMENTSOF(rules) + 1), i;
+            make_end((enum run_result)(RUN_RESULT_FAILURE + draw_below(&seed, 8)), (int) draw_below(&seed, 4), -1);
+        size_t n = (size_t) draw_below(&seed, ELEMENTSOF(rules) + 1), i;
         bool expected;
 
         if (end.result == RUN_RESULT_STOPPED)
             continue;
         for (i = 0; i < n; i++) {
-            int first = (int) draw(&seed, 3);
+            int first = (int) draw_below(&seed, 3);
 
-            rules[i] = (struct retry_rule){(enum retry_kind) draw(&seed, RETRY_QUEUE_TIMEOUT + 1),
-                                           draw(&seed, 2) == 1, first, first + (int) draw(&seed, 2)};
+            rules[i] = (struct retry_rule){(enum retry_kind) draw_below(&seed, RETRY_QUEUE_TIMEOUT + 1),
+                                           draw_below(&seed, 2) == 1, first, first + (int) draw_below(&seed, 2)};
         }
         for (i = n, expected = false; i > 0; i--) {
             one = rules[i - 1];

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/harness/draw.h"
 #include "tests/harness/test.h"
 
 #define SEC USEC_PER_SEC
@@ -161,13 +162,6 @@ static void test_many_bad_ends(void) {
     count(24 * HOUR, 4);
 }
 
-static uint64_t draw(uint64_t *seed, uint64_t n) { /* xorshift64 */
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed % n;
-}
-
 #define STEPS 60
 
 /* The events agree with the whole history: a job breaks with the broken-after-th bad end since its last
@@ -180,9 +174,9 @@ static void test_random_rows(void) {
         struct health health = make_health();
         char ends[STEPS];
 
-        hooks.broken_after = 1 + (uint32_t) draw(&seed, 4);
+        hooks.broken_after = 1 + (uint32_t) draw_below(&seed, 4);
         for (size_t i = 0; i < STEPS; i++) {
-            enum chain_end end = (enum chain_end) draw(&seed, 3);
+            enum chain_end end = (enum chain_end) draw_below(&seed, 3);
             unsigned events = health_note_end(&health, &hooks, end, NOW + i * SEC), n_bad = 0;
 
             ends[i] = end == CHAIN_END_GOOD ? 'g' : end == CHAIN_END_BAD ? 'b' : 'n';

@@ -13,47 +13,10 @@
 #include "conf/settings.h"
 #include "tests/harness/test.h"
 #include "tests/harness/tzif.h"
-#include "tests/harness/wrap.h"
+#include "tests/harness/wrap-count.h"
 
-static long n_live;
-
-static void *counted(void *p) {
-    n_live += p != NULL;
-    return p;
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-char *__real_strdup(const char *text);
-char *__real_strndup(const char *text, size_t n);
-void __real_free(void *p);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-char *__wrap_strdup(const char *text);
-char *__wrap_strndup(const char *text, size_t n);
 int __wrap_asprintf(char **ret, const char *format, ...) _printf_(2, 3);
-void __wrap_free(void *p);
 
-void *__wrap_malloc(size_t size) {
-    return fault_meets(FAULT_MEMORY) ? NULL : counted(__real_malloc(size));
-}
-void *__wrap_calloc(size_t n, size_t size) {
-    return fault_meets(FAULT_MEMORY) ? NULL : counted(__real_calloc(n, size));
-}
-void *__wrap_realloc(void *p, size_t size) {
-    if (fault_meets(FAULT_MEMORY))
-        return NULL;
-    n_live -= p != NULL;
-    return counted(__real_realloc(p, size));
-}
-char *__wrap_strdup(const char *text) {
-    return fault_meets(FAULT_MEMORY) ? NULL : counted(__real_strdup(text));
-}
-char *__wrap_strndup(const char *text, size_t n) {
-    return fault_meets(FAULT_MEMORY) ? NULL : counted(__real_strndup(text, n));
-}
 int __wrap_asprintf(char **ret, const char *format, ...) {
     va_list arguments;
     int n;
@@ -65,10 +28,6 @@ int __wrap_asprintf(char **ret, const char *format, ...) {
     va_end(arguments);
     (void) counted(n < 0 ? NULL : *ret);
     return n;
-}
-void __wrap_free(void *p) {
-    n_live -= p != NULL;
-    __real_free(p);
 }
 
 /* Fails each allocation of try_it() in turn: it returns 0 or -ENOMEM, and leaves nothing behind. */

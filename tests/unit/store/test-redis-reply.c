@@ -12,20 +12,11 @@
 #include "store/redis/client/reply.h"
 #include "store/redis/client/script.h"
 #include "store/redis/client/command.h"
+#include "tests/harness/resp.h"
 #include "tests/harness/test.h"
 
-static redisReply *parse(const char *text) {
-    redisReader *reader = redisReaderCreate();
-    void *reply = NULL;
-
-    CU_ASSERT_FATAL(redisReaderFeed(reader, text, strlen(text)) == REDIS_OK);
-    CU_ASSERT_FATAL(redisReaderGetReply(reader, &reply) == REDIS_OK);
-    redisReaderFree(reader);
-    return reply;
-}
-
 static void test_values(void) {
-    redisReply *r = parse("*7\r\n$2\r\nok\r\n:42\r\n$16\r\n1763637705123456\r\n:-1\r\n$3\r\n0x1\r\n*0\r\n$-1\r\n");
+    redisReply *r = resp_parse("*7\r\n$2\r\nok\r\n:42\r\n$16\r\n1763637705123456\r\n:-1\r\n$3\r\n0x1\r\n*0\r\n$-1\r\n");
     char buffer[3];
     uint64_t number = 7;
     uint32_t small = 7;
@@ -73,7 +64,7 @@ static void test_numbers(void) {
 
         (void) snprintf(word, sizeof(word), "%" PRIu64, cases[i].number);
         (void) snprintf(text, sizeof(text), "*2\r\n:%s\r\n$%zu\r\n%s\r\n", word, strlen(word), word);
-        r = parse(text);
+        r = resp_parse(text);
         TEST_INT(reply_u64(reply_at(r, 0), &number), cases[i].believed ? 0 : -EBADMSG);
         TEST_INT(reply_u64(reply_at(r, 1), &number), cases[i].believed ? 0 : -EBADMSG);
         TEST_INT(reply_line_read(reply_at(r, 1), &line), 0);
@@ -86,7 +77,7 @@ static void test_numbers(void) {
 
 static void test_line(void) {
     static const char *const bad[] = {"*1\r\n$2\r\nok\r\n", ":1\r\n", "$-1\r\n", "$25\r\n1 2 3 4 5 6 7 8 9 a b c d\r\n"};
-    redisReply *r = parse("$26\r\nok 0 H 1763637705123456 01\r\n"), *longest;
+    redisReply *r = resp_parse("$26\r\nok 0 H 1763637705123456 01\r\n"), *longest;
     char text[REPLY_LINE_SIZE + 16];
     struct reply_line line;
     uint64_t number = 7;
@@ -102,12 +93,12 @@ static void test_line(void) {
     CU_ASSERT(reply_line_u64(&line, 3, &number) == 0 && number == 1763637705123456);
     freeReplyObject(r);
     for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
-        r = parse(bad[i]);
+        r = resp_parse(bad[i]);
         TEST_INT(reply_line_read(r, &line), -EBADMSG);
         freeReplyObject(r);
     }
     (void) snprintf(text, sizeof(text), "$%d\r\n%0*d\r\n", REPLY_LINE_SIZE, REPLY_LINE_SIZE, 0);
-    longest = parse(text);
+    longest = resp_parse(text);
     TEST_INT(reply_line_read(longest, &line), -EBADMSG);
     freeReplyObject(longest);
     TEST_INT(reply_line_read(NULL, &line), -EBADMSG);
@@ -155,7 +146,7 @@ static void test_errors(void) {
         TEST_INT(redis_error_class(table[i].text), table[i].error);
     TEST_STRING(redis_error_text("ERR AUTH <password> called without any password configured for the default user."),
                 "Redis asks for no password, and the config names one: wrong url, or remove password-file");
-    redisReply *r = parse("-OOM full\r\n");
+    redisReply *r = resp_parse("-OOM full\r\n");
     TEST_STRING(reply_error(r), "OOM full");
     CU_ASSERT_PTR_NULL(reply_text(r));
     freeReplyObject(r);

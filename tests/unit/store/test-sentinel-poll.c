@@ -8,19 +8,10 @@
 #include <string.h>
 
 #include "store/redis/client/sentinel-poll.h"
+#include "tests/harness/resp.h"
 #include "tests/harness/test.h"
 
 static struct sentinel_poll poll;
-
-static redisReply *parse(const char *text) {
-    redisReader *reader = redisReaderCreate();
-    void *reply = NULL;
-
-    CU_ASSERT_FATAL(redisReaderFeed(reader, text, strlen(text)) == REDIS_OK);
-    CU_ASSERT_FATAL(redisReaderGetReply(reader, &reply) == REDIS_OK && reply);
-    redisReaderFree(reader);
-    return reply;
-}
 
 /* words: "name fleet ip 10.0.0.1 ..."; an empty value is written "-". */
 static void take_words(const char *who, const char *words) {
@@ -38,7 +29,7 @@ static void take_words(const char *who, const char *words) {
         n++;
     }
     (void) snprintf(whole, sizeof(whole), "*%u\r\n%s", n, text);
-    reply = parse(whole);
+    reply = resp_parse(whole);
     sentinel_poll_take(&poll, who, reply);
     freeReplyObject(reply);
 }
@@ -55,7 +46,7 @@ static void take_error(const char *who, const char *error) {
     redisReply *reply;
 
     (void) snprintf(text, sizeof(text), "-%s\r\n", error);
-    reply = parse(text);
+    reply = resp_parse(text);
     sentinel_poll_take(&poll, who, reply);
     freeReplyObject(reply);
 }

@@ -7,24 +7,15 @@
 #include <string.h>
 
 #include "store/redis/turns/turn-replies.h"
+#include "tests/harness/resp.h"
 #include "tests/harness/test.h"
-
-static redisReply *parse(const char *text) {
-    redisReader *reader = redisReaderCreate();
-    void *reply = NULL;
-
-    CU_ASSERT_FATAL(redisReaderFeed(reader, text, strlen(text)) == REDIS_OK);
-    CU_ASSERT_FATAL(redisReaderGetReply(reader, &reply) == REDIS_OK && reply);
-    redisReaderFree(reader);
-    return reply;
-}
 
 /* The line as a reply. */
 static redisReply *parse_line(const char *line) {
     char text[600];
 
     snprintf(text, sizeof(text), "$%zu\r\n%s\r\n", strlen(line), line);
-    return parse(text);
+    return resp_parse(text);
 }
 
 static int parse_turn(const char *text, struct reply_line *line, struct turn_reply *ret) {
@@ -99,7 +90,7 @@ static void test_passes(void) {
         TEST_INT(pass_reply_parse(reply), cases[i].result);
         freeReplyObject(reply);
     }
-    reply = parse(":1\r\n");
+    reply = resp_parse(":1\r\n");
     TEST_INT(pass_reply_parse(reply), -EBADMSG);
     freeReplyObject(reply);
 }
@@ -107,7 +98,7 @@ static void test_passes(void) {
 #define HEAD "$2\r\nok\r\n$1\r\ne\r\n:0\r\n"
 
 static void test_look(void) {
-    redisReply *reply = parse("*5\r\n" HEAD "*4\r\n$2\r\n@a\r\n:17\r\n*5\r\n:60\r\n:1\r\n:0\r\n$1\r\n-\r\n$9\r\nhost-lost\r\n"
+    redisReply *reply = resp_parse("*5\r\n" HEAD "*4\r\n$2\r\n@a\r\n:17\r\n*5\r\n:60\r\n:1\r\n:0\r\n$1\r\n-\r\n$9\r\nhost-lost\r\n"
                               "*5\r\n:120\r\n:2\r\n:500\r\n$1\r\n-\r\n$5\r\nretry\r\n*2\r\n$2\r\n@b\r\n:0\r\n");
     struct store_open_turn turn = {0};
 
@@ -140,7 +131,7 @@ static void test_forged_look(void) {
     };
 
     for (size_t i = 0; i < ELEMENTSOF(forged); i++) {
-        redisReply *reply = parse(forged[i]);
+        redisReply *reply = resp_parse(forged[i]);
 
         TEST_INT(look_reply_parse(reply), -EBADMSG);
         freeReplyObject(reply);
@@ -148,7 +139,7 @@ static void test_forged_look(void) {
 }
 
 static void test_superseded(void) {
-    redisReply *reply = parse("*4\r\n$2\r\nok\r\n*3\r\n$2\r\n60\r\n$1\r\n2\r\n$3\r\na:7\r\n"
+    redisReply *reply = resp_parse("*4\r\n$2\r\nok\r\n*3\r\n$2\r\n60\r\n$1\r\n2\r\n$3\r\na:7\r\n"
                               "*3\r\n$2\r\n60\r\n$1\r\n0\r\n$3\r\na:7\r\n*2\r\n$2\r\n60\r\n$1\r\n2\r\n");
     struct store_ended_turn turn;
 
@@ -160,13 +151,13 @@ static void test_superseded(void) {
     TEST_INT(superseded_reply_at(reply, 2, &turn), -EBADMSG);
     TEST_INT(superseded_reply_at(reply, 3, &turn), -ENOENT);
     freeReplyObject(reply);
-    reply = parse("$2\r\nok\r\n");
+    reply = resp_parse("$2\r\nok\r\n");
     TEST_INT(superseded_reply_at(reply, 0, &turn), -ENOENT);
     freeReplyObject(reply);
 }
 
 static void test_ended(void) {
-    redisReply *reply = parse("*5\r\n" HEAD "*1\r\n*3\r\n$2\r\n60\r\n$1\r\n2\r\n$3\r\na:7\r\n"
+    redisReply *reply = resp_parse("*5\r\n" HEAD "*1\r\n*3\r\n$2\r\n60\r\n$1\r\n2\r\n$3\r\na:7\r\n"
                               "*2\r\n*3\r\n$1\r\na\r\n$3\r\nant\r\n:1\r\n*3\r\n$1\r\nb\r\n$3\r\nbee\r\n:0\r\n");
     struct store_ended_turns ended;
 
@@ -199,7 +190,7 @@ static void test_forged_ended(void) {
     };
 
     for (size_t i = 0; i < ELEMENTSOF(forged); i++) {
-        redisReply *reply = parse(forged[i].text);
+        redisReply *reply = resp_parse(forged[i].text);
         struct store_ended_turns ended;
 
         TEST_INT(ended_turns_parse(reply, &ended), forged[i].r);
@@ -208,7 +199,7 @@ static void test_forged_ended(void) {
 }
 
 static void test_shared(void) {
-    redisReply *reply = parse("*5\r\n" HEAD "*4\r\n$3\r\nant\r\n$1\r\n1\r\n$3\r\nbee\r\n$9\r\n1,drained\r\n"
+    redisReply *reply = resp_parse("*5\r\n" HEAD "*4\r\n$3\r\nant\r\n$1\r\n1\r\n$3\r\nbee\r\n$9\r\n1,drained\r\n"
                               "*1\r\n*3\r\n$2\r\n60\r\n$1\r\n2\r\n$1\r\n5\r\n");
     struct store_shared shared;
 
@@ -234,7 +225,7 @@ static void test_forged_shared(void) {
     };
 
     for (size_t i = 0; i < ELEMENTSOF(forged); i++) {
-        redisReply *reply = parse(forged[i]);
+        redisReply *reply = resp_parse(forged[i]);
         struct store_shared shared;
 
         TEST_INT(shared_parse(reply, &shared), -EBADMSG);
