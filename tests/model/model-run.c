@@ -71,7 +71,10 @@ static void run_sequence(struct world *w, struct bridge *bridge, const struct mo
                          FILE *trace) {
     usec_t healed;
 
-    sequence_make_world(w, bridge, mutation, q->seed);
+    if (q->scene)
+        scene_make_world(w, bridge, mutation, q->scene);
+    else
+        sequence_make_world(w, bridge, mutation, q->seed);
     w->trace = trace;
     bridge_wipe(bridge);
     for (size_t i = 0; i < q->n && !model_failed(w); i++) {
@@ -177,6 +180,30 @@ static void print_failure(struct world *w, struct bridge *b, const struct model_
                s->host % w->setup.n_hosts, step_name(s->kind), s->a, s->b, s->c, s->d);
     }
     printf("  %9.3f it fails (SEED=%" PRIu64 " SEQUENCES=1 MODEL_TRACE=1 shows each call)\n", (double) w->now / 1e6, q->seed);
+}
+
+int model_run_scene(const char *name, const struct model_mutation *mutation, bool tell_it, bool *ret_failed) {
+    const struct scene *scene = scene_find(name);
+    struct bridge bridge = {0};
+    struct world *w = calloc(1, sizeof(*w));
+    struct sequence *q = calloc(1, sizeof(*q));
+    int k = w && q ? bridge_open(&bridge, mutation) : -ENOMEM;
+
+    *ret_failed = false;
+    if (k >= 0 && !scene)
+        k = -ENOENT;
+    if (k >= 0) {
+        scene_make(q, scene);
+        run_sequence(w, &bridge, mutation, q, NULL);
+        *ret_failed = model_failed(w);
+        k = 1;
+    }
+    if (k >= 0 && *ret_failed && tell_it)
+        print_failure(w, &bridge, mutation, q);
+    bridge_close(&bridge);
+    free(q);
+    free(w);
+    return k;
 }
 
 int model_run(uint64_t first_seed, unsigned n, const struct model_mutation *mutation, bool tell_it, bool *ret_failed) {

@@ -52,48 +52,57 @@ static usec_t some_time(struct dice *d, usec_t lease) {
 }
 
 /* Hosts declare a plain pool and a pattern, and sometimes one of its keys in full. */
-static void make_keys(struct world *w, struct dice *d) {
-    w->setup.n_pools = POOLS_MAX;
-    for (unsigned p = 0; p < w->setup.n_pools; p++)
-        w->setup.limits[p] = 1 + (uint32_t) roll(d, 4);
+static void make_keys(struct world_setup *setup, struct dice *d) {
+    setup->n_pools = POOLS_MAX;
+    for (unsigned p = 0; p < setup->n_pools; p++)
+        setup->limits[p] = 1 + (uint32_t) roll(d, 4);
     for (unsigned p = 1; p < POOL_PATTERN; p++)
         if (roll(d, 4) > 0)
-            w->setup.limits[p] = 0;
+            setup->limits[p] = 0;
+}
+
+void sequence_begin_world(struct world *w, struct bridge *bridge, const struct model_mutation *mutation,
+                          const struct world_setup *setup) {
+    memset(w, 0, sizeof(*w));
+    w->bridge = bridge;
+    w->mutation = mutation;
+    w->setup = *setup;
+    w->longest = setup->lease;
+    w->now = USEC_PER_SEC;
+    w->redis.replid = 1;
+    for (unsigned i = 0; i < setup->n_hosts; i++) {
+        struct host *h = &w->hosts[i];
+
+        h->index = h->config.name = i;
+        h->config.lease = setup->lease;
+        h->rate = 1.0;
+        h->start_at = w->now + 1 + i;
+        memcpy(h->config.limits, setup->limits, sizeof(setup->limits));
+    }
+    rules_begin(w);
 }
 
 void sequence_make_world(struct world *w, struct bridge *bridge, const struct model_mutation *mutation, uint64_t seed) {
     struct dice d = {.seed = model_mix(seed, 77)};
     static const usec_t leases[] = {10, 60, 100};
+    static const double rates[] = {0.99501, 1.0, 1.00499, 1.00499};
+    struct world_setup setup = {.seed = seed, .has_keys = seed & MODEL_KEYS, .has_moves = seed & MODEL_MOVES};
 
-    memset(w, 0, sizeof(*w));
-    w->bridge = bridge;
-    w->mutation = mutation;
-    w->setup.seed = seed;
-    w->setup.n_hosts = 2 + (unsigned) roll(&d, 3);
-    w->setup.n_pools = 1 + (unsigned) roll(&d, 3);
-    w->setup.has_keys = seed & MODEL_KEYS;
-    w->setup.has_moves = seed & MODEL_MOVES;
-    w->setup.lease = leases[roll(&d, ELEMENTSOF(leases))] * USEC_PER_SEC;
-    w->setup.heartbeat = w->setup.lease / 6;
-    w->longest = w->setup.lease;
-    w->setup.tight = roll(&d, 4) == 0;
-    w->setup.sync_part = roll(&d, 2) == 0 ? 2 : 200;
-    w->now = USEC_PER_SEC;
-    w->redis.replid = 1;
-    for (unsigned p = 0; p < w->setup.n_pools; p++)
-        w->setup.limits[p] = 1 + (uint32_t) roll(&d, 4);
-    if (w->setup.has_keys)
-        make_keys(w, &d);
-    for (unsigned i = 0; i < w->setup.n_hosts; i++) {
-        static const double rates[] = {0.99501, 1.0, 1.00499, 1.00499};
-
-        w->hosts[i].index = w->hosts[i].config.name = i;
-        w->hosts[i].config.lease = w->setup.lease;
+    setup.n_hosts = 2 + (unsigned) roll(&d, 3);
+    setup.n_pools = 1 + (unsigned) roll(&d, 3);
+    setup.lease = leases[roll(&d, ELEMENTSOF(leases))] * USEC_PER_SEC;
+    setup.heartbeat = setup.lease / 6;
+    setup.tight = roll(&d, 4) == 0;
+    setup.sync_part = roll(&d, 2) == 0 ? 2 : 200;
+    for (unsigned p = 0; p < setup.n_pools; p++)
+        setup.limits[p] = 1 + (uint32_t) roll(&d, 4);
+    if (setup.has_keys)
+        make_keys(&setup, &d);
+    sequence_begin_world(w, bridge, mutation, &setup);
+    for (unsigned i = 0; i < setup.n_hosts; i++) {
         w->hosts[i].rate = rates[roll(&d, ELEMENTSOF(rates))];
-        w->hosts[i].start_at = w->now + 1 + roll(&d, w->setup.heartbeat);
-        memcpy(w->hosts[i].config.limits, w->setup.limits, sizeof(w->setup.limits));
+        w->hosts[i].start_at = w->now + 1 + roll(&d, setup.heartbeat);
     }
-    rules_begin(w);
     w->turns.is_on = seed & MODEL_TURNS;
     if (w->turns.is_on)
         vturn_init(w);
@@ -110,24 +119,47 @@ static const unsigned weights[STEPS] = {
     [STEP_DRAIN] = 4, [STEP_STOP] = 10, [STEP_HOSTS] = 6, [STEP_MOVE] = 24,
 };
 
+static void fill_claims(struct dice *d, struct step *s, const struct world *w) {
+    usec_t lease = w->setup.lease;
+
+    if (s->kind == STEP_CLAIM) {
+        s->a = 0;
+        for (unsigned p = 0; p < w->setup.n_pools; p++)
+            if (roll(d, 2) == 0)
+                s->a |= (1 + roll(d, 3) % 2 + roll(d, 5) / 4) << (8 * p);
+        s->b = roll(d, 5) == 0 ? some_time(d, lease) : 0;
+        s->c = (roll(d, 8) == 0 ? 1u : 0u) | (roll(d, 8) == 0 ? 2u : 0u) | (roll(d, 6) == 0 ? (1 + roll(d, 3)) << 2 : 0u);
+    } else {
+        s->a = roll(d, w->setup.n_pools);
+        s->b = some_time(d, lease);
+        s->c = roll(d, 16) | (roll(d, 3) == 0 ? roll(d, 64) << 8 : 0) | (roll(d, 4) == 0 ? (1 + roll(d, 4)) << 16 : 0);
+    }
+    s->d = roll(d, 3) == 0 ? some_time(d, lease) * 2 : roll(d, lease / 2);
+}
+
+/* Sometimes repeats an earlier step. at: the number of steps before it. */
+static void fill_override(struct dice *d, struct step *s, const struct world *w, const struct sequence *q, size_t at) {
+    s->a = roll(d, w->setup.n_pools);
+    s->b = roll(d, 5);
+    s->c = at + 1;
+    s->d = roll(d, 3) == 0 ? some_time(d, w->setup.lease) : 0;
+    for (size_t i = 0; i < at && roll(d, 4) == 0; i++)
+        if (q->steps[i].kind >= STEP_OVERRIDE && q->steps[i].kind <= STEP_RESUME && roll(d, 2) == 0) {
+            usec_t when = s->at;
+
+            *s = q->steps[i];
+            s->at = when;
+            break;
+        }
+}
+
 static void fill_step(struct dice *d, struct step *s, const struct world *w, const struct sequence *q, size_t at) {
     s->host = (unsigned) roll(d, w->setup.n_hosts);
     s->a = some_time(d, w->setup.lease);
     switch (s->kind) {
     case STEP_CLAIM:
-        s->a = 0;
-        for (unsigned p = 0; p < w->setup.n_pools; p++)
-            if (roll(d, 2) == 0)
-                s->a |= (1 + roll(d, 3) % 2 + roll(d, 5) / 4) << (8 * p);
-        s->b = roll(d, 5) == 0 ? some_time(d, w->setup.lease) : 0;
-        s->c = (roll(d, 8) == 0 ? 1u : 0u) | (roll(d, 8) == 0 ? 2u : 0u) | (roll(d, 6) == 0 ? (1 + roll(d, 3)) << 2 : 0u);
-        s->d = roll(d, 3) == 0 ? some_time(d, w->setup.lease) * 2 : roll(d, w->setup.lease / 2);
-        break;
     case STEP_CLAIMS:
-        s->a = roll(d, w->setup.n_pools);
-        s->b = some_time(d, w->setup.lease);
-        s->c = roll(d, 16) | (roll(d, 3) == 0 ? roll(d, 64) << 8 : 0) | (roll(d, 4) == 0 ? (1 + roll(d, 4)) << 16 : 0);
-        s->d = roll(d, 3) == 0 ? some_time(d, w->setup.lease) * 2 : roll(d, w->setup.lease / 2);
+        fill_claims(d, s, w);
         break;
     case STEP_WITHDRAW:
         s->b = roll(d, 3) == 0 ? 1 + roll(d, 5) : 0;
@@ -166,18 +198,7 @@ static void fill_step(struct dice *d, struct step *s, const struct world *w, con
     case STEP_CLEAR:
     case STEP_PAUSE:
     case STEP_RESUME:
-        s->a = roll(d, w->setup.n_pools);
-        s->b = roll(d, 5);
-        s->c = at + 1;
-        s->d = roll(d, 3) == 0 ? some_time(d, w->setup.lease) : 0;
-        for (size_t i = 0; i < at && roll(d, 4) == 0; i++) /* sometimes an earlier step is repeated */
-            if (q->steps[i].kind >= STEP_OVERRIDE && q->steps[i].kind <= STEP_RESUME && roll(d, 2) == 0) {
-                usec_t when = s->at;
-
-                *s = q->steps[i];
-                s->at = when;
-                break;
-            }
+        fill_override(d, s, w, q, at);
         break;
     default:
         break;

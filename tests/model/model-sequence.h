@@ -24,8 +24,18 @@ struct step {
     uint64_t a, b, c, d;
 };
 
+/* A sequence that is written by hand, because none from a seed reaches its state for sure. */
+struct scene {
+    const char *name;
+    unsigned n_hosts, n_pools;
+    uint32_t limits[POOLS_MAX]; /* that all hosts declare at first */
+    bool tight;                 /* the lowest bounds */
+    struct step steps[16];      /* up to one with at = 0 */
+};
+
 struct sequence {
     uint64_t seed;
+    const struct scene *scene; /* NULL: made from the seed */
     struct step steps[STEPS_MAX];
     size_t n;
     usec_t length;
@@ -34,4 +44,13 @@ struct sequence {
 /* The world in which the sequence of this seed begins. */
 void sequence_make_world(struct world *w, struct bridge *bridge, const struct model_mutation *mutation, uint64_t seed);
 void sequence_make(struct sequence *q, uint64_t seed, const struct world *w);
+/* A world of this setup, whose hosts start one after the other, with clocks of one rate. */
+void sequence_begin_world(struct world *w, struct bridge *bridge, const struct model_mutation *mutation,
+                          const struct world_setup *setup);
+
+/* --- model-scenes.c --- */
+const struct scene *scene_find(const char *name); /* NULL: there is none */
+void scene_make_world(struct world *w, struct bridge *bridge, const struct model_mutation *mutation,
+                      const struct scene *scene);
+void scene_make(struct sequence *q, const struct scene *scene);
 const char *step_name(enum step_kind kind);

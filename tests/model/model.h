@@ -7,7 +7,7 @@
  * A prelude gives them the virtual time and replication id, and returns what they publish.
  *
  *   model-bridge.c     the scripts on a redis-server: composed with the prelude, called; snapshots and inspection of Redis
- *   model-rules.c      what each call must do; model-rules-session.c and -claim.c: verb by verb
+ *   model-rules.c      what each call must do; model-rules-session.c, -claim.c and -move.c: verb by verb
  *   model-limits.c     the limit in force, overrides
  *   model-clock.c      the pace and the lead of the clock
  *   model-check.c      what must be true at each instant, and in Redis's data
@@ -20,7 +20,8 @@
  *   model-batch.c      its calls for claims, combined where they are alike
  *   model-world.c      time and network
  *   model-steps.c      claims, faults, administrators
- *   model-run.c        sequences: made from a seed, run, shrunk, printed
+ *   model-sequence.c   sequences: made from a seed; model-scenes.c: written by hand
+ *   model-run.c        sequences: run, shrunk, printed
  *   model-main.c       the programs that run them */
 
 #include <stdbool.h>
@@ -37,6 +38,7 @@
 struct model_mutation {
     const char *name;
     uint64_t seed;             /* of a sequence that is known to notice it; 0: none is */
+    const char *scene;         /* notices it, and no sequence from a seed is tried; NULL: none is known */
     const char *from, *to;     /* each occurrence in a script; NULL: none */
     bool has_keys;             /* sequences with keyed pools notice it */
     bool early_expiry;         /* hosts expire others after 3/4 of a lease */
@@ -57,6 +59,9 @@ struct model_mutation {
  * sequences that were run; *ret_failed: whether the last one failed. Negative errno if there is no Redis to run it with, or
  * -ENOENT if the mutation's text is in no script. */
 int model_run(uint64_t first_seed, unsigned n, const struct model_mutation *mutation, bool tell, bool *ret_failed);
+
+/* Runs the scene of this name (model-scenes.c). As above; -ENOENT also if there is no such scene. */
+int model_run_scene(const char *name, const struct model_mutation *mutation, bool tell, bool *ret_failed);
 
 /* A program that runs n sequences from this seed on, or as SEED and SEQUENCES in the environment set. */
 int model_main(int argc, char **argv, uint64_t first_seed, unsigned n);
