@@ -67,6 +67,8 @@ void rules_released_in_part(struct effect *e);
 void rules_release(struct effect *e);
 void rules_releases(struct effect *e);
 void rules_sync(struct effect *e);
+
+/* --- model-rules-move.c --- */
 void rules_revoke(struct effect *e);
 void rules_move(struct effect *e); /* before its pushes */
 /* Applies the push of a move. */

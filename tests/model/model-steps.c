@@ -205,15 +205,9 @@ void world_disaster(struct world *w) {
     step_clock(w, 3600 * USEC_PER_SEC, true);
 }
 
-void world_step(struct world *w, const struct step *s) {
-    struct host *h = &w->hosts[s->host % w->setup.n_hosts];
-    unsigned p = (unsigned) (s->a % w->setup.n_pools);
+/* --- each kind of step: these four ignore the kinds of the others --- */
 
-    world_trace(w, "-- %s h%u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, step_name(s->kind), h->index, s->a, s->b, s->c, s->d);
-    if (w->turns.is_on && p == 0 &&
-        (s->kind == STEP_LIMIT || s->kind == STEP_OVERRIDE || s->kind == STEP_SCOPE ||
-         s->kind == STEP_RESUME))
-        return; /* no config names the pool of a job, and it has one permit */
+static void take_host_step(struct world *w, struct host *h, const struct step *s) {
     switch (s->kind) {
     case STEP_CLAIM:
         step_claim(w, h, s);
@@ -237,6 +231,16 @@ void world_step(struct world *w, const struct step *s) {
     case STEP_FREEZE:
         h->frozen_until = longer(h->frozen_until, w->now + s->a);
         break;
+    case STEP_DISASTER:
+        w->disaster.phase = DISASTER_ARMED;
+        break;
+    default:
+        break;
+    }
+}
+
+static void take_network_step(struct world *w, struct host *h, const struct step *s) {
+    switch (s->kind) {
     case STEP_CUT:
         h->network.cut_until = w->now + s->a;
         world_break(w, h, w->setup.heartbeat / 2);
@@ -247,14 +251,14 @@ void world_step(struct world *w, const struct step *s) {
     case STEP_LOSE_ANSWER:
         h->network.lose_answer = true;
         break;
+    case STEP_LOSE_PUSH:
+        h->network.lose_push = true;
+        break;
     case STEP_STALL_CALL:
         h->network.stall_call = s->a;
         break;
     case STEP_STALL_ANSWER:
         h->network.stall_answer = s->a;
-        break;
-    case STEP_LOSE_PUSH:
-        h->network.lose_push = true;
         break;
     case STEP_STALL_PUSH:
         h->network.stall_push = s->a;
@@ -265,6 +269,13 @@ void world_step(struct world *w, const struct step *s) {
     case STEP_RECONNECT:
         vhost_down(w, h, 1);
         break;
+    default:
+        break;
+    }
+}
+
+static void take_redis_step(struct world *w, const struct step *s) {
+    switch (s->kind) {
     case STEP_WIPE:
     case STEP_FLUSH:
     case STEP_RESTART:
@@ -282,8 +293,27 @@ void world_step(struct world *w, const struct step *s) {
     case STEP_CLOCK:
         step_clock(w, s->a, s->b % 2 == 1);
         break;
+    case STEP_FULL:
+        w->redis.full_until = w->now + s->a;
+        break;
+    case STEP_REPLICA:
+        w->redis.replica_until = w->now + s->a;
+        w->redis.replid++; /* nobody reads it before it is promoted */
+        break;
+    default:
+        break;
+    }
+}
+
+/* pool: of a limit or a scope. */
+static void take_operator_step(struct world *w, struct host *h, const struct step *s, unsigned pool) {
+    switch (s->kind) {
     case STEP_LIMIT:
-        h->config.limits[p] = (uint32_t) s->b;
+        h->config.limits[pool] = (uint32_t) s->b;
+        vhost_declare(w, h);
+        break;
+    case STEP_SCOPE:
+        h->config.host_scoped[pool] = s->b == 1;
         vhost_declare(w, h);
         break;
     case STEP_OVERRIDE:
@@ -301,20 +331,6 @@ void world_step(struct world *w, const struct step *s) {
     case STEP_GRACE:
         operator_end_grace(w, h);
         break;
-    case STEP_DISASTER:
-        w->disaster.phase = DISASTER_ARMED;
-        break;
-    case STEP_FULL:
-        w->redis.full_until = w->now + s->a;
-        break;
-    case STEP_REPLICA:
-        w->redis.replica_until = w->now + s->a;
-        w->redis.replid++; /* nobody reads it before it is promoted */
-        break;
-    case STEP_SCOPE:
-        h->config.host_scoped[p] = s->b == 1;
-        vhost_declare(w, h);
-        break;
     case STEP_DRAIN:
         vturn_drain(w, h, s->a);
         break;
@@ -324,9 +340,24 @@ void world_step(struct world *w, const struct step *s) {
     case STEP_HOSTS:
         operator_turns(w, h, "hosts");
         break;
-    case STEPS:
+    default:
         break;
     }
+}
+
+void world_step(struct world *w, const struct step *s) {
+    struct host *h = &w->hosts[s->host % w->setup.n_hosts];
+    unsigned p = (unsigned) (s->a % w->setup.n_pools);
+
+    world_trace(w, "-- %s h%u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, step_name(s->kind), h->index, s->a, s->b, s->c, s->d);
+    if (w->turns.is_on && p == 0 &&
+        (s->kind == STEP_LIMIT || s->kind == STEP_OVERRIDE || s->kind == STEP_SCOPE ||
+         s->kind == STEP_RESUME))
+        return; /* no config names the pool of a job, and it has one permit */
+    take_host_step(w, h, s);
+    take_network_step(w, h, s);
+    take_redis_step(w, s);
+    take_operator_step(w, h, s, p);
     world_end_turn(w);
 }
 
