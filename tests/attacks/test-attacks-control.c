@@ -13,6 +13,7 @@
 
 #include "tests/harness/attack.h"
 #include "tests/harness/host.h"
+#include "tests/harness/memory.h"
 #include "tests/harness/test.h"
 
 #define NOBODY 65534
@@ -64,20 +65,6 @@ static void check_root_is_served(void) {
         TEST_INT(taken, CALLS * ANSWER_MAX);
 }
 
-/* Returns the peak of berthd's memory in MiB. */
-static unsigned memory(void) {
-    char path[64], line[256];
-    _cleanup_fclose_ FILE *f = NULL;
-    unsigned kib = 0;
-
-    snprintf(path, sizeof(path), "/proc/%d/status", (int) ant->berthd->pid);
-    f = fopen(path, "re");
-    while (f && fgets(line, sizeof(line), f))
-        (void) sscanf(line, "VmHWM: %u kB", &kib);
-    CU_ASSERT(kib > 0);
-    return kib / 1024;
-}
-
 static unsigned descriptors(void) {
     char path[64];
     unsigned n = 0;
@@ -93,8 +80,9 @@ static unsigned descriptors(void) {
 }
 
 static void check_memory(void) {
-    unsigned mib = memory();
+    unsigned long mib = memory_kib(ant->berthd->pid, "VmHWM") / 1024; /* the peak */
 
+    CU_ASSERT(mib > 0);
     if (mib > MEMORY_MAX)
         TEST_INT(mib, MEMORY_MAX);
 }

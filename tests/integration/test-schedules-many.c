@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/socket.h"
 #include "tests/harness/host-clock.h"
+#include "tests/harness/memory.h"
 #include "tests/harness/test.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -40,21 +40,6 @@ static char *make_config(const char *pool, const char *options) {
             text + n, size - n,
             "job \"j%u\" { command = {\"/bin/true\"} %s }\n", i, options);
     return text;
-}
-
-static long rss_kib(void) {
-    char path[64], line[128];
-    long kib = -1;
-    FILE *f;
-
-    snprintf(path, sizeof(path), "/proc/%d/status", (int) ant->berthd->pid);
-    f = fopen(path, "re");
-    while (f && fgets(line, sizeof(line), f))
-        if (sscanf(line, "VmRSS: %ld", &kib) == 1)
-            break;
-    if (f)
-        (void) fclose(f);
-    return kib;
 }
 
 /* Returns how many runs have a waiting record. */
@@ -96,15 +81,6 @@ static usec_t processor_usec(void) {
     return (usec_t) used.tv_sec * USEC_PER_SEC + (usec_t) used.tv_nsec / 1000;
 }
 
-static int connect_to(const struct host *h) {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s", h->socket);
-    TEST_INT(connect(fd, (struct sockaddr *) &address, sizeof(address)), 0);
-    return fd;
-}
-
 static void ten_thousand(void) {
     _cleanup_free_ char *config = make_config("pool \"away\" { limit = 1 }", "pools = {away} schedule = {\"0 12 * * *\"}");
     usec_t begin, used, slowest = 0, all = 0;
@@ -116,9 +92,10 @@ static void ten_thousand(void) {
     host_clock_give(ant);
     host_clock_set(ant, "2027-05-01T11:59:00Z", 0);
     host_start(ant);
-    fd = connect_to(ant);
+    fd = socket_connect(ant->socket, SOCK_STREAM);
+    CU_ASSERT_FATAL(fd >= 0);
     ask(fd);
-    before = rss_kib();
+    before = (long) memory_kib(ant->berthd->pid, "VmRSS");
     host_clock_set(ant, "2027-05-01T12:00:01Z", 0);
     used = processor_usec();
     begin = clock_monotonic();
@@ -133,7 +110,7 @@ static void ten_thousand(void) {
             all = clock_monotonic() - begin;
     }
     used = processor_usec() - used;
-    after = rss_kib();
+    after = (long) memory_kib(ant->berthd->pid, "VmRSS");
     printf("%d due times begun in %llu ms (processor %llu ms), the slowest reply took %llu ms, %ld KiB more\n",
            N_JOBS, (unsigned long long) (all / 1000), (unsigned long long) (used / 1000),
            (unsigned long long) (slowest / 1000), after - before);
@@ -187,7 +164,7 @@ static void idle(void) {
         child_turn(clock_boottime() + WINDOW);
         waits = count_waits() - before;
     }
-    printf("%ld KiB; %lu wake-ups in 3 s\n", rss_kib(), waits);
+    printf("%ld KiB; %lu wake-ups in 3 s\n", (long) memory_kib(ant->berthd->pid, "VmRSS"), waits);
     TEST_INT(waits, 0);
 }
 

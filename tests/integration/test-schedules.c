@@ -5,8 +5,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/schedule/schedule.h"
@@ -272,32 +270,9 @@ static void no_state_directory(void) {
     TEST_INT(host_count(ant, "started", "job=h"), 0);
 }
 
-/* Returns berthd's reply to one call. */
-static char *call_next(const struct host *h, const char *call) {
-    static char reply[65536];
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    size_t n = 0;
-
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s", h->socket);
-    TEST_INT(connect(fd, (struct sockaddr *) &address, sizeof(address)), 0);
-    CU_ASSERT(write(fd, call, strlen(call) + 1) == (ssize_t) strlen(call) + 1);
-    while (n < sizeof(reply) - 1 && (n == 0 || reply[n - 1])) {
-        ssize_t got = read(fd, reply + n, sizeof(reply) - 1 - n);
-
-        if (got <= 0)
-            break;
-        n += (size_t) got;
-    }
-    reply[n] = '\0';
-    (void) close(fd);
-    return reply;
-}
-
 /* `berth next` and `berth jobs` show the next due times. */
 static void shown(void) {
-    json_t *jobs;
-    char *reply;
+    json_t *jobs, *next;
 
     HOST_AT("2027-03-27T12:00:00Z", "job \"j\" { " QUICK "schedule = {\"30 2 * * *\"} zone = \"Europe/Berlin\" }\n" MARKER);
     host_await_marker(ant);
@@ -309,12 +284,14 @@ static void shown(void) {
     AT_NULL(jobs, "state_error");
     AT_INT(jobs, "jobs.name=j.missed.count", 0);
     json_decref(jobs);
-    reply = call_next(ant, "{\"method\":\"io.berth.Next\",\"parameters\":{\"count\":2}}");
-    CU_ASSERT(strstr(reply, "\"due\":\"2027-03-28T03:00:00+02:00\"") != NULL);
-    CU_ASSERT(strstr(reply, "\"wanted\":\"2027-03-28T02:30:00\"") != NULL);
-    CU_ASSERT(strstr(reply, "\"due\":\"2027-03-29T02:30:00+02:00\"") != NULL);
-    reply = call_next(ant, "{\"method\":\"io.berth.Next\",\"parameters\":{\"jobs\":[\"j\"],\"count\":1,\"from\":\"2030-01-01T00:00:00Z\"}}");
-    CU_ASSERT(strstr(reply, "\"due\":\"2030-01-01T02:30:00+01:00\"") != NULL);
+    next = berth_json(ant, "next --count 2");
+    AT_STRING(next, "next.0.due", "2027-03-28T03:00:00+02:00");
+    AT_STRING(next, "next.0.wanted", "2027-03-28T02:30:00");
+    AT_STRING(next, "next.1.due", "2027-03-29T02:30:00+02:00");
+    json_decref(next);
+    next = berth_json(ant, "next j --count 1 --from 2030-01-01T00:00:00Z");
+    AT_STRING(next, "next.0.due", "2030-01-01T02:30:00+01:00");
+    json_decref(next);
 }
 
 static CU_TestInfo tests[] = {

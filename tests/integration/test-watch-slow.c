@@ -15,6 +15,7 @@
 #include "base/journal/event-ring.h"
 #include "base/socket.h"
 #include "tests/harness/host.h"
+#include "tests/harness/memory.h"
 #include "tests/harness/test.h"
 
 #define READERS_MAX 64
@@ -135,21 +136,6 @@ static void await_readers(struct host *h, int n) {
         TEST_FATAL(clock_boottime() < until, "another number of readers");
 }
 
-static long memory_kb(const struct host *h) {
-    char path[64], line[256];
-    long kb = -1;
-    FILE *f;
-
-    (void) snprintf(path, sizeof(path), "/proc/%d/status", (int) h->berthd->pid);
-    f = fopen(path, "re");
-    while (f && fgets(line, sizeof(line), f))
-        if (sscanf(line, "VmRSS: %ld", &kb) == 1)
-            break;
-    if (f)
-        (void) fclose(f);
-    return kb;
-}
-
 /* --- tests --- */
 
 struct sum {
@@ -182,12 +168,12 @@ static void test_stopped(void) {
     struct host *ant = ant_up();
     struct wire *stopped = reader_new(ant), *reader;
     struct sum sum;
-    long before;
+    unsigned long before;
 
     emit(ant, 10);
-    before = memory_kb(ant);
+    before = memory_kib(ant->berthd->pid, "VmRSS");
     emit(ant, N_EVENTS - 10);
-    CU_ASSERT(memory_kb(ant) - before < GROWTH_MAX_KB);
+    CU_ASSERT(memory_kib(ant->berthd->pid, "VmRSS") < before + GROWTH_MAX_KB);
     TEST_INT(berth(ant, "pools"), 0); /* berthd serves other clients */
     TEST_INT(berth(ant, "run -p db -- true"), 0);
     TEST_INT(readers(ant), 1);
@@ -197,8 +183,8 @@ static void test_stopped(void) {
     TEST_INT(sum.seen, 2);
     TEST_INT(sum.missed, 0);
     sum = read_until(stopped, 1 + N_EVENTS + 4 + 2);
-    printf("  seen %llu, missed %llu in %llu gaps, berthd grew by %ld KiB\n", sum.seen, sum.missed, sum.gaps,
-           memory_kb(ant) - before);
+    printf("  seen %llu, missed %llu in %llu gaps, berthd grew from %lu to %lu KiB\n", sum.seen, sum.missed, sum.gaps,
+           before, memory_kib(ant->berthd->pid, "VmRSS"));
     TEST_INT(sum.seen + sum.missed, N_EVENTS + 2);
     TEST_INT(sum.gaps, 1);
     CU_ASSERT(sum.missed > 0 && sum.seen > EVENT_RING_MAX - 8);
