@@ -43,8 +43,7 @@ struct host {
     unsigned n_launched;   /* the messages of the n-th berthd are in FOLDER/NAME.N.record */
 };
 
-/* For `witness --gate`: a FIFO in the cluster's folder; opening it ends all present and later waits at it.
- * */
+/* A FIFO for `witness --gate`, in the cluster's folder. Opening it ends all present and later waits at it. */
 struct test_gate {
     char path[80];
     int fd;

@@ -33,8 +33,7 @@ void redis_peer_change(int kind, enum peer_change change, unsigned at, const cha
 /* The answer to a command, as bytes; the size, 0: the connection is to be closed. */
 size_t redis_peer_answer(const redisReply *command, char *buffer, size_t size);
 /* Publishes this on the channel of the session that subscribed last: verb granted, revoked, parked or
- * queued, for the claim of that number (modulo their number). Returns the bytes as above; 0: no subscriber.
- * */
+ * queued, for the claim of that number (modulo their number). Returns the bytes; 0: no subscriber. */
 size_t redis_peer_push(unsigned verb, unsigned claim, char *buffer, size_t size);
 /* INFO of this version; before 7.0 it takes no second section, and no script is known or loaded. */
 void redis_peer_set_version(const char *version);

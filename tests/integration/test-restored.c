@@ -70,8 +70,8 @@ static void make_copy(void) {
     CU_ASSERT(redis_clock_set(0));
 }
 
-/* Starts the first host of the restored Redis. Its name is new, because it stopped in order in each round.
- * */
+/* Starts a host with a new name, which sends the first hello to the restored Redis. Its berthd of the round
+ * before ended in order, so the copy has no session of it. */
 static void start_newcomer(unsigned round) {
     char called[32];
 

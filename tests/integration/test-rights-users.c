@@ -128,8 +128,7 @@ static void right_lost(void) {
 
 /* --- inside a run --- */
 
-/* A command has the rights of its own user and groups, not those of the job's operators or of its starter.
- * */
+/* A command has the rights of its own user, not those of the job's operators or of its starter. */
 static void nested(void) {
     char copy[256];
 

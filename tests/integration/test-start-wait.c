@@ -59,8 +59,7 @@ static void killed_while_it_runs(void) {
     TEST_INT(berth_end(next), 5); /* it waited for the permit, and waits again */
 }
 
-/* A run that is queued behind another one of its job (overlap = "queue") has an id, which outlives berthd.
- * */
+/* A run that is queued behind another one of its job (overlap = "queue") keeps its id over a restart. */
 static void killed_while_it_is_behind(void) {
     struct child *c = berth_start(ant, "start behind --wait"), *next;
     const json_t *run;

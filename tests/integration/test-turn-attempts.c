@@ -212,7 +212,6 @@ static void too_late(void) {
     first = sharing_await("started", "job=j");
     host_kill(first);
     sharing_clocks_at(SHARING_FIRST, 59000);
-    child_turn(clock_boottime() + USEC_PER_SEC / 10);
     sharing_await_count("gave-up", "job=j reason=within attempt=1", 1);
     TEST_INT(sharing_count("started", "job=j attempt=2"), 0);
     test_gate_open(&cluster.gate);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
 # An attacker has taken over berthd. Its user can start only jobs of the config through berth-runner's
-# socket, and cannot read or write foreign files, outside and inside berthd's sandbox.
+# socket, and cannot read or write files of other users, outside and inside berthd's sandbox.
 
 each_up
 cp tests/system/speak.pl "$shared/"
