@@ -53,6 +53,7 @@ static void note_decided(const struct effect *e, unsigned k, unsigned skipped_by
 
     due->is_open = false;
     due->not_before = 0; /* its delay is over, also by a clock that is set back later */
+    due->is_at_once = false;
     due->skipped_by = skipped_by;
     due->holder = c + 1;
     if (skipped_by == 0)
@@ -69,6 +70,14 @@ static void check_delay(struct effect *e) {
         e->m->claims[id_number(e->args[3])].state == 0 &&
         world_redis_time(e->w) + USEC_PER_MSEC < e->w->turns.dues[k].not_before)
         model_fail(e->w, "R18: due time %u is taken by c%u before its delay is over", k, id_number(e->args[3]));
+}
+
+/* Without a delay no clock matters, also if it was set back since. */
+static void check_later(const struct effect *e, unsigned k) {
+    const struct due *due = &e->w->turns.dues[k];
+
+    if (due->is_at_once && due->back_epoch == e->w->epochs.n_begun)
+        model_fail(e->w, "R18: due time %u was given back without a delay, and is answered 'later'", k);
 }
 
 static void check_stopped(const struct effect *e) {
@@ -111,6 +120,8 @@ void rules_turn(struct effect *e) {
     if (is_skipped && e->was_grace)
         model_fail(e->w, "R18: a turn was skipped in grace");
     check_early(e);
+    if (k < e->w->turns.n_dues && strcmp(e->word, "later") == 0)
+        check_later(e, k);
     if (k < e->w->turns.n_dues && (is_ok || is_skipped))
         note_decided(e, k, is_skipped ? e->m->sessions[id_number(e->args[0])].host + 1 : 0);
 }
@@ -134,7 +145,8 @@ static void note_given_back(struct effect *e) {
 
     if (e->m->claims[c].state == 0 || (due->back_by == c + 1 && due->back_epoch == e->w->epochs.n_begun))
         return;
-    due->not_before = world_redis_time(e->w) + rules_number(e->args[6]) * USEC_PER_MSEC;
+    due->is_at_once = rules_number(e->args[6]) == 0;
+    due->not_before = due->is_at_once ? 0 : world_redis_time(e->w) + rules_number(e->args[6]) * USEC_PER_MSEC;
     due->back_epoch = e->w->epochs.n_begun;
     due->back_by = c + 1;
 }

@@ -42,6 +42,19 @@ static const struct scene scenes[] = {
                {STEP_FREEZE, .at = MS(21050), .host = 0, .a = MS(1000)},
                {STEP_FREEZE, .at = MS(21050), .host = 1, .a = MS(1000)},
                {STEP_RECONNECT, .at = MS(23000)}}},
+    /* The run of a due time waits for another run, and its drained host gives the turn back without a delay. Until then
+     * Redis's clock is an hour ahead, and nobody asks before it is right again. */
+    {.name = "a clock that is set back after a turn was given back",
+     .n_hosts = 2,
+     .n_pools = 1,
+     .limits = {1},
+     .has_turns = true,
+     .steps = {{STEP_CLOCK, .at = MS(15000), .a = MS(3600000), .b = 0},
+               {STEP_CLAIM, .at = MS(16000), .a = 1, .d = MS(60000)},
+               {STEP_DRAIN, .at = MS(40000), .host = 0, .a = MS(1000)},
+               {STEP_DRAIN, .at = MS(40000), .host = 1, .a = MS(1000)},
+               {STEP_CLOCK, .at = MS(40100), .a = MS(3600000), .b = 1},
+               {STEP_RECONNECT, .at = MS(45000)}}},
 };
 
 const struct scene *scene_find(const char *name) {
@@ -63,6 +76,15 @@ void scene_make_world(struct world *w, struct bridge *bridge, const struct model
 
     memcpy(setup.limits, scene->limits, sizeof(setup.limits));
     sequence_begin_world(w, bridge, mutation, &setup);
+    w->turns.is_on = scene->has_turns;
+    if (!scene->has_turns)
+        return;
+    vturn_init(w);
+    w->turns.overlap = "queue";
+    for (unsigned k = 0; k < w->turns.n_dues; k++)
+        w->turns.dues[k].at = MS(7000) + k * MS(5000);
+    for (unsigned i = 0; i < scene->n_hosts; i++)
+        w->hosts[i].turns.skew = 0;
 }
 
 void scene_make(struct sequence *q, const struct scene *scene) {

@@ -30,6 +30,7 @@ struct scene {
     unsigned n_hosts, n_pools;
     uint32_t limits[POOLS_MAX]; /* that all hosts declare at first */
     bool tight;                 /* the lowest bounds */
+    bool has_turns;             /* due times of pool a are 5 s apart; runs may queue (overlap) */
     struct step steps[16];      /* up to one with at = 0 */
 };
 

@@ -55,6 +55,7 @@ struct due {
     unsigned skipped_by; /* host + 1 whose question was answered so */
     unsigned holder, committer; /* run + 1 that took it last, and that committed it, which its host may not know */
     usec_t not_before;       /* end of its delay by Redis's clock, in the epoch back_epoch */
+    bool is_at_once;         /* it was given back without a delay in that epoch, and no host took it since */
     unsigned back_epoch;
     unsigned stopped_epoch; /* epoch in which an operator ended it; 0: none */
     unsigned back_by; /* run + 1 that gave it back then; from that run Redis takes nothing twice (R6) */
