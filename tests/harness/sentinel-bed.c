@@ -14,6 +14,9 @@
 #define NODES SENTINEL_BED_NODES
 #define NAME SENTINEL_BED_MASTER
 #define LIMIT (60 * USEC_PER_SEC)
+#define MEMORY "/dev/shm"
+#define LOG_SHOWN 40 /* lines */
+#define WORDS_MAX 32
 
 static const char *sentinel_port(const struct sentinel_bed *bed, unsigned i) {
     return bed->ports[NODES + i];
@@ -47,28 +50,32 @@ static int start(const struct sentinel_bed *bed, unsigned i, struct redis_server
     return r;
 }
 
-static int start_node(struct sentinel_bed *bed, unsigned i) {
-    const char *extra[] = {"--bind",
-                           bed->hosts[i],
-                           "--protected-mode",
-                           "no",
-                           "--port",
-                           bed->ports[i],
-                           "--repl-diskless-sync-delay",
-                           "0",
-                           "--repl-ping-replica-period",
-                           "1",
-                           "--min-replicas-to-write",
-                           "1",
-                           i > 0 ? "--replicaof" : NULL,
-                           bed->hosts[0],
-                           bed->ports[0],
-                           NULL};
+/* Begins the arguments of a node or, from NODES on, of a sentinel. The texts stay. Returns how many there are. */
+static size_t add_address(const struct sentinel_bed *bed, unsigned i, const char **words) {
+    static char files[3][96];
+    const char *const all[] = {"--bind", bed->hosts[i], "--protected-mode", "no", bed->is_tls ? "--tls-port" : "--port", bed->ports[i],
+                               "--tls-replication", "yes", "--tls-auth-clients", "no", "--tls-cert-file", files[0],
+                               "--tls-key-file", files[1], "--tls-ca-cert-file", files[2]};
+    static const char *const names[] = {"server.crt", "server.key", "ca.crt"};
+    size_t n = bed->is_tls ? ELEMENTSOF(all) : 6;
 
+    for (size_t f = 0; bed->is_tls && f < ELEMENTSOF(names); f++)
+        (void) snprintf(files[f], sizeof(files[f]), "%s", tls_place_path(tls_shared_place(), names[f]));
+    memcpy(words, all, n * sizeof(*words));
+    return n;
+}
+
+static int start_node(struct sentinel_bed *bed, unsigned i) {
+    const char *const own[] = {"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1",
+                               "--min-replicas-to-write", "1", i > 0 ? "--replicaof" : NULL, bed->hosts[0], bed->ports[0], NULL};
+    const char *extra[WORDS_MAX];
+    size_t n = add_address(bed, i, extra);
+
+    memcpy(&extra[n], own, sizeof(own));
     return start(bed, i, &bed->nodes[i], extra);
 }
 
-/* A sentinel writes its state to its config. */
+/* A sentinel writes its state to its config, and waits for the disk each time. */
 static int write_config(const struct sentinel_bed *bed, const char *path) {
     FILE *f = fopen(path, "we");
 
@@ -81,19 +88,22 @@ static int write_config(const struct sentinel_bed *bed, const char *path) {
     return fclose(f) == 0 ? 0 : -EIO;
 }
 
-/* The periods are short, so that a sentinel soon knows the others. */
+/* The periods are short, so that a sentinel soon knows the others. A sentinel that had no processor for two seconds
+ * does nothing for tilt-period, by default 30 s. */
 static int hurry(struct sentinel_bed *bed, unsigned i) {
-    _cleanup_reply_ redisReply *reply = redis_command(&bed->sentinels[i], "SENTINEL DEBUG info-period 200 publish-period 200");
+    _cleanup_reply_ redisReply *reply =
+        redis_command(&bed->sentinels[i], "SENTINEL DEBUG info-period 200 publish-period 200 tilt-period 1000");
 
     return reply && reply->type == REDIS_REPLY_STATUS ? 0 : -EIO;
 }
 
 static int start_sentinel(struct sentinel_bed *bed, unsigned i) {
-    const char *extra[] = {config_of(bed, i),     "--bind",     bed->hosts[NODES + i],
-                           "--protected-mode",    "no",         "--port",
-                           sentinel_port(bed, i), "--sentinel", NULL};
+    const char *extra[WORDS_MAX] = {config_of(bed, i)};
+    size_t n = 1 + add_address(bed, NODES + i, &extra[1]);
     int r = write_config(bed, extra[0]);
 
+    extra[n++] = "--sentinel";
+    extra[n] = NULL;
     if (r >= 0)
         r = start(bed, i, &bed->sentinels[i], extra);
     if (r < 0)
@@ -111,6 +121,8 @@ static void write_options(struct sentinel_bed *bed) {
 static int start_all(struct sentinel_bed *bed) {
     int r = 0;
 
+    (void) snprintf(bed->directory, sizeof(bed->directory), "%s/berth-sentinels-XXXXXX",
+                    access(MEMORY, W_OK) == 0 ? MEMORY : "/tmp");
     if (!mkdtemp(bed->directory)) {
         bed->directory[0] = '\0';
         return -errno;
@@ -140,12 +152,17 @@ int sentinel_bed_move_sentinel(struct sentinel_bed *bed, unsigned i) {
 }
 
 int sentinel_bed_start(struct sentinel_bed *bed) {
-    *bed = (struct sentinel_bed){.directory = "/tmp/berth-sentinels-XXXXXX"};
+    *bed = (struct sentinel_bed){};
+    return start_all(bed);
+}
+
+int sentinel_bed_start_tls(struct sentinel_bed *bed) {
+    *bed = (struct sentinel_bed){.is_tls = true};
     return start_all(bed);
 }
 
 int sentinel_bed_start_apart(struct sentinel_bed *bed) {
-    *bed = (struct sentinel_bed){.directory = "/tmp/berth-sentinels-XXXXXX", .is_apart = true};
+    *bed = (struct sentinel_bed){.is_apart = true};
     return start_all(bed);
 }
 
@@ -208,6 +225,19 @@ int sentinel_bed_await_settled(struct sentinel_bed *bed, int master) {
             (void) poll(NULL, 0, 10);
         }
     return 0;
+}
+
+void sentinel_bed_show_logs(const struct sentinel_bed *bed) {
+    char command[120];
+
+    for (unsigned i = 0; i < NODES; i++) {
+        printf("--- sentinel %u, port %s; node %u has port %s\n", i, sentinel_port(bed, i), i, bed->ports[i]);
+        (void) fflush(stdout);
+        (void) snprintf(command, sizeof(command), "grep -v 'saved on disk' %s/redis.log | tail -n %u",
+                        bed->sentinels[i].directory, LOG_SHOWN);
+        if (system(command) != 0)
+            printf("no log\n");
+    }
 }
 
 bool sentinel_bed_tell(struct sentinel_bed *bed, const char *command) {
