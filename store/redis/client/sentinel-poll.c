@@ -15,7 +15,7 @@ struct answer { /* of one sentinel */
     uint64_t epoch;
     usec_t down_after;
     bool is_named, has_epoch; /* the fields were there */
-    bool is_down;
+    bool is_vote; /* it is a master that is up, and stays */
 };
 
 void sentinel_poll_begin(struct sentinel_poll *poll, const char *master, size_t n) {
@@ -47,6 +47,16 @@ static bool has_flag(const char *flags, const char *word) {
     return false;
 }
 
+/* During a failover the sentinel that leads it names the old master, with the epoch of the new one. */
+static bool excludes_master(const char *flags) {
+    static const char *const words[] = {"s_down", "o_down", "disconnected", "failover_in_progress"};
+
+    for (size_t i = 0; i < ELEMENTSOF(words); i++)
+        if (has_flag(flags, words[i]))
+            return true;
+    return false;
+}
+
 /* Returns whether the value is right, as far as berthd reads the field. */
 static bool take_field(const struct sentinel_poll *poll, struct answer *answer, const char *name, const char *value) {
     uint64_t number = 0;
@@ -70,7 +80,7 @@ static bool take_field(const struct sentinel_poll *poll, struct answer *answer, 
         return number_parse(value, UINT64_MAX, &answer->epoch) >= 0;
     }
     if (strcmp(name, "flags") == 0)
-        answer->is_down = has_flag(value, "s_down") || has_flag(value, "o_down") || has_flag(value, "disconnected");
+        answer->is_vote = !excludes_master(value);
     if (strcmp(name, "down-after-milliseconds") == 0 && number_parse(value, DOWN_AFTER_MAX, &number) >= 0)
         answer->down_after = number * USEC_PER_MSEC;
     return true;
@@ -103,11 +113,13 @@ static void take_answer(struct sentinel_poll *poll, const struct answer *answer)
         poll->epoch = answer->epoch;
         poll->best = answer->node;
         poll->other.port = 0;
-        poll->is_up = !answer->is_down;
-    } else if (answer->epoch == poll->epoch) {
-        poll->is_up = poll->is_up || !answer->is_down;
-        if (!is_same(&answer->node, &poll->best))
+        poll->is_up = answer->is_vote;
+    } else if (answer->epoch == poll->epoch && answer->is_vote) {
+        if (!poll->is_up)
+            poll->best = answer->node;
+        else if (!is_same(&answer->node, &poll->best))
             poll->other = answer->node;
+        poll->is_up = true;
     }
 }
 
@@ -127,7 +139,7 @@ void sentinel_poll_fail(struct sentinel_poll *poll, const char *who, enum redis_
 }
 
 void sentinel_poll_take(struct sentinel_poll *poll, const char *who, const struct redisReply *reply) {
-    struct answer answer = {};
+    struct answer answer = {.is_vote = true};
     const char *error = reply_error(reply);
 
     if (error && strcmp(error, UNKNOWN_MASTER) == 0) {
@@ -191,7 +203,7 @@ enum sentinel_verdict sentinel_poll_decide(struct sentinel_poll *poll) {
         (void) snprintf(text, sizeof(text), "sentinels name different masters \"%s\": %.200s, %.200s",
                         poll->master, a, b);
     else
-        (void) snprintf(text, sizeof(text), "sentinels: the master \"%s\" at %.200s is down, a failover is awaited",
+        (void) snprintf(text, sizeof(text), "sentinels: the master \"%s\" at %.200s is down or being replaced, a failover is awaited",
                         poll->master, a);
     return refuse(poll, REDIS_ERROR_RETRY, text);
 }

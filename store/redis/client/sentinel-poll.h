@@ -31,7 +31,7 @@ struct sentinel_poll {
     uint64_t epoch;          /* the highest one of this poll */
     struct moved best;       /* the address at that epoch */
     struct moved other;      /* another address at the same epoch; port 0: none */
-    bool is_up;              /* a sentinel at that epoch sees the master up */
+    bool is_up;              /* a sentinel at that epoch sees `best` up, and no failover under way */
     bool is_late;            /* a majority answered a while ago, so the others are not awaited */
     usec_t down_after;       /* the longest of this poll; 0: unknown */
     enum redis_error error;

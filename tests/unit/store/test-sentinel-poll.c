@@ -170,7 +170,7 @@ static void test_down(void) {
     take("b:1", "10.0.0.1", 4, "master,o_down");
     expect_open();
     take("c:1", "10.0.0.1", 4, "master,disconnected");
-    expect_none(REDIS_ERROR_RETRY, "sentinels: the master \"fleet\" at 10.0.0.1:6379 is down, a failover is awaited");
+    expect_none(REDIS_ERROR_RETRY, "sentinels: the master \"fleet\" at 10.0.0.1:6379 is down or being replaced, a failover is awaited");
 
     begin(3); /* one of them can reach it */
     take("a:1", "10.0.0.1", 4, "s_down,master");
@@ -182,6 +182,30 @@ static void test_down(void) {
     take("b:1", "10.0.0.2", 5, "master,s_down");
     sentinel_poll_fail(&poll, "c:1", REDIS_ERROR_RETRY, "no answer");
     TEST_INT(sentinel_poll_decide(&poll), SENTINEL_VERDICT_NONE);
+}
+
+/* The sentinel that leads a failover names the old master with the new epoch until the replicas follow the new one. */
+static void test_leader(void) {
+    static const char *const flags[] = {"s_down,o_down,master,failover_in_progress", "master,failover_in_progress"};
+
+    for (size_t i = 0; i < ELEMENTSOF(flags); i++) {
+        begin(3); /* in each order */
+        take("a:1", "10.0.0.1", 5, flags[i]);
+        take("b:1", "10.0.0.2", 5, "master");
+        expect_found("10.0.0.2");
+        begin(3);
+        take("b:1", "10.0.0.2", 5, "master");
+        take("a:1", "10.0.0.1", 5, flags[i]);
+        expect_found("10.0.0.2");
+
+        begin(3); /* nobody names the new one yet */
+        take("a:1", "10.0.0.1", 5, flags[i]);
+        take("b:1", "10.0.0.1", 4, "master");
+        expect_open();
+        take("c:1", "10.0.0.1", 4, "master");
+        expect_none(REDIS_ERROR_RETRY, "sentinels: the master \"fleet\" at 10.0.0.1:6379 is down or being replaced, a "
+                                       "failover is awaited");
+    }
 }
 
 static void test_lies(void) {
@@ -216,7 +240,7 @@ static void test_lies(void) {
 
 static CU_TestInfo tests[] = {
     {"majority", test_majority}, {"failing", test_failing},   {"epochs", test_epochs}, {"another master", test_other_master},
-    {"disagree", test_disagree}, {"down", test_down}, {"lies", test_lies},
+    {"disagree", test_disagree}, {"down", test_down}, {"leader", test_leader}, {"lies", test_lies},
     CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
