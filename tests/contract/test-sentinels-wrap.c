@@ -27,7 +27,7 @@ WRAP(FAULT_ZEROED_MEMORY, NULL, char *, strdup, (const char *text), (text))
 
 /* --- sentinels --- */
 
-enum behaviour { ANSWER, ANSWER_TWICE, HANG, CLOSE, NONSENSE };
+enum behaviour { ANSWER, ANSWER_TWICE, HANG, CLOSE, NONSENSE, REFUSE };
 
 static const char answer[] = "*8\r\n$4\r\nname\r\n$5\r\nfleet\r\n$2\r\nip\r\n$9\r\n127.0.0.9\r\n$4\r\nport\r\n$4\r\n7000\r\n"
                              "$12\r\nconfig-epoch\r\n$1\r\n3\r\n";
@@ -35,7 +35,7 @@ static const char answer[] = "*8\r\n$4\r\nname\r\n$5\r\nfleet\r\n$2\r\nip\r\n$9\
 static struct fake {
     int fd;
     enum behaviour behaviour;
-    unsigned n_asked;
+    unsigned n_asked, n_accepted;
 } fakes[SENTINELS];
 
 static struct peer {
@@ -87,6 +87,9 @@ static int on_command(_unused_ sd_event_source *source, int fd, _unused_ uint32_
     case NONSENSE:
         send_text(fd, "$3\r\nyes\r\n");
         break;
+    case REFUSE:
+        send_text(fd, "-NOPERM no\r\n");
+        break;
     case HANG:
         break;
     }
@@ -94,11 +97,13 @@ static int on_command(_unused_ sd_event_source *source, int fd, _unused_ uint32_
 }
 
 static int on_connection(_unused_ sd_event_source *source, int fd, _unused_ uint32_t events, void *userdata) {
+    struct fake *fake = userdata;
     struct peer *peer = peers;
 
+    fake->n_accepted++;
     while (peer->fake)
         peer++;
-    *peer = (struct peer) {.fake = userdata, .fd = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+    *peer = (struct peer) {.fake = fake, .fd = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)};
     CU_ASSERT(sd_event_add_io(event, &peer->source, peer->fd, EPOLLIN, on_command, peer) >= 0);
     return 0;
 }
@@ -167,13 +172,18 @@ static void down(void) {
     event = sd_event_unref(event);
 }
 
-static void begin(enum behaviour a, enum behaviour b, enum behaviour c) {
+static void ask_again(enum behaviour a, enum behaviour b, enum behaviour c) {
     n_found = n_none = 0;
     text[0] = '\0';
     fakes[0].behaviour = a;
     fakes[1].behaviour = b;
     fakes[2].behaviour = c;
     sentinels_ask(&sentinels);
+}
+
+static void begin(enum behaviour a, enum behaviour b, enum behaviour c) {
+    sentinels_close(&sentinels);
+    ask_again(a, b, c);
 }
 
 static void run(void) {
@@ -201,7 +211,7 @@ static void test_behaviours(void) {
     ask(ANSWER_TWICE, HANG, ANSWER_TWICE, true);
     ask(ANSWER_TWICE, HANG, HANG, false); /* an answer counts once */
     expect("sentinels: 1 of 3 know the master \"fleet\" (127.0.0.1:");
-    expect("no answer in time");
+    expect("no answer in time; 127.0.0.1:"); /* both others are awaited */
     ask(ANSWER, CLOSE, NONSENSE, false);
     expect("its answer to SENTINEL MASTER is malformed");
     TEST_INT(error, REDIS_ERROR_RETRY);
@@ -225,6 +235,27 @@ static void test_stop(void) {
     sentinels_stop(&sentinels);
     sentinels_stop(&sentinels);
     TEST_INT(n_found + n_none, 0);
+}
+
+/* Each question is sent on the connections of the one before, but for those that broke, or are still to answer. */
+static void test_kept(void) {
+    static const unsigned n_accepted[] = {1, 2, 3};
+
+    ask(NONSENSE, CLOSE, HANG, false);
+    ask_again(NONSENSE, NONSENSE, REFUSE);
+    run();
+    ask_again(NONSENSE, NONSENSE, NONSENSE); /* a new connection reads the password again */
+    run();
+    for (size_t i = 0; i < SENTINELS; i++) {
+        TEST_INT(fakes[i].n_asked, 3);
+        TEST_INT(fakes[i].n_accepted, n_accepted[i]);
+    }
+    ask_again(HANG, HANG, HANG);
+    sentinels_stop(&sentinels);
+    ask_again(ANSWER, ANSWER, ANSWER); /* not with what the last question may still bring */
+    run();
+    TEST_INT(n_found, 1);
+    TEST_INT(fakes[0].n_accepted, 2);
 }
 
 static void test_hosts(void) {
@@ -260,7 +291,7 @@ static void test_memory(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"behaviours", test_behaviours}, {"stop", test_stop}, {"hosts", test_hosts}, {"memory", test_memory}, CU_TEST_INFO_NULL};
+    {"behaviours", test_behaviours}, {"stop", test_stop}, {"kept", test_kept}, {"hosts", test_hosts}, {"memory", test_memory}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {{.pName = "sentinels", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests}, CU_SUITE_INFO_NULL};

@@ -130,6 +130,18 @@ static void end_scene(void) {
     TEST_INT(berth_end(waiting), 0);
 }
 
+/* Returns the id of a host's connection to a sentinel; -1: there is none. */
+static long find_connection(struct redis_server *sentinel) {
+    _cleanup_reply_ redisReply *reply = redis_command(sentinel, "CLIENT LIST");
+    char *rest = reply && reply->type == REDIS_REPLY_STRING ? reply->str : NULL, *line;
+    long id;
+
+    while ((line = strsep(&rest, "\n")))
+        if (strstr(line, " name=berth-") && sscanf(line, "id=%ld", &id) == 1)
+            return id;
+    return -1;
+}
+
 static void test_found(void) {
     json_t *json;
 
@@ -144,6 +156,8 @@ static void test_found(void) {
     AT_STRING(json, "role", "master");
     AT_INT(json, "margin_ms", 10000);
     json_decref(json);
+    for (unsigned i = 0; i < SENTINEL_BED_NODES; i++)
+        TEST_INT(find_connection(&bed.sentinels[i]), -1);
     TEST_INT(berth(ant, "run -p db -- true"), 0);
     TEST_INT(berth(ant, "redis"), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, ", master " SENTINEL_BED_MASTER " of the sentinels"));
@@ -219,17 +233,23 @@ static long long count_connections(struct redis_server *server) {
     return at ? strtoll(at + strlen(key), NULL, 10) : -1;
 }
 
-static void await_connections(struct redis_server *server, long long n) {
+/* Waits until a host has asked this sentinel three times. Closes its connection each time. */
+static void await_questions(struct redis_server *sentinel) {
     usec_t until = clock_boottime() + HOST_PATIENCE;
 
-    while (count_connections(server) < n && clock_boottime() < until)
-        child_turn(clock_boottime() + 20 * USEC_PER_MSEC);
-    CU_ASSERT(count_connections(server) >= n);
+    for (int n = 0; n < 3; n++) {
+        long id;
+
+        while ((id = find_connection(sentinel)) < 0 && clock_boottime() < until)
+            child_turn(clock_boottime() + 20 * USEC_PER_MSEC);
+        CU_ASSERT_FATAL(id >= 0);
+        must(redis_command(sentinel, "CLIENT KILL ID %ld", id));
+    }
 }
 
 /* berthd waits for a slow master on one connection, whatever the sentinels reply meanwhile. */
 static void test_slow(void) {
-    long long at_master, at_sentinel;
+    long long at_master;
 
     cluster.lease = "60s";
     connect_timeout = "    connect-timeout = \"30s\"\n";
@@ -238,13 +258,12 @@ static void test_slow(void) {
         &bed.nodes[0],
         "CONFIG SET min-replicas-max-lag 90")); /* the master receives nothing of its replicas while it is stopped */
     at_master = count_connections(&bed.nodes[0]);
-    at_sentinel = count_connections(&bed.sentinels[2]);
     (void) kill(bed.nodes[0].pid, SIGSTOP);
     ant = add_host("ant", options(), "");
-    await_connections(&bed.sentinels[2], at_sentinel + 4);
+    await_questions(&bed.sentinels[2]);
     redis_server_kill(&bed.sentinels[0]);
     redis_server_kill(&bed.sentinels[1]);
-    await_connections(&bed.sentinels[2], at_sentinel + 6);
+    await_questions(&bed.sentinels[2]);
     (void) kill(bed.nodes[0].pid, SIGCONT);
     host_open(ant);
     TEST_INT(host_count(ant, "redis-lost", " "), 0);

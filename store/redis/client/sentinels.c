@@ -6,29 +6,24 @@
 
 #define TIMEOUT_MAX (1 * USEC_PER_SEC) /* of an answer: a sentinel that hangs must not delay a failover */
 /* After a majority's answers. A machine that is lost with its master often had a sentinel, too. */
-#define LATE_AFTER (1 * USEC_PER_SEC)
+#define LATE_AFTER (250 * USEC_PER_MSEC)
 #define CREDENTIAL "sentinel-password"
 
 /* --- one sentinel --- */
 
-static void sentinel_close(struct sentinel *sentinel) {
-    redis_dial_stop(&sentinel->dial);
-    sentinel->connection = redis_connection_free(sentinel->connection);
-}
-
 static struct sentinel *sentinel_free(struct sentinel *sentinel) {
     if (!sentinel)
         return NULL;
-    sentinel_close(sentinel);
+    sentinel->connection = redis_connection_free(sentinel->connection);
     redis_dial_done(&sentinel->dial);
     free(sentinel);
     return NULL;
 }
 
 /* Notes that a sentinel has answered or failed; the decision follows outside of the connection's callbacks. Returns
- * false if it did before. */
+ * false if it did before, or if nobody asks. */
 static bool is_first_answer(struct sentinel *sentinel) {
-    if (sentinel->has_answered)
+    if (sentinel->has_answered || !sentinel->sentinels->is_asking)
         return false;
     sentinel->has_answered = true;
     defer_set(&sentinel->sentinels->defer);
@@ -43,26 +38,41 @@ static void sentinel_fail(struct sentinel *sentinel, enum redis_error error, con
 static void sentinel_on_answer(const struct redisReply *reply, void *userdata) {
     struct sentinel *sentinel = userdata;
 
+    sentinel->is_refusing = reply_error(reply) != NULL;
     if (is_first_answer(sentinel))
         sentinel_poll_take(&sentinel->sentinels->poll, sentinel->where, reply);
 }
 
+static void sentinel_ask(struct sentinel *sentinel) {
+    const char *question[] = {"SENTINEL", "MASTER", sentinel->sentinels->poll.master};
+    int r = redis_connection_call(sentinel->connection, ELEMENTSOF(question), question, sentinel_on_answer, sentinel);
+
+    if (r < 0)
+        sentinel_fail(sentinel, REDIS_ERROR_RETRY, strerror(-r));
+}
+
 static void sentinel_on_found(struct redis_connection *connection, void *userdata) {
     struct sentinel *sentinel = userdata;
-    const char *question[] = {"SENTINEL", "MASTER", sentinel->sentinels->poll.master};
 
+    sentinel->is_dialing = false;
     sentinel->connection = connection;
-    if (redis_connection_call(connection, ELEMENTSOF(question), question, sentinel_on_answer, sentinel) < 0)
-        sentinel_fail(sentinel, REDIS_ERROR_RETRY, strerror(ENOMEM));
+    if (sentinel->sentinels->is_asking)
+        sentinel_ask(sentinel);
 }
 
 static void sentinel_on_not_found(enum redis_error error, const char *text, void *userdata) {
-    sentinel_fail(userdata, error, text);
+    struct sentinel *sentinel = userdata;
+
+    sentinel->is_dialing = false;
+    sentinel_fail(sentinel, error, text);
 }
 
-static void sentinel_on_down(struct redis_connection *connection _unused_, enum redis_error error, const char *text,
+static void sentinel_on_down(struct redis_connection *connection, enum redis_error error, const char *text,
                              void *userdata) {
-    sentinel_fail(userdata, error, text);
+    struct sentinel *sentinel = userdata;
+
+    sentinel_fail(sentinel, error, text);
+    sentinel->connection = redis_connection_free(connection);
 }
 
 /* The master's connections use the same files and pass such a warning on. */
@@ -120,22 +130,31 @@ static int sentinel_new(struct sentinels *sentinels, size_t i, struct sentinel *
 
 /* --- the question --- */
 
+/* Closes the connections that cannot be used again. An answer that is still to come would count for the next question. */
 void sentinels_stop(struct sentinels *sentinels) {
+    for (size_t i = 0; i < sentinels->n; i++) {
+        struct sentinel *sentinel = sentinels->items[i];
+
+        if (!sentinel->has_answered || sentinel->is_refusing)
+            sentinel->connection = redis_connection_free(sentinel->connection);
+    }
+    sentinels->is_asking = false;
+    defer_off(&sentinels->defer);
+    timer_off(&sentinels->late);
+}
+
+void sentinels_close(struct sentinels *sentinels) {
+    sentinels_stop(sentinels);
     for (size_t i = 0; i < sentinels->n; i++)
         sentinels->items[i] = sentinel_free(sentinels->items[i]);
     sentinels->n = 0;
     redis_settings_done(&sentinels->settings);
-    defer_off(&sentinels->defer);
-    timer_off(&sentinels->late);
 }
 
 static void sentinels_on_defer(void *userdata) {
     struct sentinels *sentinels = userdata;
     enum sentinel_verdict verdict = sentinel_poll_decide(&sentinels->poll);
 
-    for (size_t i = 0; i < sentinels->n; i++)
-        if (sentinels->items[i]->has_answered)
-            sentinel_close(sentinels->items[i]);
     if (verdict == SENTINEL_VERDICT_OPEN && sentinel_poll_has_majority(&sentinels->poll) &&
         !timer_is_set(&sentinels->late))
         timer_set(&sentinels->late, usec_add(clock_boottime(), LATE_AFTER));
@@ -167,21 +186,32 @@ static int make_all(struct sentinels *sentinels) {
     return r == -ENOENT ? 0 : r;
 }
 
+static void begin(struct sentinel *sentinel) {
+    sentinel->has_answered = false;
+    if (sentinel->connection) {
+        sentinel_ask(sentinel);
+    } else if (!sentinel->is_dialing) {
+        sentinel->is_dialing = true;
+        redis_dial_start(&sentinel->dial);
+    }
+}
+
 void sentinels_ask(struct sentinels *sentinels) {
     int r;
 
     sentinels_stop(sentinels);
-    r = make_all(sentinels);
+    r = sentinels->n > 0 ? 0 : make_all(sentinels);
     if (r < 0) { /* some of the sentinels must not decide alone */
-        sentinels_stop(sentinels);
+        sentinels_close(sentinels);
         sentinel_poll_begin(&sentinels->poll, sentinels->dial->options->settings->sentinels.master, 1);
         sentinel_poll_fail(&sentinels->poll, "this host", REDIS_ERROR_RETRY, strerror(-r));
         defer_set(&sentinels->defer);
         return;
     }
     sentinel_poll_begin(&sentinels->poll, sentinels->settings.sentinels.master, sentinels->n);
+    sentinels->is_asking = true;
     for (size_t i = 0; i < sentinels->n; i++)
-        redis_dial_start(&sentinels->items[i]->dial);
+        begin(sentinels->items[i]);
 }
 
 int sentinels_init(struct sentinels *sentinels, struct redis_dial *dial, const struct sentinels_handler *handler) {
@@ -197,7 +227,7 @@ int sentinels_init(struct sentinels *sentinels, struct redis_dial *dial, const s
 }
 
 void sentinels_done(struct sentinels *sentinels) {
-    sentinels_stop(sentinels);
+    sentinels_close(sentinels);
     defer_done(&sentinels->defer);
     timer_done(&sentinels->late);
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 /* Asks all sentinels of the config at once for the master, each by a connection of its own; sentinel-poll.h decides
- * from their answers. */
+ * from their answers. The connections stay for the next question, because a failover takes several. */
 
 #include "conf/redis-url.h"
 #include "conf/settings.h"
@@ -25,7 +25,9 @@ struct sentinel {
     struct redis_connection *connection;
     char host[REDIS_HOST_SIZE];
     char where[SENTINEL_WHERE_SIZE]; /* "host:port", for people */
-    bool has_answered;               /* or has failed */
+    bool is_dialing;
+    bool has_answered;               /* or has failed, in this question */
+    bool is_refusing;                /* its answer was an error; a new connection reads the password again */
 };
 
 struct sentinels {
@@ -34,7 +36,8 @@ struct sentinels {
     struct sentinels_handler handler;
     struct defer defer; /* decides */
     struct timer late;  /* decides without the sentinels that have not answered */
-    struct redis_settings settings; /* a copy, during a question */
+    struct redis_settings settings; /* a copy, while n > 0 */
+    bool is_asking;
     struct sentinel_poll poll;
     size_t n;
     struct sentinel *items[REDIS_HOSTS_MAX];
@@ -47,3 +50,5 @@ void sentinels_done(struct sentinels *sentinels);
 void sentinels_ask(struct sentinels *sentinels);
 /* Ends the question without a call of the handler. */
 void sentinels_stop(struct sentinels *sentinels);
+/* The same; closes the connections. The next question uses the settings of that time. */
+void sentinels_close(struct sentinels *sentinels);

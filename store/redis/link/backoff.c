@@ -32,6 +32,15 @@ usec_t backoff_next(struct backoff *b, usec_t most) {
     return pause;
 }
 
+usec_t backoff_next_brief(struct backoff *b) {
+    usec_t pause = b->next_usec;
+
+    if (pause < BACKOFF_BRIEF)
+        return backoff_next(b, at_most(BACKOFF_BRIEF, backoff_longest(b)));
+    b->next_usec = at_most(pause + pause / 64, backoff_longest(b));
+    return pause;
+}
+
 /* Attempts are rare, so each draw asks the kernel. Without randomness it is the middle. */
 usec_t backoff_draw_within(usec_t most) {
     uint32_t number = UINT32_MAX / 2;

@@ -5,10 +5,14 @@
 
 /* A master that hangs accepts connections and does not answer. Asking again finds its successor before the dial's
  * deadline. */
-#define AGAIN (2 * USEC_PER_SEC)
+#define AGAIN (500 * USEC_PER_MSEC)
 
 bool find_uses_sentinels(const struct store_redis *store) {
     return store->link.settings.sentinels.hosts != NULL;
+}
+
+bool find_awaits_failover(const struct store_redis *store) {
+    return find_uses_sentinels(store) && store->link.phase == PHASE_CONNECTING && !store->link.commands;
 }
 
 static void find_on_found(const struct moved *master, void *userdata) {
@@ -59,6 +63,10 @@ void find_settle(struct store_redis *store) {
 void find_stop(struct store_redis *store) {
     find_settle(store);
     redis_dial_stop(&store->link.dial);
+}
+
+void find_release(struct store_redis *store) {
+    sentinels_close(&store->finder.sentinels);
 }
 
 int find_init(struct store_redis *store) {

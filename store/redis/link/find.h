@@ -2,7 +2,7 @@
 #pragma once
 
 /* Finds the server for the link, by the url or by the sentinels. It asks the sentinels for each attempt, and again
- * while the server does not answer. */
+ * while the server does not answer. Its connections to the sentinels last until the server is found. */
 
 #include "store/redis/client/sentinels.h"
 
@@ -22,6 +22,10 @@ void find_done(struct store_redis *store);
 /* Begins an attempt to connect; ends an earlier one. Ends in the handler of the link's dial. */
 void find_start(struct store_redis *store);
 void find_stop(struct store_redis *store);
+/* Closes the connections to the sentinels: the server is found, or the settings have changed. */
+void find_release(struct store_redis *store);
 /* Stops asking the sentinels, because the dial has connected. */
 void find_settle(struct store_redis *store);
 bool find_uses_sentinels(const struct store_redis *store);
+/* Returns whether the sentinels name no master yet, or one that cannot be reached. */
+bool find_awaits_failover(const struct store_redis *store);

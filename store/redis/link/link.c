@@ -115,9 +115,11 @@ static enum status_error class_of(enum redis_error error) {
 static usec_t pause_after(struct store_redis *store, enum redis_error error) {
     struct backoff *backoff = &store->link.backoff;
     bool is_busy = error == REDIS_ERROR_BUSY || error == REDIS_ERROR_LATER;
-    usec_t least = error == REDIS_ERROR_LATER ? backoff_longest(backoff) : 0,
-           pause = backoff_next(backoff, is_busy ? backoff_longest_busy(backoff) : backoff_longest(backoff));
+    usec_t least = error == REDIS_ERROR_LATER ? backoff_longest(backoff) : 0, pause;
 
+    if (error == REDIS_ERROR_RETRY && find_awaits_failover(store))
+        return backoff_next_brief(backoff);
+    pause = backoff_next(backoff, is_busy ? backoff_longest_busy(backoff) : backoff_longest(backoff));
     if (error == REDIS_ERROR_FATAL)
         return BACKOFF_MAX;
     return pause > least ? pause : least;
@@ -303,6 +305,7 @@ int link_use(struct store_redis *store, const struct redis_settings *settings) {
         renewal_start(store);
     } else { /* the attempt under way has the old settings */
         link_close(store);
+        find_release(store);
         backoff_reset(&link->backoff);
         link_retry(store, 0);
     }
@@ -310,6 +313,7 @@ int link_use(struct store_redis *store, const struct redis_settings *settings) {
 }
 
 void link_begin_session(struct store_redis *store) {
+    find_release(store);
     store->link.phase = PHASE_HELLO;
     hello_send(store);
 }

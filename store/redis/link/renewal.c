@@ -48,6 +48,7 @@ bool renewal_fail(struct store_redis *store, const char *text) {
         return false;
     (void) snprintf(why, sizeof(why), "%s", redis_error_text(text)); /* the connection that is freed may own the text */
     find_stop(store);
+    find_release(store);
     renewal_reset(store);
     link_log_note_reload(store, false);
     (void) snprintf(store->renewal.why, sizeof(store->renewal.why),

@@ -37,6 +37,30 @@ static void busy(void) {
     TEST_INT(backoff_longest_busy(&b), BACKOFF_MAX);
 }
 
+/* Whoever awaits a failover asks often at first, and as rarely as others in the end. */
+static void brief(void) {
+    struct backoff b;
+    usec_t outage = 0, pause = 0;
+
+    backoff_init(&b, 5 * USEC_PER_SEC);
+    TEST_INT(backoff_next_brief(&b), 0);
+    for (usec_t expected = BACKOFF_MIN; expected < BACKOFF_BRIEF; expected *= 2)
+        TEST_INT(backoff_next_brief(&b), expected);
+    TEST_INT(backoff_next_brief(&b), BACKOFF_BRIEF);
+    while (outage < 30 * USEC_PER_SEC)
+        outage += pause = backoff_next_brief(&b);
+    CU_ASSERT(pause > BACKOFF_BRIEF && pause < USEC_PER_SEC);
+    while (outage < 120 * USEC_PER_SEC)
+        outage += pause = backoff_next_brief(&b);
+    TEST_INT(pause, BACKOFF_MAX);
+    backoff_reset(&b);
+    TEST_INT(backoff_next_brief(&b), 0);
+    backoff_init(&b, 120 * USEC_PER_MSEC);
+    for (int i = 0; i < 4; i++)
+        pause = backoff_next_brief(&b);
+    TEST_INT(pause, 120 * USEC_PER_MSEC);
+}
+
 /* A short heartbeat bounds the pauses. */
 static void short_heartbeat(void) {
     struct backoff b;
@@ -80,6 +104,7 @@ int main(int argc, char **argv) {
     CU_TestInfo tests[] = {
         {"grows", grows},
         {"busy", busy},
+        {"brief while a failover is awaited", brief},
         {"heartbeat", short_heartbeat},
         {"apart", apart},
         CU_TEST_INFO_NULL,
