@@ -11,6 +11,7 @@
 #include "tests/harness/host.h"
 #include "tests/harness/sentinel-bed.h"
 #include "tests/harness/test.h"
+#include "tests/harness/tls.h"
 #include "tests/harness/witness.h"
 
 #define POOLS "pool \"db\" { limit = 2 }\n"
@@ -22,15 +23,23 @@ static void stop_bed(void) {
     sentinel_bed_done(&bed);
 }
 
-static void up(void) {
+static void up_with(int (*start)(struct sentinel_bed *)) {
     cluster_up_without_redis();
     cluster.on_stopped = stop_bed;
     cluster.lease = "30s"; /* a failover on a busy machine fits in it */
     cluster.heartbeat = "2s";
     connect_timeout = "";
-    if (sentinel_bed_start(&bed) < 0)
+    if (start(&bed) < 0)
         abort();
     cluster.master = &bed.nodes[0];
+}
+
+static void up(void) {
+    up_with(sentinel_bed_start);
+}
+
+static void up_tls(void) {
+    up_with(sentinel_bed_start_tls);
 }
 
 static void must(redisReply *reply) {
@@ -42,7 +51,7 @@ static void must(redisReply *reply) {
 static struct host *add_host(const char *name, const char *options, const char *jobs) {
     struct host *h = host_add(name, " ");
 
-    h->url = "redis:///0";
+    h->url = bed.is_tls ? "rediss:///0" : "redis:///0";
     h->redis_options = options;
     host_set_config(h, POOLS "%s", jobs);
     host_start(h);
@@ -315,6 +324,37 @@ static void test_unknown_master(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(ant->event, "sentinels do not know a master \"flet\"; correct the option master"));
 }
 
+/* The sentinels are asked by TLS, and their certificates are verified. */
+static void test_tls(void) {
+    char trusting[400], distrusting[400];
+    struct tls_place other = {};
+
+    CU_ASSERT_FATAL(tls_place_init(&other) == 0);
+    (void) snprintf(distrusting, sizeof(distrusting), "%s    tls-ca = \"%s\"\n", bed.options, tls_place_path(&other, "ca.crt"));
+    bee = add_host("bee", distrusting, "");
+    host_await(bee, "redis-lost", " ");
+    CU_ASSERT_PTR_NOT_NULL(strstr(bee->event, "sentinels: 0 of 3 know the master"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(bee->event, "the certificate's issuer is not trusted"));
+
+    (void) snprintf(trusting, sizeof(trusting), "%s    tls-ca = \"%s\"\n", bed.options,
+                    tls_place_path(tls_shared_place(), "ca.crt"));
+    ant = add_host("ant", trusting, "");
+    host_open(ant);
+    TEST_INT(berth(ant, "run -p db -- true"), 0);
+    host_mark(ant);
+    CU_ASSERT(sentinel_bed_fail_over(&bed, 0) > 0);
+    host_await(ant, "redis-moved", " ");
+    cluster.master = &bed.nodes[master_of(ant)];
+    TEST_INT(host_count(bee, "redis-connected", " "), 0);
+    bee->redis_options = trusting;
+    host_set_config(bee, POOLS);
+    TEST_INT(berth(bee, "reload"), 0);
+    host_await(bee, "redis-connected", " ");
+    host_end_grace(ant);
+    TEST_INT(berth(bee, "run -p db -- true"), 0);
+    tls_place_done(&other);
+}
+
 static CU_TestInfo tests[] = {{"found", test_found},
                               {"killed", test_killed},
                               {"ordered", test_ordered},
@@ -328,7 +368,11 @@ static CU_TestInfo tests[] = {{"found", test_found},
                               CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "sentinel", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests}, CU_SUITE_INFO_NULL};
+    CU_TestInfo by_tls[] = {{"tls", test_tls}, CU_TEST_INFO_NULL};
+    CU_SuiteInfo suites[] = {
+        {.pName = "sentinel", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
+        {.pName = "sentinel by TLS", .pSetUpFunc = up_tls, .pTearDownFunc = cluster_down, .pTests = by_tls},
+        CU_SUITE_INFO_NULL};
 
     return test_main(argc, argv, suites);
 }
