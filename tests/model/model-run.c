@@ -162,7 +162,10 @@ static void print_failure(struct world *w, struct bridge *b, const struct model_
     char first[sizeof(w->failure)];
 
     (void) snprintf(first, sizeof(first), "%s", w->failure);
-    printf("sequence %" PRIu64 " fails: %s\n", q->seed, first);
+    if (q->scene)
+        printf("scene \"%s\" fails: %s\n", q->scene->name, first);
+    else
+        printf("sequence %" PRIu64 " fails: %s\n", q->seed, first);
     shrink(w, b, mutation, q, first);
     run_sequence(w, b, mutation, q, wanted ? stdout : NULL);
     printf("the shortest sequence that fails so: %s\n  %u hosts, %u pools (limits %u %u %u %u), lease %" PRIu64
@@ -179,7 +182,10 @@ static void print_failure(struct world *w, struct bridge *b, const struct model_
         printf("  %9.3f h%u %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", (double) s->at / 1e6,
                s->host % w->setup.n_hosts, step_name(s->kind), s->a, s->b, s->c, s->d);
     }
-    printf("  %9.3f it fails (SEED=%" PRIu64 " SEQUENCES=1 MODEL_TRACE=1 shows each call)\n", (double) w->now / 1e6, q->seed);
+    printf("  %9.3f it fails (", (double) w->now / 1e6);
+    if (!q->scene)
+        printf("SEED=%" PRIu64 " SEQUENCES=1 ", q->seed);
+    printf("MODEL_TRACE=1 shows each call)\n");
 }
 
 int model_run_scene(const char *name, const struct model_mutation *mutation, bool tell_it, bool *ret_failed) {
