@@ -3,6 +3,7 @@
 
 #ifdef BERTH_FAILPOINTS
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -12,6 +13,13 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+
+static uint64_t monotonic(void) {
+    struct timespec now;
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t) now.tv_sec * 1000000000 + (uint64_t) now.tv_nsec;
+}
 
 static struct failpoint_trace *open_trace(void) {
     const char *path = getenv("FAILPOINT_TRACE");
@@ -26,7 +34,6 @@ static struct failpoint_trace *open_trace(void) {
 static void note(const char *name) {
     static struct failpoint_trace *trace;
     static bool is_open;
-    struct timespec now;
     uint32_t i;
 
     if (!is_open)
@@ -35,9 +42,44 @@ static void note(const char *name) {
     i = trace ? atomic_fetch_add(&trace->n, 1) : FAILPOINT_TRACE_MAX;
     if (i >= FAILPOINT_TRACE_MAX)
         return;
-    (void) clock_gettime(CLOCK_MONOTONIC, &now);
     (void) snprintf(trace->of[i].name, sizeof(trace->of[i].name), "%s", name);
-    trace->of[i].at = (uint64_t) now.tv_sec * 1000000000 + (uint64_t) now.tv_nsec;
+    trace->of[i].at = monotonic();
+}
+
+/* --- a machine without memory --- */
+
+/* Until then each allocation and each fork of this process fails; ns on CLOCK_MONOTONIC. */
+static _Atomic uint64_t starved_until;
+
+static bool is_starved(void) {
+    uint64_t until = atomic_load_explicit(&starved_until, memory_order_relaxed);
+
+    if (until == 0 || monotonic() >= until)
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+/* Those of glibc, which calls ours for its own memory, too. */
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *memory, size_t size);
+pid_t __fork(void);
+
+void *malloc(size_t size) {
+    return is_starved() ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size) {
+    return is_starved() ? NULL : __libc_calloc(n, size);
+}
+
+void *realloc(void *memory, size_t size) {
+    return is_starved() ? NULL : __libc_realloc(memory, size);
+}
+
+pid_t fork(void) {
+    return is_starved() ? -1 : __fork();
 }
 
 void failpoint(const char *name) {
@@ -50,6 +92,10 @@ void failpoint(const char *name) {
         return;
     if (strcmp(action, "crash") == 0)
         (void) raise(SIGKILL);
+    if (strcmp(action, "starve") == 0) {
+        atomic_store(&starved_until, monotonic() + 1000000000);
+        return;
+    }
     while (nanosleep(&hang, &hang) < 0)
         ;
 }

@@ -3,7 +3,8 @@
 
 /* Steps between two outside effects at which a test lets a process die or hang. Only builds with
  * -DBERTH_FAILPOINTS have them. There, $FAILPOINT is "NAME ACTION FILE": the first process that reaches the
- * step of that name and removes the FILE performs the ACTION: "crash" (SIGKILL), or "hang" for 3.5 s.
+ * step of that name and removes the FILE performs the ACTION: "crash" (SIGKILL), "hang" for 3.5 s, or "starve": for 1 s
+ * each allocation and each fork of the process fails.
  * $FAILPOINT_TRACE is a file of struct failpoint_trace, in which each process notes when it was at which step. */
 
 #include <stdatomic.h>

@@ -10,12 +10,16 @@
 
 #include "base/connection.h"
 #include "base/discard.h"
+#include "base/memory.h"
 #include "daemon/control/control-internal.h"
 
 /* First size of the input buffer, which grows with the input. A silent client has none. */
 #define ROOM_BYTES ((size_t) 1024)
 #define CALLS_A_TURN 4                        /* then other clients are served */
 #define TIMER_PRIORITY (CONTROL_PRIORITY - 2) /* before a client that keeps sending bytes */
+
+/* Where memory lacks for it: it may report the end of a command. */
+static const char call_of_client[] = "the call of a client";
 
 static void client_forget_input(struct control_client *c) {
     account_give(c->control, c->account, c->in.allocated);
@@ -95,10 +99,8 @@ static bool client_reserve(struct control_client *c) {
         return false;
     }
     in = realloc(c->in.data, allocated);
-    if (!in) {
-        c->failed = true;
-        return false;
-    }
+    if (!in)
+        memory_exit(call_of_client);
     account_take(c->control, c->account, allocated - c->in.allocated);
     c->in.data = in;
     c->in.allocated = allocated;
@@ -174,17 +176,20 @@ static void client_run(struct control_client *c, json_t *document, bool more, bo
     json_t *params = json_is_object(given) ? json_incref(given) : json_object();
 
     if (!params || control_call_run(c, json_string_value(json_object_get(document, "method")), params, more, oneway) < 0)
-        c->failed = true;
+        memory_exit(call_of_client);
     json_decref(params);
 }
 
 /* Runs a whole message. Leaves it in place if an earlier call is unanswered and this one is not oneway. */
 static void client_take_message(struct control_client *c, size_t begin, size_t size) {
-    json_t *document = json_loadb(c->in.data + begin, size - 1, JSON_REJECT_DUPLICATES, NULL);
+    json_error_t error;
+    json_t *document = json_loadb(c->in.data + begin, size - 1, JSON_REJECT_DUPLICATES, &error);
     bool more = false, oneway = false;
     const char *wrong = document ? check_call(document, &more, &oneway) : "the message is not valid JSON";
 
     c->has_called = true;
+    if (!document && json_error_code(&error) == json_error_out_of_memory)
+        memory_exit(call_of_client);
     if (wrong) {
         client_refuse(c, wrong);
     } else if (c->current && !oneway) {

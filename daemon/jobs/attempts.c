@@ -8,6 +8,7 @@
 
 #include "base/duration.h"
 #include "base/failpoint.h"
+#include "base/memory.h"
 #include "base/schedule/schedule.h"
 #include "daemon/runs/chain.h"
 #include "daemon/jobs/scheduler-internal.h"
@@ -73,20 +74,17 @@ static void log_gave_up(const struct job *job, const struct run *run, uint32_t m
 
 /* --- the next run --- */
 
-/* Makes a run in the state retrying, which begins after the delay. Returns NULL without memory, logged. */
-static struct run *make_next(struct scheduler *scheduler, struct job *job, const char *id,
-                             struct run_time now, usec_t delay, const struct run_origin *origin) {
+/* Makes a run in the state retrying, which begins after the delay. */
+static void make_next(struct scheduler *scheduler, struct job *job, const char *id, struct run_time now,
+                      usec_t delay, const struct run_origin *origin) {
     struct run *next = run_table_find(scheduler->runs, id);
     struct run_origin copy = {0};
 
     if (next) /* an earlier berthd noted the end, and was killed before it confirmed the report */
-        return next;
+        return;
     if (run_origin_copy(&copy, origin) < 0 ||
-        triggers_add_run(scheduler, job, id, RUN_STATE_RETRYING, now, &next) < 0) {
-        run_origin_done(&copy);
-        journal_log(scheduler->journal, LOG_ERR, "job %s: out of memory, it is not tried again", job->name);
-        return NULL;
-    }
+        triggers_add_run(scheduler, job, id, RUN_STATE_RETRYING, now, &next) < 0)
+        memory_exit("the next attempt of a job");
     next->job.origin = copy;
     next->job.begin_due = usec_add(now.boottime, delay);
     next->job.begin_realtime = usec_add(now.realtime, delay);
@@ -94,14 +92,12 @@ static struct run *make_next(struct scheduler *scheduler, struct job *job, const
     FAILPOINT("retry-noted");
     attempts_note_run(scheduler, job, next);
     scheduler->handler.await(next, next->job.begin_due, scheduler->handler.userdata);
-    return next;
 }
 
-static bool retry(struct scheduler *scheduler, struct job *job, struct run *run, struct run_time now,
+static void retry(struct scheduler *scheduler, struct job *job, struct run *run, struct run_time now,
                   usec_t delay) {
     struct run_origin origin = run->job.origin;
     char id[ID_TEXT_SIZE], number[16];
-    struct run *next;
 
     origin.trigger = RUN_TRIGGER_RETRY;
     origin.attempt++;
@@ -113,12 +109,9 @@ static bool retry(struct scheduler *scheduler, struct job *job, struct run *run,
     }
     snprintf(number, sizeof(number), "%" PRIu32, origin.attempt);
     attempts_make_id("retry", origin.first_run, number, id);
-    next = make_next(scheduler, job, id, now, delay, &origin);
-    if (!next)
-        return false;
+    make_next(scheduler, job, id, now, delay, &origin);
     memcpy(run->job.next_run, id, sizeof(id));
     log_retry(job, run, delay);
-    return true;
 }
 
 static void restart(struct scheduler *scheduler, struct job *job, const struct run *run,
@@ -132,8 +125,7 @@ static void restart(struct scheduler *scheduler, struct job *job, const struct r
     attempts_make_id("restart", run->id, "", id);
     run_origin_init(&origin, id);
     origin.trigger = RUN_TRIGGER_RESTART;
-    (void) make_next(scheduler, job, id, now, chain_restart_delay(terms, run->id, job->attempts.n_quick),
-                     &origin);
+    make_next(scheduler, job, id, now, chain_restart_delay(terms, run->id, job->attempts.n_quick), &origin);
 }
 
 /* --- the end of a run --- */
@@ -171,12 +163,11 @@ static void give_up_next(const struct job *job, const struct run *run) {
 }
 
 /* is_lost: the run lost its host or its lease. Then Redis opens its turn itself, by the committed terms. */
-static bool retry_anywhere(struct scheduler *scheduler, const struct job *job, struct run *run, usec_t delay,
+static void retry_anywhere(struct scheduler *scheduler, const struct job *job, struct run *run, usec_t delay,
                            bool is_lost) {
     if (!is_lost)
         turn_attempts_give_back(scheduler, run, delay);
     log_retry(job, run, delay);
-    return true;
 }
 
 /* Whether the run is the last one of its chain. */
@@ -201,9 +192,11 @@ static bool is_last(struct scheduler *scheduler, struct job *job, struct run *ru
     case CHAIN_NEXT_NOTHING:
         break;
     case CHAIN_NEXT_RETRY:
-        return !(run->job.turn ? retry_anywhere(scheduler, job, run, decision.delay_usec,
-                                                end.result == RUN_RESULT_HOST_LOST)
-                               : retry(scheduler, job, run, now, decision.delay_usec));
+        if (run->job.turn)
+            retry_anywhere(scheduler, job, run, decision.delay_usec, end.result == RUN_RESULT_HOST_LOST);
+        else
+            retry(scheduler, job, run, now, decision.delay_usec);
+        return false;
     case CHAIN_NEXT_GIVE_UP:
         log_gave_up(job, run, count_made(run), decision.reason);
         break;

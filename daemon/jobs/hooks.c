@@ -9,6 +9,7 @@
 
 #include "base/failpoint.h"
 #include "base/job-name.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "daemon/jobs/scheduler-internal.h"
 #include "daemon/runs/run-log.h"
@@ -149,12 +150,8 @@ static void make_hook(struct scheduler *scheduler, struct job *hook, const struc
         return;
     facts =
         format_facts(scheduler, cause->job, cause->run, cause->event, cause->n_bad, cause->bad_since, now);
-    if (!facts || triggers_add_run(scheduler, hook, id, RUN_STATE_PENDING, now, &run) < 0) {
-        free(facts);
-        journal_log(scheduler->journal, LOG_ERR, "job %s: out of memory, it is not started for %s",
-                    hook->name, cause->job->name);
-        return;
-    }
+    if (!facts || triggers_add_run(scheduler, hook, id, RUN_STATE_PENDING, now, &run) < 0)
+        memory_exit("a hook");
     run->job.origin.trigger = RUN_TRIGGER_HOOK;
     run->job.origin.depth = cause->run ? cause->run->job.origin.depth + 1 : 1;
     run_origin_set_of(&run->job.origin, facts);

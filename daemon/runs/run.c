@@ -172,7 +172,7 @@ void run_set_reason(struct run *r, const char *format, ...) {
     if (vasprintf(&r->reason_text, format, ap) < 0)
         r->reason_text = NULL;
     va_end(ap);
-    r->reason = r->reason_text ? r->reason_text : "out of memory";
+    r->reason = r->reason_text ? r->reason_text : strchr(format, '%') ? "out of memory" : format;
 }
 
 void run_clear_reason(struct run *r) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The steps at which berthd, runner and guard are made to die or hang. */
+/* The steps at which berthd, runner and guard are made to fail. */
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -74,13 +74,35 @@ const struct failpoint failpoints[] = {
     {0},
 };
 
+const struct failpoint_action failpoint_actions[FAILPOINT_ACTIONS] = {
+    {"crash", "dies", 3000, false},
+    {"hang", "hangs for longer than a lease", 5000, false},
+    {"starve", "gets no memory and no child for 1 s", 3000, true},
+};
+
+bool failpoint_find(const char *name, const struct failpoint **ret, const struct failpoint_action **ret_action) {
+    const char *action = strchr(name, ':');
+
+    *ret = NULL;
+    *ret_action = NULL;
+    if (!action)
+        return false;
+    for (const struct failpoint *at = failpoints; at->name; at++)
+        if (strncmp(at->name, name, (size_t) (action - name)) == 0 && !at->name[action - name])
+            *ret = at;
+    for (size_t i = 0; i < FAILPOINT_ACTIONS; i++)
+        if (strcmp(failpoint_actions[i].name, action + 1) == 0)
+            *ret_action = &failpoint_actions[i];
+    return *ret && *ret_action;
+}
+
 static char armed[64];
 
 void failpoint_name(const struct plan *p) {
     char text[160];
 
     snprintf(armed, sizeof(armed), "%s/failpoint", cluster.folder);
-    snprintf(text, sizeof(text), "%s %s %s", p->failpoint->name, p->action, armed);
+    snprintf(text, sizeof(text), "%s %s %s", p->failpoint->name, p->action->name, armed);
     (void) setenv("FAILPOINT", text, 1);
 }
 

@@ -89,12 +89,22 @@ void restore_pattern(struct bed *b, struct injection *i);
 /* Starts a host's berthd again unless another fault keeps it down. */
 void revive(struct bed *b, size_t host);
 
-/* Steps at which a build with failpoints can be made to die or hang (base/failpoint.h). */
+/* Steps at which a build with failpoints can be made to fail (base/failpoint.h). */
 struct failpoint {
     const char *name;
     const char *fault; /* fault without which the step is not reached, or NULL */
 };
 extern const struct failpoint failpoints[]; /* ended by a NULL name */
+enum { FAILPOINT_ACTIONS = 3 };
+struct failpoint_action {
+    const char *name;
+    const char *what; /* text for the table: "a process ..." */
+    unsigned msec;    /* of load */
+    bool keeps_reports; /* each `berth run` can report how its command ended */
+};
+extern const struct failpoint_action failpoint_actions[FAILPOINT_ACTIONS];
+/* Finds step and action of "STEP:ACTION". Returns whether there are such. */
+bool failpoint_find(const char *name, const struct failpoint **ret, const struct failpoint_action **ret_action);
 /* Set and clear the failpoint with which host 0 is started. */
 void failpoint_name(const struct plan *p);
 void failpoint_forget(void);
@@ -110,8 +120,8 @@ struct plan {
     uint64_t seed;
     struct injection items[12];
     size_t n;
-    const struct failpoint *failpoint; /* at which a process of host 0 dies or hangs once; NULL: none */
-    const char *action; /* "crash" or "hang" */
+    const struct failpoint *failpoint; /* at which a process of host 0 fails once; NULL: none */
+    const struct failpoint_action *action;
     unsigned flags;  /* of all of them together */
     usec_t until;    /* end of the load */
     bool has_schedules; /* with due times (tests/faults/due.h) */

@@ -82,6 +82,7 @@ struct verdict {
     size_t n_open;           /* not ended yet */
     size_t n_lost;           /* exit statuses that were lost or changed */
     size_t n_jobs, n_jobs_unrecorded;
+    size_t n_unreported;     /* statuses of `berth run` that no journal has */
     size_t n_margins;
     usec_t margins[512];     /* times from the end of the last process to the end of the lease */
     char first[256];         /* of what went wrong with exit statuses */

@@ -66,20 +66,11 @@ void plan_mix(struct plan *p, uint64_t seed) {
 }
 
 bool plan_failpoint(struct plan *p, const char *name, uint64_t seed) {
-    const char *action = strchr(name, ':');
-
-    *p = (struct plan) {.seed = seed};
-    if (!action || (strcmp(action, ":crash") != 0 && strcmp(action, ":hang") != 0))
-        return false;
-    for (p->failpoint = failpoints; p->failpoint->name; p->failpoint++)
-        if (strncmp(p->failpoint->name, name, (size_t) (action - name)) == 0 && !p->failpoint->name[action - name])
-            break;
-    if (!p->failpoint->name)
+    *p = (struct plan) {.seed = seed, .has_schedules = true};
+    if (!failpoint_find(name, &p->failpoint, &p->action))
         return false;
     snprintf(p->name, sizeof(p->name), "%s", name);
-    p->action = action + 1;
-    p->has_schedules = true;
-    p->until = strcmp(p->action, "hang") == 0 ? 5 * USEC_PER_SEC : 3 * USEC_PER_SEC;
+    p->until = p->action->msec * USEC_PER_MSEC;
     if (p->failpoint->fault)
         add(p, faults_find(p->failpoint->fault), 2 * WARM_UP, 1800 * USEC_PER_MSEC, 0, seed);
     return true;
@@ -297,6 +288,8 @@ static bool check_verdict(const struct plan *p, const struct verdict *v) {
     ok &= check(v->n_lost == 0, v->first);
     ok &= check(v->n_jobs_unrecorded == 0, v->first);
     ok &= check(v->n_due_lost == 0, v->first_due);
+    if (p->action && p->action->keeps_reports)
+        ok &= check(v->n_unreported == 0, "a berthd without memory lost what `berth run` reported");
     snprintf(text, sizeof(text), "%s waited %" PRIu64 " ms from %" PRIu64 " on for what was free, allowed are %" PRIu64 " ms", v->j.idle,
              v->j.longest_idle / USEC_PER_MSEC, v->j.idle_from, allowed_idle(p) / USEC_PER_MSEC);
     ok &= check(v->j.longest_idle <= allowed_idle(p), text);

@@ -27,7 +27,7 @@ static const char *audit_text(char text[static 64], unsigned cases, unsigned unp
 }
 
 /* Writes one row for all failpoints with this action. */
-static void write_failpoints(FILE *f, const struct report *r, const char *action, const char *what) {
+static void write_failpoints(FILE *f, const struct report *r, const struct failpoint_action *action) {
     unsigned n = 0, failed = 0, unproved = 0;
     uint64_t overlaps = 0, idle = 0;
     char text[64];
@@ -35,7 +35,7 @@ static void write_failpoints(FILE *f, const struct report *r, const char *action
     for (size_t i = 0; i < r->n; i++) {
         const char *at = strchr(r->rows[i].name, ':');
 
-        if (!at || strcmp(at + 1, action) != 0)
+        if (!at || strcmp(at + 1, action->name) != 0)
             continue;
         n += r->rows[i].cases;
         failed += r->rows[i].failed;
@@ -44,7 +44,7 @@ static void write_failpoints(FILE *f, const struct report *r, const char *action
         idle = r->rows[i].longest_idle > idle ? r->rows[i].longest_idle : idle;
     }
     if (n > 0)
-        fprintf(f, "| a process %s, at each of %u steps between two outside effects | %u | %s | %s | %.1f s | %s |\n", what, n, n,
+        fprintf(f, "| a process %s, at each of %u steps between two outside effects | %u | %s | %s | %.1f s | %s |\n", action->what, n, n,
                 failed ? "**failed**" : "kept", overlaps ? "**overlap**" : "0", (double) idle / 1e6, audit_text(text, n, unproved, 0));
 }
 
@@ -178,8 +178,8 @@ int report_write(struct report *r, const char *path) {
     fputs("| fault | injected | result | overlap | longest idle | audit |\n|---|---|---|---|---|---|\n", f);
     for (size_t i = 0; i < r->n; i++)
         write_row(f, &r->rows[i]);
-    write_failpoints(f, r, "crash", "dies");
-    write_failpoints(f, r, "hang", "hangs for longer than a lease");
+    for (size_t i = 0; i < FAILPOINT_ACTIONS; i++)
+        write_failpoints(f, r, &failpoint_actions[i]);
     write_margins(f, r);
     write_doubts(f, r);
     fputs(assumptions, f);

@@ -5,8 +5,7 @@
  *     test-faults [--slice] [--failpoints] [--seed N] [--mixes N] [--jobs N] [--no-singles] [--report FILE] [FAULT...]
  *     test-faults --case FAULT|mix --seed N        one of them, in this process
  *
- * --failpoints: also each failpoint, dying and hanging there; $BERTH_BUILD has a build with
- * -DBERTH_FAILPOINTS.
+ * --failpoints: also each failpoint with each action; $BERTH_BUILD has a build with -DBERTH_FAILPOINTS.
  * --slice: each fault on one host only, and some not at all; waits may take a little longer.
  *
  * The same seed makes the same plan. Each case is a process with its own hosts and Redis. The journals and
@@ -182,7 +181,7 @@ static bool is_wanted(const struct fault *f, unsigned *skipped) {
 }
 
 static int run_all(const char *program, char **names, size_t n_names) {
-    static char steps[2 * FAILPOINTS_MAX][64];
+    static char steps[FAILPOINT_ACTIONS * FAILPOINTS_MAX][64];
     struct job *jobs = calloc(faults_count() + n_names + arg_mixes + ELEMENTSOF(steps), sizeof(*jobs));
     struct report report = {.seed = arg_seed, .mixes = arg_mixes, .since = clock_boottime()};
     unsigned failed = 0, skipped = 0;
@@ -196,9 +195,11 @@ static int run_all(const char *program, char **names, size_t n_names) {
         if (is_wanted(faults_get(i), &skipped))
             jobs[n++] = (struct job) {.name = faults_get(i)->name, .seed = arg_seed};
     for (size_t i = 0; arg_failpoints && failpoints[i].name; i++)
-        for (size_t k = 0; k < 2; k++) {
-            snprintf(steps[2 * i + k], sizeof(steps[0]), "%s:%s", failpoints[i].name, k ? "hang" : "crash");
-            jobs[n++] = (struct job) {.name = steps[2 * i + k], .seed = arg_seed};
+        for (size_t k = 0; k < FAILPOINT_ACTIONS; k++) {
+            char *name = steps[FAILPOINT_ACTIONS * i + k];
+
+            snprintf(name, sizeof(steps[0]), "%s:%s", failpoints[i].name, failpoint_actions[k].name);
+            jobs[n++] = (struct job) {.name = name, .seed = arg_seed};
         }
     for (uint64_t i = 0; i < arg_mixes; i++)
         jobs[n++] = (struct job) {.name = "mix", .seed = arg_seed + i};

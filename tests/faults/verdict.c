@@ -136,6 +136,8 @@ static void read_log(const char *log, struct verdict *ret) {
     for (char *line; (line = strsep(&rest, "\n"));)
         if (starts_with(line, "fenced"))
             read_fenced(ret, line);
+        else if (starts_with(line, "exited") && strstr(line, "`berth run` could not report"))
+            ret->n_unreported++;
     free(copy);
 }
 
