@@ -6,12 +6,11 @@ set -eu
 packages="gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev libmicrohttpd-dev
     libssl-dev openssl libcunit1-dev redis-tools scdoc systemd-journal-remote iproute2 nftables
     python3-croniter tzdata jq"
-# For systemd in containers (make check-system). For linters, spin (make prove), promtool (test-metrics-shipped) and the shells whose
-# completions are tested.
+# For systemd in containers (make check-system); for linters, spin (make prove) and the shells whose completions are tested.
 [ "${SYSTEM_DEPS:-}" = yes ] && packages="$packages mmdebstrap systemd-container iproute2 git"
-[ "${LINT_DEPS:-}" = yes ] && packages="$packages clang libclang-rt-dev clang-tidy cppcheck shellcheck zsh fish spin prometheus"
-# For the page of berth-web in a browser (tests/page).
-[ "${PAGE_DEPS:-}" = yes ] && packages="$packages chromium nodejs npm"
+[ "${LINT_DEPS:-}" = yes ] && packages="$packages clang libclang-rt-dev clang-tidy cppcheck shellcheck zsh fish spin"
+# Only for `.ci/run full`: the page of berth-web in a browser (tests/page), and promtool.
+[ "${PAGE_DEPS:-}" = yes ] && packages="$packages chromium nodejs npm prometheus"
 case ${PACKAGE:-} in
 deb) packages="dpkg-dev git" ;; # the rest is in debian/control, below
 rpm) packages="rpm git gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev libmicrohttpd-dev libssl-dev scdoc" ;;
