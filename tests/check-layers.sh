@@ -93,7 +93,7 @@ hiredis store/redis/client/*
 openssl store/redis/client/tls*
 jansson base/client/* base/explain/* base/json/* daemon/api/* daemon/control/* cli/* web/*
 systemd/sd-journal base/journal/*.c
-systemd/sd-daemon daemon/service.c runner/main.c base/activation.c web/main.c web/listen.c
+systemd/sd-daemon daemon/service.c runner/main.c base/activation.c base/memory.c web/main.c web/listen.c
 microhttpd web/http*
 libsmartcols cli/table*
 EOF

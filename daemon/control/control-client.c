@@ -175,7 +175,9 @@ static void client_run(struct control_client *c, json_t *document, bool more, bo
     json_t *given = json_object_get(document, "parameters");
     json_t *params = json_is_object(given) ? json_incref(given) : json_object();
 
-    if (!params || control_call_run(c, json_string_value(json_object_get(document, "method")), params, more, oneway) < 0)
+    if (!params)
+        c->failed = true;
+    else if (control_call_run(c, json_string_value(json_object_get(document, "method")), params, more, oneway) < 0)
         memory_exit(call_of_client);
     json_decref(params);
 }
