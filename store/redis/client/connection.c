@@ -10,18 +10,10 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "base/list.h"
 #include "base/timer.h"
 #include "store/redis/client/compat.h"
+#include "store/redis/client/pendings.h"
 #include "store/redis/client/reply-bounds.h"
-
-struct pending { /* a command whose reply is awaited */
-    struct list link; /* on connection->pendings, oldest first */
-    usec_t deadline;           /* boottime */
-    redis_reply_fn fn;
-    void *userdata;
-    bool subscription;
-};
 
 struct redis_connection {
     const struct redis_connection_options *options;
@@ -35,8 +27,7 @@ struct redis_connection {
     bool awaits_room;      /* io waits for writability: connecting, or the socket was full */
     bool is_up, down_reported, freed;
     unsigned busy;         /* callbacks on the stack; while there are any, freeing is postponed */
-    struct list pendings;  /* struct pending */
-    uint64_t n_commands, n_replies; /* so far; a subscription's messages are none */
+    struct redis_pendings pendings; /* a subscription's messages are no replies */
     struct redis_subscription subscription; /* once acknowledged */
     enum redis_error error;
     char text[SOCKET_REASON_SIZE]; /* of the error; "": none */
@@ -67,12 +58,7 @@ static void note_socket_error(struct redis_connection *c) {
 }
 
 static void destroy(struct redis_connection *c) {
-    struct pending *p;
-
-    while ((p = list_first(&c->pendings, struct pending, link))) {
-        list_unlink(&p->link);
-        free(p);
-    }
+    redis_pendings_done(&c->pendings);
     sd_event_source_disable_unref(c->io);
     timer_done(&c->timer);
     defer_done(&c->defer);
@@ -114,7 +100,7 @@ static void connection_on_defer(void *userdata) {
 /* Sets the timer: for the first command and after the last reply. In between it may fire too early, and is set again.
  * Setting it with each reply would cost more than the reply. */
 static void arm(struct redis_connection *c) {
-    const struct pending *first = list_first(&c->pendings, struct pending, link);
+    const struct redis_pending *first = redis_pendings_first(&c->pendings);
     usec_t silence = c->subscription.fn ? c->options->silence_usec : 0;
 
     if (is_over(c))
@@ -128,27 +114,25 @@ static void arm(struct redis_connection *c) {
 /* --- replies --- */
 
 static void dispatch(struct redis_connection *c, const redisReply *reply) {
-    struct pending *p = list_first(&c->pendings, struct pending, link), answered;
+    bool is_awaited = redis_pendings_first(&c->pendings);
+    struct redis_pending answered;
 
     c->socket.has_answered = true;
-    if (!p && c->subscription.fn) {
+    if (!is_awaited && c->subscription.fn) {
         if (redis_subscription_hear(&c->subscription, reply))
             arm(c);
         return;
     }
-    if (!p) { /* such as "max number of clients reached", sent before any command */
+    if (!is_awaited) { /* such as "max number of clients reached", sent before any command */
         const char *error = reply_error(reply);
 
         note_error(c, error ? redis_error_class(error) : REDIS_ERROR_RETRY, error ? error : "a reply without a command");
         return;
     }
-    answered = *p;
-    if (p->subscription && !reply_error(reply))
-        c->subscription = (struct redis_subscription) {.fn = p->fn, .userdata = p->userdata};
-    list_unlink(&p->link);
-    free(p);
-    c->n_replies++;
-    if (list_is_empty(&c->pendings))
+    redis_pendings_take(&c->pendings, &answered);
+    if (answered.subscription && !reply_error(reply))
+        c->subscription = (struct redis_subscription) {.fn = answered.fn, .userdata = answered.userdata};
+    if (!redis_pendings_first(&c->pendings))
         arm(c);
     answered.fn(reply, answered.userdata);
 }
@@ -208,7 +192,7 @@ static bool check_silence(struct redis_connection *c) {
 /* After this process was suspended, replies that arrived in time may be unread while the timer is already due. */
 static void connection_on_timer(void *userdata) {
     struct redis_connection *c = userdata;
-    const struct pending *first = list_first(&c->pendings, struct pending, link);
+    const struct redis_pending *first = redis_pendings_first(&c->pendings);
 
     c->busy++;
     if ((first && first->deadline > clock_boottime()) || (c->socket.is_connected && read_replies(c)))
@@ -284,25 +268,23 @@ void redis_connection_send(struct redis_connection *c) {
 /* deadline: 0: `timeout` from now. */
 static int call(struct redis_connection *c, size_t argc, const char *const *argv, redis_reply_fn fn, void *userdata,
                 usec_t deadline, bool subscription) {
-    struct pending *p;
+    struct redis_pending pending = {.fn = fn, .userdata = userdata, .subscription = subscription};
+    bool is_first = !redis_pendings_first(&c->pendings);
     int r;
 
     if (is_over(c))
         return -ENOTCONN;
-    p = malloc(sizeof(*p));
-    if (!p)
-        return -ENOMEM;
-    *p = (struct pending) {.fn = fn, .userdata = userdata, .subscription = subscription};
-    p->deadline = deadline > 0 ? deadline : usec_add(clock_boottime(), c->options->settings->timeout_usec);
+    pending.deadline = deadline > 0 ? deadline : usec_add(clock_boottime(), c->options->settings->timeout_usec);
+    r = redis_pendings_add(&c->pendings, &pending);
+    if (r < 0)
+        return r;
     r = redis_outbuf_append(&c->out, argc, argv);
     if (r < 0) {
-        free(p);
+        redis_pendings_drop_last(&c->pendings);
         return r;
     }
     redis_connection_flush(c); /* sent at the end of this turn */
-    list_append(&c->pendings, &p->link);
-    c->n_commands++;
-    if (list_first(&c->pendings, struct pending, link) == p)
+    if (is_first)
         arm(c);
     return 0;
 }
@@ -312,11 +294,11 @@ int redis_connection_call(struct redis_connection *c, size_t argc, const char *c
 }
 
 uint64_t redis_connection_next_serial(const struct redis_connection *c) {
-    return c->n_commands + 1;
+    return c->pendings.n_commands + 1;
 }
 
 uint64_t redis_connection_answered_serial(const struct redis_connection *c) {
-    return c->n_replies;
+    return c->pendings.n_replies;
 }
 
 int redis_connection_subscribe(struct redis_connection *c, const char *channel, redis_reply_fn fn, void *userdata) {
@@ -394,7 +376,7 @@ int redis_connection_new(struct redis_connection **ret, sd_event *event, const s
     if (!c)
         return -ENOMEM;
     c->options = options;
-    list_init(&c->pendings);
+    redis_pendings_init(&c->pendings);
     r = redis_socket_open(&c->socket, target, options->settings->timeout_usec);
     if (r >= 0)
         r = attach(c, event, target);
