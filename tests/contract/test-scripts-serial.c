@@ -65,7 +65,7 @@ static void test_turns(void) {
     EXPECT_NAMED("turn s1 1 $ a 0_7_r_name 1000 skip net 1 9", "ok 77 0 H * 1 -");
     EXPECT_NAMED("turn s2 1 $ b 0_7_r_name 1000 skip net 1 9", "taken 77 0 1000 s1");
     EXPECT_NAMED("turn s2 1 $ b 0_7_r_name 1001 skip net 1 9", "skipped 77 0 overlap *");
-    EXPECT_NAMED("turn s2 1 $ b 0_7_r_name 9999999999 skip net 1 9", "early 77 0 *");
+    EXPECT_NAMED("turn s2 1 $ c 0_7_r_name 9999999999 skip net 1 9", "early 77 0 *");
     EXPECT_NAMED("turned s1 1 $ commit a - -", "ok 77 0");
     EXPECT_NAMED("turned s1 1 $ commit x - -", "lost 77 0");
     EXPECT_NAMED("turned s1 1 $ hosts net", "ok 77 0 *");

@@ -250,6 +250,8 @@ static const char *running_run(const char *job) {
  * runs. */
 static void open_recovered(void) {
     const char *run;
+    char left[128]; /* the record of an instance without a run */
+    int fd;
 
     TEST_INT(berth(bee, "start open@over --wait"), 0);
     TEST_INT(berth(bee, "start open@runs --set SLEEP=1000"), 0);
@@ -261,8 +263,12 @@ static void open_recovered(void) {
     host_await(bee, "started", "job=open@alone");
     host_mark(bee);
     host_kill(bee);
+    snprintf(left, sizeof(left), "%s/jobs/open@left", bee->runtime);
+    fd = open(left, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    CU_ASSERT(fd >= 0 && close(fd) == 0);
     host_start(bee);
     CU_ASSERT(is_known("open@alone"));
+    TEST_INT(access(left, F_OK), -1);
     TEST_INT(berth(bee, "stop open@alone"), 0);
     host_await(bee, "exited", "job=open@alone result=stopped");
     CU_ASSERT(is_known("open@runs") && is_known("again@x") && !is_known("open@over"));
