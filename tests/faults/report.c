@@ -69,6 +69,10 @@ static void read_doubt(struct report *r, const char *name, const char *line, boo
     d->cases += first;
 }
 
+void report_expect(struct report *r, const char *name) {
+    (void) find_row(r, name);
+}
+
 void report_add(struct report *r, const char *name, bool ok, const char *text) {
     struct report_row *row = find_row(r, name);
     char *copy = strdup(text), *rest = copy;

@@ -20,7 +20,7 @@ struct report_doubt { /* what `berth audit` could not prove of cases of this nam
 struct report {
     uint64_t seed, mixes;
     usec_t since;
-    struct report_row rows[256];
+    struct report_row rows[512];
     size_t n;
     struct report_doubt doubts[256];
     size_t n_doubts;
@@ -30,6 +30,8 @@ struct report {
     uint64_t doubled, lost, jobs;
 };
 
+/* Gives the name the next row. */
+void report_expect(struct report *r, const char *name);
 /* text: output of a case. */
 void report_add(struct report *r, const char *name, bool ok, const char *text);
 void report_print(const struct report *r);

@@ -203,6 +203,8 @@ static int run_all(const char *program, char **names, size_t n_names) {
         }
     for (uint64_t i = 0; i < arg_mixes; i++)
         jobs[n++] = (struct job) {.name = "mix", .seed = arg_seed + i};
+    for (size_t i = 0; i < n; i++)
+        report_expect(&report, jobs[i].name);
     printf("%zu cases, seed %" PRIu64 "\n", n, arg_seed);
     run_jobs(program, jobs, n, &report, &failed);
     report_print(&report);
