@@ -132,6 +132,15 @@ uint64_t lost_answers_silent_since(const struct audit *a, const struct entry *gr
     return was_answer_lost(a, granted->host, audit_hosts_time(a, last)) ? audit_hosts_time(a, last) : 0;
 }
 
+bool lost_answers_was_away(const struct audit *a, const struct audit_run *r, uint64_t number) {
+    const struct audit_host *h = r->of_host ? NULL : audit_hosts_find(a, audit_run_host(r));
+    usec_t time = h ? (usec_t) ((int64_t) number + h->offset) : 0; /* by the host's clock */
+    size_t n = h ? index_count_below(&h->moments->time, sizeof(*h->moments), h->n_moments, time) : 0;
+
+    return n > 0 && n < h->n_moments && strcmp(h->moments[n - 1].entry->process, h->moments[n].entry->process) != 0 &&
+           was_answer_lost(a, h->name, audit_hosts_time(a, h->moments[n - 1].entry));
+}
+
 /* Returns when the host itself logged the end of its session after this grant. A started run counts until
  * its processes are gone. */
 static uint64_t session_lost(const struct audit *a, const struct audit_hold *h) {

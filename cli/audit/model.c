@@ -256,6 +256,10 @@ static void hold_set_end(struct audit *a, struct audit_hold *h) {
     if (h->end < UINT64_MAX)
         return;
     lost_answers_set_unlogged_end(a, h);
+    if (h->unlogged_after == 0 && r->started && r->exited && !knows_end(r)) {
+        h->unlogged_after = audit_hosts_time(a, r->started);
+        h->why = "its end was noticed later";
+    }
     end = r->exited || r->released ? run_end(a, r) : audit_hosts_next_boot(a, h->entry);
     if (end > 0) {
         h->end = usec_sub(end, usec_add(a->options->tolerance, a->report->doubt));

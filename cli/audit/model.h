@@ -224,6 +224,9 @@ bool lost_answers_is_unused_run(const struct audit_run *r); /* whether its withd
 /* Returns the time of the host's last event in the boot of this grant, if its expiry may have gone unlogged;
  * else 0. */
 uint64_t lost_answers_silent_since(const struct audit *a, const struct entry *granted);
+/* Returns whether the host of this waiting run was silent at this number, until another berthd of it wrote, and its expiry
+ * may have gone unlogged. */
+bool lost_answers_was_away(const struct audit *a, const struct audit_run *r, uint64_t number);
 /* Sets `unlogged_after` and `why`: the next berthd of the host may not have known the grant, or the host was
  * silent. */
 void lost_answers_set_unlogged_end(const struct audit *a, struct audit_hold *h);

@@ -206,6 +206,13 @@ static void check_grant(struct audit *a, struct queues *q, const struct grant *g
                                   audit_run_host(w));
             return;
         }
+        if (lost_answers_was_away(a, w, g->token)) {
+            audit_report_unproved(a, AUDIT_OVERTAKEN, g->entry,
+                                  "granted before run %s on %s, unless that host had expired: it was away, and the "
+                                  "reply that expired it may be lost",
+                                  w->id, audit_run_host(w));
+            return;
+        }
         audit_report_violation(a, AUDIT_OVERTAKEN, g->entry,
                                "granted before run %s on %s, which has the earlier ticket %" PRIu64
                                " (this one: %" PRIu64 ") and waited until %" PRIu64,

@@ -227,6 +227,51 @@ static void test_waits_again(void) {
     CU_ASSERT(report.n_findings >= 1);
 }
 
+/* berthd of ant is killed while e waits. bee is granted f: ant may have expired, if the reply that says so was lost. */
+static void test_away(void) {
+    for (int i = 0; i < 3; i++) {
+        audit_fixture_add_good_runs();
+        audit_fixture_end(&ant, 1000, "c", "db:1");
+        audit_fixture_add_event(&ant, 1101, "queued", "e", "db:1");
+        record.items[record.n - 1].ticket = BASE + 1100 * USEC_PER_MSEC;
+        audit_fixture_grant(&bee, 1200, 5000, "f", "db:1");
+        audit_fixture_end(&bee, 5100, "f", "db:1");
+        if (i != 1)
+            audit_fixture_add_event(&bee, 5200, "redis-lost", NULL, NULL);
+        if (i == 2)
+            audit_fixture_add_event(&ant, 5900, "lease-late", NULL, NULL);
+        restart(6000);
+        audit_fixture_grant(&ant, 1100, 6100, "e", "db:1");
+        if (i == 0)
+            doubts(1, AUDIT_OVERTAKEN, "f", "granted before run e on ant, unless that host had expired");
+        else /* no reply was lost; the berthd of ant lived */
+            audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "granted before run e on ant");
+    }
+}
+
+/* The guard of d died with the berthd of ant, and the lease of d ended. The next berthd finds only that d is over. */
+static void test_noticed_later(void) {
+    for (int i = 0; i < 2; i++) {
+        audit_fixture_add_good_runs();
+        audit_fixture_end(&ant, 1000, "c", "db:1");
+        audit_fixture_grant(&ant, 1100, 1100, "d", "db:1");
+        audit_fixture_add_event(&ant, 1103, "started", "d", "db:1");
+        audit_fixture_grant(&bee, 1800, 5000, "e", "db:1");
+        if (i == 0)
+            restart(6000);
+        audit_fixture_add_event(&ant, 6100, "exited", "d", "db:1");
+        audit_fixture_set_token("d");
+        record.items[record.n - 1].result = strdup("guard-died");
+        audit_fixture_add_event(&ant, 6101, "released", "d", "db:1");
+        audit_fixture_set_token("d");
+        record.items[record.n - 1].clock = 0; /* Redis did not know it any more */
+        if (i == 0)
+            doubts(1, AUDIT_ABOVE_LIMIT, "e", "d on ant (its end was noticed later)");
+        else
+            audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "e", "held before: d on ant");
+    }
+}
+
 /* The report counts more doubts than it lists. */
 static void test_many(void) {
     static char names[AUDIT_DOUBTS_MAX + 10][16];
@@ -244,7 +289,8 @@ static void test_many(void) {
 }
 
 static CU_TestInfo tests[] = {{"withdrawn", test_withdrawn}, {"asked again", test_asked_again}, {"forgotten", test_forgotten},
-                              {"expired, not logged", test_expiry_not_logged}, {"session-lost", test_session_lost}, {"many", test_many}, {"waits-again", test_waits_again}, CU_TEST_INFO_NULL};
+                              {"expired, not logged", test_expiry_not_logged}, {"session-lost", test_session_lost}, {"many", test_many}, {"waits-again", test_waits_again},
+                              {"away", test_away}, {"noticed later", test_noticed_later}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {{.pName = "audit lost answers", .pCleanupFunc = audit_fixture_done, .pTests = tests}, CU_SUITE_INFO_NULL};
