@@ -227,7 +227,7 @@ static void test_waits_again(void) {
     CU_ASSERT(report.n_findings >= 1);
 }
 
-/* berthd of ant is killed while e waits. bee is granted f: ant may have expired, if the reply that says so was lost. */
+/* berthd of ant is killed while e waits. bee is granted f: ant may have expired, if the reply about it was lost. */
 static void test_away(void) {
     for (int i = 0; i < 3; i++) {
         audit_fixture_add_good_runs();
