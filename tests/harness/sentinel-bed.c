@@ -233,7 +233,7 @@ void sentinel_bed_show_logs(const struct sentinel_bed *bed) {
     for (unsigned i = 0; i < NODES; i++) {
         printf("--- sentinel %u, port %s; node %u has port %s\n", i, sentinel_port(bed, i), i, bed->ports[i]);
         (void) fflush(stdout);
-        (void) snprintf(command, sizeof(command), "grep -v 'saved on disk' %s/redis.log | tail -n %u",
+        (void) snprintf(command, sizeof(command), "grep -v 'saved on disk' %s/redis.log | tail -n %d",
                         bed->sentinels[i].directory, LOG_SHOWN);
         if (system(command) != 0)
             printf("no log\n");

@@ -153,7 +153,7 @@ static void add_holder(struct demands *sum, const char *name) {
  * begins. So this function looks twice. */
 static const char *count_locked(char buffer[static DEMANDS_TEXT_SIZE]) {
     struct demands sum = {0};
-    char path[4096], **names = NULL;
+    char path[4096], **names = NULL, **grown;
     size_t n = 0;
     int folder;
     DIR *list;
@@ -166,9 +166,10 @@ static const char *count_locked(char buffer[static DEMANDS_TEXT_SIZE]) {
     for (struct dirent *entry; (entry = readdir(list));) {
         if (entry->d_name[0] == '.' || !is_locked(folder, entry->d_name))
             continue;
-        names = realloc(names, (n + 1) * sizeof(*names));
-        if (!names || !(names[n++] = strdup(entry->d_name)))
+        grown = realloc(names, (n + 1) * sizeof(*names));
+        if (!grown || !(grown[n++] = strdup(entry->d_name)))
             fail("memory");
+        names = grown;
     }
     for (size_t i = 0; i < n; i++) {
         if (is_locked(folder, names[i]))

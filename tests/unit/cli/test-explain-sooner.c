@@ -201,7 +201,7 @@ static bool is_named(const json_t *starts, unsigned i) {
 
 static void check(unsigned seed, unsigned target, const json_t *proposal) {
     const json_t *starts = json_object_get(proposal, "starts");
-    enum pool_claim_state before[CLAIMS_MAX];
+    enum pool_claim_state before[CLAIMS_MAX] = {};
 
     make(seed);
     for (unsigned i = 0; i < n_askers; i++)
