@@ -2,6 +2,7 @@
 #include "tests/harness/child.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
@@ -162,19 +163,36 @@ static struct child *adopt(pid_t pid, int out, int err) {
     return c;
 }
 
-/* Passes input on, then takes it out of the pipe and writes each line with its time: data that left the pipe
- * was passed on. */
+/* Moves n bytes on; drops them if nobody reads. */
+static void pass_on(int from, int to, size_t n) {
+    char dropped[4096];
+    ssize_t k;
+
+    for (; n > 0; n -= (size_t) k) {
+        k = splice(from, NULL, to, NULL, n, 0);
+        if (k < 0 && errno == EPIPE)
+            k = read(from, dropped, n < sizeof(dropped) ? n : sizeof(dropped));
+        if (k <= 0)
+            _exit(0);
+    }
+}
+
+/* Writes each line with its time, then passes it on: who has received a line finds it in the file, and data that left
+ * the pipe was passed on. */
 _Noreturn static void record(int from, int to, const char *path) {
     FILE *out = fopen(path, "we");
     char text[16384];
     bool begins = true;
-    ssize_t n, got;
+    int copy[2];
+    ssize_t n;
 
     (void) signal(SIGPIPE, SIG_IGN); /* the record is wanted even without a reader */
-    while (out && ((n = tee(from, to, sizeof(text), 0)) > 0 || (n < 0 && errno == EPIPE))) {
+    if (!out || pipe2(copy, O_CLOEXEC) < 0)
+        _exit(1);
+    while ((n = tee(from, copy[1], sizeof(text), 0)) > 0) {
         usec_t now = clock_realtime();
+        ssize_t got = read(copy[0], text, (size_t) n);
 
-        got = read(from, text, n > 0 ? (size_t) n : sizeof(text));
         for (ssize_t i = 0; i < got; i++) {
             if (begins)
                 fprintf(out, "%" PRIu64 " ", now);
@@ -182,8 +200,7 @@ _Noreturn static void record(int from, int to, const char *path) {
             (void) fputc(text[i], out);
         }
         (void) fflush(out);
-        if (got <= 0)
-            break;
+        pass_on(from, to, (size_t) n);
     }
     _exit(0);
 }
