@@ -18,7 +18,7 @@
 #define CALLS_A_TURN 4                        /* then other clients are served */
 #define TIMER_PRIORITY (CONTROL_PRIORITY - 2) /* before a client that keeps sending bytes */
 
-/* Where memory lacks for it: it may report the end of a command. */
+/* Without memory for it berthd exits, because it may report the end of a command. */
 static const char call_of_client[] = "the call of a client";
 
 static void client_forget_input(struct control_client *c) {
@@ -182,16 +182,24 @@ static void client_run(struct control_client *c, json_t *document, bool more, bo
     json_decref(params);
 }
 
+/* Returns NULL if the text is not JSON. jansson has no error of its own for lack of memory. */
+static json_t *load(const char *text, size_t size) {
+    json_t *document;
+
+    errno = 0;
+    document = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
+    if (!document && errno == ENOMEM)
+        memory_exit(call_of_client);
+    return document;
+}
+
 /* Runs a whole message. Leaves it in place if an earlier call is unanswered and this one is not oneway. */
 static void client_take_message(struct control_client *c, size_t begin, size_t size) {
-    json_error_t error;
-    json_t *document = json_loadb(c->in.data + begin, size - 1, JSON_REJECT_DUPLICATES, &error);
+    json_t *document = load(c->in.data + begin, size - 1);
     bool more = false, oneway = false;
     const char *wrong = document ? check_call(document, &more, &oneway) : "the message is not valid JSON";
 
     c->has_called = true;
-    if (!document && json_error_code(&error) == json_error_out_of_memory)
-        memory_exit(call_of_client);
     if (wrong) {
         client_refuse(c, wrong);
     } else if (c->current && !oneway) {

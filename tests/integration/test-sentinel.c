@@ -139,7 +139,7 @@ static void end_scene(void) {
     TEST_INT(berth_end(waiting), 0);
 }
 
-/* Returns the id of a host's connection to a sentinel; -1: there is none. */
+/* Returns the id of a host's connection to a sentinel, or -1. */
 static long find_connection(struct redis_server *sentinel) {
     _cleanup_reply_ redisReply *reply = redis_command(sentinel, "CLIENT LIST");
     char *rest = reply && reply->type == REDIS_REPLY_STRING ? reply->str : NULL, *line;

@@ -50,7 +50,7 @@ void sequence_begin_world(struct world *w, struct bridge *bridge, const struct m
                           const struct world_setup *setup);
 
 /* --- model-scenes.c --- */
-const struct scene *scene_find(const char *name); /* NULL: there is none */
+const struct scene *scene_find(const char *name); /* NULL: unknown */
 void scene_make_world(struct world *w, struct bridge *bridge, const struct model_mutation *mutation,
                       const struct scene *scene);
 void scene_make(struct sequence *q, const struct scene *scene);

@@ -208,7 +208,7 @@ static int loses_kills(void) {
     return atomic_load(&offsets[LOST]) != 0;
 }
 
-/* Reads the value of the first line with this key in a file of /proc; "": there is none. */
+/* Reads the value of the first line with this key in a file of /proc. It is "" if no line has the key. */
 static void read_proc(const char *path, const char *key, char value[static 32]) {
     FILE *file = fopen(path, "re");
     char line[128];

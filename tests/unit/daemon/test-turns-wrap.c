@@ -268,8 +268,8 @@ static struct run *run_fails(void) {
 
 #define EXIT_WITHOUT_MEMORY 70
 
-/* In a child: ends the run while this allocation fails. Its exit status: 0, there is a next attempt; 1, there is none, or
- * one that would not begin; 2, all allocations succeeded. */
+/* Ends the run in a child, while this allocation fails. Returns the child's exit status: 0 if there is a next attempt, 1 if
+ * it is missing or would never begin, 2 if all allocations succeeded. */
 static int end_in_child(struct run *run, unsigned from) {
     pid_t child = fork();
     int status = 1;

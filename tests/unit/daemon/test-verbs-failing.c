@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/socket.h"
 #include "daemon/api/verbs.h"
@@ -18,7 +20,10 @@
 static int n_allocations, failing; /* number of the allocation that fails; 0: none */
 
 static void *failing_malloc(size_t size) {
-    return ++n_allocations == failing && failing > 0 ? NULL : malloc(size);
+    if (++n_allocations != failing || failing == 0)
+        return malloc(size);
+    errno = ENOMEM;
+    return NULL;
 }
 
 /* Begins to count after the allocations that parse the call, because jansson 2.14 itself aborts there. */
@@ -135,6 +140,46 @@ static void test_redis(void) {
     ask_each("{\"method\":\"io.berth.Redis\"}", "warnings");
 }
 
+enum { REFUSED = 5 };
+
+/* Sends the call to a berthd in a child, whose nth allocation for it fails. Returns the child's exit status or the negative
+ * number of its signal: 0 if it replied, REFUSED if it took the call for wrong. */
+static int take_in_child(const char *call, int nth) {
+    pid_t child = fork();
+    int status = 0;
+
+    if (child == 0) {
+        up();
+        client.fd = socket_connect(path, SOCK_STREAM);
+        n_allocations = 0;
+        failing = nth;
+        if (send(client.fd, call, strlen(call) + 1, MSG_NOSIGNAL) < 0 || !manager_bed_await(has_heard, NULL))
+            _exit(1);
+        _exit(strstr(client.text, "BadRequest") ? REFUSED : 0);
+    }
+    CU_ASSERT_FATAL(child > 0 && waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/* A call that berthd cannot parse for lack of memory is not wrong: berthd exits, or jansson crashes. The client reports to
+ * the next berthd. */
+static void test_parsed(void) {
+    static const char call[] = "{\"method\":\"io.berth.Version\",\"parameters\":{}}";
+    int n_exited = 0, n;
+
+    json_set_alloc_funcs(failing_malloc, free);
+    count_from(call);
+    json_set_alloc_funcs(malloc, free);
+    n = -n_allocations;
+    for (int nth = 1; nth <= n; nth++) {
+        int status = take_in_child(call, nth);
+
+        CU_ASSERT(status != REFUSED);
+        n_exited += status == 70;
+    }
+    CU_ASSERT(n_exited > 3);
+}
+
 static void test_hold(void) {
     ask_each("{\"method\":\"io.berth.Hold\",\"more\":true,\"parameters\":{\"pools\":[\"wide\"],\"name\":\"label\"}}", "state");
 }
@@ -201,8 +246,11 @@ static CU_TestInfo redis_tests[] = {
     CU_TEST_INFO_NULL,
 };
 
+static CU_TestInfo parse_tests[] = {{"parsed", test_parsed}, CU_TEST_INFO_NULL};
+
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
+        {.pName = "calls without memory", .pTests = parse_tests},
         {.pName = "with a Redis", .pSetUpFunc = up_with_redis, .pTearDownFunc = down, .pTests = redis_tests},
         {.pName = "verbs, failing", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
         CU_SUITE_INFO_NULL,
