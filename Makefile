@@ -23,10 +23,6 @@ else ifneq ($(SAN),)
 BUILD ?= build/san
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 CFLAGS ?= -O1 -g1
-# The search for leaks reads all data of each library: with gcc's static ones a program takes a sixth less time.
-ifeq ($(findstring clang,$(CC)),)
-SANITIZE += -static-libasan -static-libubsan
-endif
 else
 BUILD ?= build
 SANITIZE :=

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Steps between two outside effects at which a test lets a process die or hang. Only builds with
+/* Steps between two outside effects at which a test makes a process fail. Only builds with
  * -DBERTH_FAILPOINTS have them. There, $FAILPOINT is "NAME ACTION FILE": the first process that reaches the
  * step of that name and removes the FILE performs the ACTION: "crash" (SIGKILL), "hang" for 3.5 s, or "starve": for 1 s
  * each allocation and each fork of the process fails.
