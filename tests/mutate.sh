@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Checks that tests find each mutation of tests/mutations/*.txt: makes it in a copy of this tree and builds that; the tests that the
-# mutation names must fail. tests/mutate.sh [WORD...] runs those whose name contains a word, in some minutes. tests/mutate.sh --check only
-# checks that all mutations apply; `make check` runs it.
+# mutation names must fail. tests/mutate.sh [WORD...] runs those whose name contains a word, in some minutes; tls.txt stands for all
+# mutations of that list. tests/mutate.sh --check only checks that all mutations apply; `make check` runs it.
 #
 #   == a name
 #   file daemon/manager-run.c
@@ -10,7 +10,8 @@
 #   - text that occurs once in the file          several such lines are consecutive there
 #   + its replacement                            none: the text is deleted
 #
-# A mutation that does not apply or build, or whose tests fail without it, is a failure.
+# A mutation that does not apply or build, or whose tests fail without it, is a failure. So is one whose test does not end by itself: that
+# test cannot say what it found.
 set -uo pipefail
 shopt -s nullglob
 cd "$(dirname "$0")/.." || exit 1
@@ -28,13 +29,13 @@ trap 'exit 130' INT TERM
 alone=(unshare --pid --fork --kill-child=KILL --mount-proc sh -c '"$@"; exit $?' sh) # no test is process 1: berthd watches none of that number
 "${alone[@]}" true 2>/dev/null || alone=()
 
-names=() files=() tests=() olds=() news=() red=''
+names=() lists=() files=() tests=() olds=() news=() red=''
 
 read_list() {
     local line n=$((${#names[@]} - 1))
     while IFS= read -r line; do
         case $line in
-        '== '*) n=$((n + 1)) names[n]=${line#== } files[n]='' tests[n]='' olds[n]='' news[n]='' ;;
+        '== '*) n=$((n + 1)) names[n]=${line#== } lists[n]=${1##*/} files[n]='' tests[n]='' olds[n]='' news[n]='' ;;
         'file '*) files[n]=${line#file } ;;
         'tests '*) tests[n]=${line#tests } ;;
         '- '*) olds[n]+=${olds[n]:+$'\n'}${line#- } ;;
@@ -48,11 +49,15 @@ apply() {
     OLD=${olds[$2]} NEW=${news[$2]} perl tests/mutations.pl apply "$1/${files[$2]}"
 }
 
-# build FOLDER TESTS: builds the programs and these tests.
+# build FOLDER TESTS: builds these tests and, unless they run functions alone, the programs. Without -g links take a fraction of the time.
 build() {
-    local program targets=()
-    for program in $2; do targets+=("build/tests/$(folder "${program%%:*}")/${program%%:*}"); done
-    MAKEFLAGS='' make -s -j2 -C "$1" all build/tests/tools/witness build/tests/tools/activate build/tests/preload/host-clock.so "${targets[@]}" >"$1/mutate.log" 2>&1
+    local program folder targets=() programs=()
+    for program in $2; do
+        folder=$(folder "${program%%:*}")
+        targets+=("build/tests/$folder/${program%%:*}")
+        [[ $folder == unit/* ]] || programs=(all build/tests/tools/witness build/tests/tools/activate build/tests/preload/host-clock.so)
+    done
+    MAKEFLAGS='' make -s -j2 -C "$1" CFLAGS=-O1 "${programs[@]}" "${targets[@]}" >"$1/mutate.log" 2>&1
 }
 
 # folder TEST: its folder below tests/.
@@ -60,19 +65,21 @@ folder() {
     find tests -name "$1.c" -printf '%P\n' | sed 's|/[^/]*$||'
 }
 
-# green FOLDER TEST: prints why if the test fails
+# green FOLDER TEST: prints why if the test fails; returns 2 if it had to be killed.
 green() {
-    local program=${2%%:*} word=''
+    local program=${2%%:*} word='' k
     [ "$program" = "$2" ] || word=${2#*:}
     (cd "$1" && timeout -k 5 120 "${alone[@]}" "build/tests/$(folder "$program")/$program" ${word:+"$word"}) >"$1/test.log" 2>&1 </dev/null &&
         return 0
+    k=$?
     grep -m 1 '^FAIL: ' "$1/test.log" | sed 's/^FAIL: //' | grep . || tail -n 1 "$1/test.log"
+    [ "$k" -ne 124 ] && [ "$k" -ne 137 ] || return 2
     return 1
 }
 
 # try FOLDER N: prints a line "caught|SURVIVED|FAILED name ...".
 try() {
-    local test why
+    local test why k begun=$SECONDS answer=caught
     for test in ${tests[$2]}; do
         if [[ $red == *" $test "* ]]; then
             echo "FAILED   ${names[$2]}: $test is red without it"
@@ -85,37 +92,46 @@ try() {
         return
     fi
     if build "$1" "${tests[$2]}"; then
-        why=''
         for test in ${tests[$2]}; do
-            if why=$(green "$1" "$test"); then
-                echo "SURVIVED ${names[$2]}: $test is green"
-                why=survived
-                break
-            fi
+            why=$(green "$1" "$test") && k=0 || k=$?
+            [ "$k" -ne 0 ] || { answer=SURVIVED why="$test is green" && break; }
+            [ "$k" -ne 2 ] || { answer=FAILED why="$test does not end: $why" && break; }
         done
-        [ "$why" = survived ] || echo "caught   ${names[$2]}: $why"
+        printf '%-8s %s: %s (%s s)\n' "$answer" "${names[$2]}" "$why" $((SECONDS - begun))
     else
         echo "FAILED   ${names[$2]}: does not build: $(grep -m 1 error "$1/mutate.log")"
     fi
     cp "$1/original" "$1/${files[$2]}"
 }
 
+# check_tests FOLDER FIRST: prints which of this worker's share of the tests are red without any mutation.
+check_tests() {
+    local i why all
+    read -ra all <<<"$wanted"
+    for ((i = $2; i < ${#all[@]}; i += jobs)); do # twice: a machine may be busy
+        why=$(green "$1" "${all[i]}") || why=$(green "$1" "${all[i]}") || echo "${all[i]} $why"
+    done
+}
+
+# work_off FOLDER: tries each mutation that no other worker has taken.
 work_off() {
     local i
-    for ((i = $2; i < ${#chosen[@]}; i += jobs)); do try "$1" "${chosen[i]}"; done
+    for i in "${chosen[@]}"; do
+        mkdir "$work/taken-$i" 2>/dev/null && try "$1" "$i"
+    done
 }
 
 for list in tests/mutations/*.txt; do read_list "$list"; done
 chosen=() wanted=''
 for i in "${!names[@]}"; do
     for word in "$@"; do
-        [[ ${names[i]} == *"$word"* ]] || continue
+        [[ ${names[i]} == *"$word"* || ${lists[i]} == "$word" ]] || continue
         chosen+=("$i")
         wanted+=" ${tests[i]}"
         break
     done
 done
-wanted=$(tr ' ' '\n' <<<"$wanted" | sort -u)
+wanted=$(tr ' ' '\n' <<<"$wanted" | sort -u | xargs)
 perl tests/mutations.pl check "$@" || exit 1
 [ "$check" = no ] || exit 0
 
@@ -128,12 +144,14 @@ if ! build "$work/0" "$wanted"; then
     cat "$work/0/mutate.log"
     exit 1
 fi
-for test in $wanted; do # twice: a machine may be busy
-    why=$(green "$work/0" "$test") || why=$(green "$work/0" "$test") || { echo "red without any mutation: $test: $why" && red+=" $test "; }
-done
 for ((i = 1; i < jobs; i++)); do cp -a "$work/0" "$work/$i"; done
-for ((i = 0; i < jobs; i++)); do work_off "$work/$i" "$i" >"$work/$i.out" & done
-tail -q -n +1 -f --pid=$! "$work"/*.out 2>/dev/null &
+for ((i = 0; i < jobs; i++)); do check_tests "$work/$i" "$i" >"$work/$i.red" & done
+wait
+while read -r test why; do
+    echo "red without any mutation: $test: $why"
+    red+=" $test "
+done < <(cat "$work"/*.red)
+for ((i = 0; i < jobs; i++)); do work_off "$work/$i" | tee "$work/$i.out" & done
 wait
 passed=$(cat "$work"/*.out | grep -c '^caught')
 failed=$((${#chosen[@]} - passed))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # Parts of tests/mutate.sh that look at text:
 #   perl tests/mutations.pl apply FILE     replaces $OLD by $NEW there; exits with 1 unless $OLD occurs exactly once
-#   perl tests/mutations.pl check WORD...  checks that the mutations whose name contains a word (all if there is none) apply, and
-#                                          that their tests are there; prints a line for each that is wrong, and exits with 1
+#   perl tests/mutations.pl check WORD...  checks that the mutations whose name contains a word, or whose list is called so (all if
+#                                          there is none), apply, and that their tests are there; prints a line for each that is
+#                                          wrong, and exits with 1
 use strict;
 use warnings;
 use File::Find;
@@ -38,8 +39,9 @@ sub apply {
 sub read_lists {
     my @mutations;
     for my $list (sort glob "tests/mutations/*.txt") {
+        my ($name) = $list =~ m|([^/]*)$|;
         for (split /\n/, slurp($list)) {
-            if    (/^== (.*)/)    { push @mutations, {name => $1, file => "", tests => [], old => ""} }
+            if    (/^== (.*)/)    { push @mutations, {name => $1, list => $name, file => "", tests => [], old => ""} }
             elsif (/^file (.*)/)  { $mutations[-1]{file} = $1 }
             elsif (/^tests (.*)/) { $mutations[-1]{tests} = [split " ", $1] }
             elsif (/^- (.*)/)     { $mutations[-1]{old} .= "$1\n" }
@@ -55,7 +57,7 @@ sub check {
     my $suites = join "", map { slurp($_) } glob "tests/harness/*-suite*.c";
     find(sub { $sources{$1} = $File::Find::name if /^(test-.*)\.c$/ }, "tests");
     for my $m (read_lists()) {
-        next unless grep { index($m->{name}, $_) >= 0 } @words;
+        next unless grep { index($m->{name}, $_) >= 0 || $m->{list} eq $_ } @words;
         my $text = $texts{$m->{file}} //= slurp($m->{file}) // "";
         if (places(\$text, $m->{old}) != 1) {
             print "mutations: $m->{name}: does not apply to $m->{file}\n";
