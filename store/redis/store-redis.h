@@ -27,6 +27,7 @@
 #include "store/redis/link/link.h"
 #include "store/redis/push.h"
 #include "store/redis/link/renewal.h"
+#include "store/redis/link/replicas.h"
 #include "store/redis/samples.h"
 #include "store/redis/session.h"
 #include "store/redis/link/slot.h"
@@ -55,6 +56,7 @@ struct store_redis {
     struct finder finder;
     struct store_stop stop;
     struct namespace_slot slot;
+    struct missing_replicas replicas;
     struct renewal renewal;
     struct handshake handshake;
     struct session session;

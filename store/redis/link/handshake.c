@@ -263,6 +263,13 @@ void handshake_start(struct store_redis *store) {
         link_fail(store, REDIS_ERROR_RETRY, strerror(ENOMEM));
 }
 
+void handshake_continue(struct store_redis *store) {
+    if (store->handshake.info_due || store->handshake.scripts_due)
+        handshake_start(store);
+    else
+        handshake_advance(store);
+}
+
 static void handshake_on_recheck(const struct redisReply *reply, void *userdata) {
     struct store_redis *store = userdata;
     const char *info = reply_text(reply);

@@ -30,6 +30,8 @@ struct handshake {
 void handshake_reset(struct store_redis *store);
 /* The command connection is up: sends INFO and SCRIPT EXISTS; fails the link if there is no memory. */
 void handshake_start(struct store_redis *store);
+/* After a pause: asks again for what is still due. */
+void handshake_continue(struct store_redis *store);
 /* Loads the scripts again, which Redis lost. */
 void handshake_reset_scripts(struct store_redis *store);
 /* Notes that the subscription was acknowledged. */

@@ -43,6 +43,7 @@ void link_close(struct store_redis *store) {
     renewal_reset(store);
     link->is_replaced = false;
     slot_reset(store);
+    replicas_reset(store);
     link->phase = PHASE_DOWN;
     store->base.is_connecting = false;
     handshake_reset(store);
@@ -94,30 +95,19 @@ void link_fail_waiting_later(struct store_redis *store) {
         defer_set(&store->link.fail_waiting);
 }
 
-static enum status_error class_of(enum redis_error error) {
-    switch (error) {
-    case REDIS_ERROR_RELOAD:
-        return STATUS_ERROR_RELOAD;
-    case REDIS_ERROR_REDIRECT:
-    case REDIS_ERROR_WAIT:
-        return STATUS_ERROR_REDIRECT;
-    case REDIS_ERROR_FATAL:
-        return STATUS_ERROR_FATAL;
-    case REDIS_ERROR_RETRY:
-    case REDIS_ERROR_BUSY:
-    case REDIS_ERROR_LATER:
-    case REDIS_ERROR_FULL:
-        break;
-    }
-    return STATUS_ERROR_RETRY;
-}
+static const enum status_error classes[] = { /* STATUS_ERROR_RETRY: all others */
+    [REDIS_ERROR_RELOAD] = STATUS_ERROR_RELOAD,
+    [REDIS_ERROR_REDIRECT] = STATUS_ERROR_REDIRECT,
+    [REDIS_ERROR_WAIT] = STATUS_ERROR_REDIRECT,
+    [REDIS_ERROR_FATAL] = STATUS_ERROR_FATAL,
+};
 
 static usec_t pause_after(struct store_redis *store, enum redis_error error) {
     struct backoff *backoff = &store->link.backoff;
     bool is_busy = error == REDIS_ERROR_BUSY || error == REDIS_ERROR_LATER;
     usec_t least = error == REDIS_ERROR_LATER ? backoff_longest(backoff) : 0, pause;
 
-    if (error == REDIS_ERROR_RETRY && find_awaits_failover(store))
+    if (error == REDIS_ERROR_RETRY && (find_awaits_failover(store) || replicas_are_awaited(store)))
         return backoff_next_brief(backoff);
     pause = backoff_next(backoff, is_busy ? backoff_longest_busy(backoff) : backoff_longest(backoff));
     if (error == REDIS_ERROR_FATAL)
@@ -131,7 +121,7 @@ void link_fail(struct store_redis *store, enum redis_error error, const char *te
     usec_t delay;
     char why[256];
 
-    store->link.n_errors[class_of(error)]++;
+    store->link.n_errors[classes[error]]++;
     if (error == REDIS_ERROR_REDIRECT && slot_redirect(store, text))
         return;
     (void) snprintf(why, sizeof(why), "%s%.180s%s",
@@ -141,6 +131,8 @@ void link_fail(struct store_redis *store, enum redis_error error, const char *te
         slot_wait(store, why);
         return;
     }
+    if (replicas_wait(store, text, why))
+        return;
     store->slot.n_redirects = 0;
     if (store->link.phase != PHASE_LIVE)
         all_tried = redis_dial_next(&store->link.dial);
@@ -173,7 +165,7 @@ static void link_on_retry(void *userdata) {
     } else if (store->link.phase == PHASE_HELLO) {
         hello_send(store);
     } else if (store->link.phase == PHASE_CONNECTING && store->link.commands) {
-        handshake_start(store);
+        handshake_continue(store);
     }
 }
 
@@ -327,6 +319,7 @@ void link_go_live(struct store_redis *store) {
     store->link.phase = PHASE_LIVE;
     store->link.is_replaced = false;
     slot_reset(store);
+    replicas_reset(store);
     store->link.live_since = clock_boottime();
     link_log_live(store);
     store->slot.n_redirects = 0;
