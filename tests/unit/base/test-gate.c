@@ -224,11 +224,12 @@ static void test_deadline(void) {
     end();
 }
 
-/* The parent is killed while the child waits. Only the end of file at the gate ends the child. */
+/* The parent is killed while the child waits. Only the end of file at the gate ends the child, which does not pass it. */
 static void test_parent_killed(void) {
     struct pollfd p = {.events = POLLIN};
     int fds[2];
     pid_t parent, grandchild;
+    char byte;
 
     CU_ASSERT_FATAL(pipe2(fds, O_CLOEXEC) == 0);
     gate = GATE_OPEN(.facts = &facts, .size = sizeof(facts), .fd = &passed);
@@ -238,7 +239,7 @@ static void test_parent_killed(void) {
             _exit(1);
         grandchild = fork();
         if (grandchild == 0)
-            _exit(gate_wait(&gate));
+            _exit(gate_wait(&gate) == 0 && write(fds[1], "passed", 6) == 6);
         if (write(fds[1], &grandchild, sizeof(grandchild)) < 0)
             _exit(1);
         for (;;)
@@ -252,8 +253,9 @@ static void test_parent_killed(void) {
     TEST_INT(waitpid(parent, NULL, 0), parent);
     TEST_INT(poll(&p, 1, 30000), 1);
     close_fd(p.fd);
-    close_fd(fds[0]);
     close_fd(fds[1]);
+    TEST_INT(read(fds[0], &byte, 1), 0);
+    close_fd(fds[0]);
 }
 
 static void test_too_large(void) {
