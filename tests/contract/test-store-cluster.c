@@ -186,33 +186,6 @@ static bool has_called(unsigned node, const char *command) {
     return info && info->str && strstr(info->str, key);
 }
 
-static int by_time(const void *a, const void *b) {
-    const usec_t *x = a, *y = b;
-
-    return *x < *y ? -1 : *x > *y;
-}
-
-/* Returns the median duration of hand-overs from host to host. */
-static usec_t hand_over(struct bed *b) {
-    usec_t took[HANDOVERS];
-    struct probe *held = bed_probe(b, 0, "one");
-
-    probe_grant(held);
-    for (unsigned i = 0; i < HANDOVERS; i++) {
-        struct probe *next = bed_probe(b, i + 1, "one");
-        usec_t began;
-
-        probe_wait(next);
-        began = clock_boottime();
-        probe_release(held);
-        BED_UNTIL(b, next->n_granted == 1);
-        took[i] = clock_boottime() - began;
-        held = next;
-    }
-    qsort(took, HANDOVERS, sizeof(*took), by_time);
-    return took[HANDOVERS / 2];
-}
-
 /* A grant reaches its host only through the node of the namespace, as fast as without a cluster. */
 static void test_pushes(void) {
     const char *plain_options[] = {"--port", NULL, NULL};
@@ -225,7 +198,7 @@ static void test_pushes(void) {
         return;
     for (unsigned i = 0; i < NODES; i++)
         redis_reply_freep(&(redisReply *) {redis_command(&nodes.servers[i], "CONFIG RESETSTAT")});
-    in_cluster = hand_over(&b);
+    in_cluster = bed_hand_over(&b, HANDOVERS);
     for (unsigned i = 0; i < NODES; i++) {
         CU_ASSERT_EQUAL(has_called(i, "spublish"), i == owner());
         CU_ASSERT_EQUAL(has_called(i, "evalsha"), i == owner());
@@ -238,7 +211,7 @@ static void test_pushes(void) {
     CU_ASSERT_FATAL(redis_server_start(&plain, plain_options) == 0);
     redis_bed.port = (uint16_t) strtoul(port, NULL, 10);
     if (redis_bed_begin(&b, 2)) {
-        alone = hand_over(&b);
+        alone = bed_hand_over(&b, HANDOVERS);
         printf("hand-over, p50: %" PRIu64 " us in a cluster, %" PRIu64 " us without\n", in_cluster, alone);
         CU_ASSERT(in_cluster < 2 * alone + 20 * USEC_PER_MSEC); /* by hand on a quiet machine: within a tenth */
         bed_done(&b);

@@ -15,37 +15,9 @@
 
 static struct proxy proxy;
 
-static int by_time(const void *a, const void *b) {
-    const usec_t *x = a, *y = b;
-
-    return *x < *y ? -1 : *x > *y;
-}
-
 static bool begin(struct bed *b, usec_t round_trip) {
     proxy_set(&proxy, PROXY_DELAY, round_trip / 2, false);
     return redis_bed_begin(b, 2);
-}
-
-/* Returns the median duration of the hand-overs. */
-static usec_t hand_over(struct bed *b) {
-    struct probe *held = bed_probe(b, 0, "one");
-    usec_t took[HANDOVERS];
-
-    probe_grant(held);
-    for (unsigned i = 0; i < HANDOVERS; i++) {
-        struct probe *next = bed_probe(b, i + 1, "one");
-        usec_t began;
-
-        probe_wait(next);
-        bed_settle(b); /* nothing else is on its way */
-        began = clock_boottime();
-        probe_release(held);
-        BED_UNTIL(b, next->n_granted == 1);
-        took[i] = clock_boottime() - began;
-        held = next;
-    }
-    qsort(took, HANDOVERS, sizeof(*took), by_time);
-    return took[HANDOVERS / 2];
 }
 
 static void test_one_round_trip(void) {
@@ -57,7 +29,7 @@ static void test_one_round_trip(void) {
 
         if (!begin(&b, round_trips[i]))
             return;
-        took = hand_over(&b);
+        took = bed_hand_over(&b, HANDOVERS);
         printf("round trip %" PRIu64 " ms: hand-over, p50: %.1f ms\n", round_trips[i] / USEC_PER_MSEC,
                (double) took / USEC_PER_MSEC);
         CU_ASSERT(took >= round_trips[i]);

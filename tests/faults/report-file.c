@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "tests/faults/report.h"
+#include "tests/harness/durations.h"
 
 static void pclosep(FILE **f) {
     if (*f)
@@ -60,12 +61,6 @@ static void write_row(FILE *f, const struct report_row *row) {
             audit_text(text, row->cases, row->unproved, row->broken));
 }
 
-static int by_size(const void *a, const void *b) {
-    const usec_t *x = a, *y = b;
-
-    return *x < *y ? -1 : *x > *y;
-}
-
 static double part(const struct report *r, unsigned percent) {
     size_t i = (r->n_margins - 1) * percent / 100;
 
@@ -75,7 +70,7 @@ static double part(const struct report *r, unsigned percent) {
 static void write_margins(FILE *f, struct report *r) {
     if (r->n_margins == 0)
         return;
-    qsort(r->margins, r->n_margins, sizeof(*r->margins), by_size);
+    durations_sort(r->margins, r->n_margins);
     fprintf(f,
             "\n## Margins\n\n%zu times a command was stopped because its lease was about to end. Its last process was gone this long before the\n"
             "end of the lease (`fenced` names it each time): least %.0f ms, 1 %% %.0f ms, median %.0f ms, most %.0f ms.\n",

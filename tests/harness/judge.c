@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/harness/durations.h"
 #include "tests/harness/judge.h"
 
 #include <stdio.h>
@@ -136,12 +137,6 @@ static bool fits(const struct judge *j, const struct demands *d, usec_t at) {
     return true;
 }
 
-static int by_time(const void *a, const void *b) {
-    const usec_t *x = a, *y = b;
-
-    return *x < *y ? -1 : *x > *y;
-}
-
 /* A claim that needs more than a limit is parked until the limit rises (R2). */
 static bool stands_aside(const struct judge *j, const struct demands *d, usec_t at) {
     for (size_t i = 0; i < d->n; i++)
@@ -225,7 +220,7 @@ static usec_t *list_times(const struct judge *j, size_t *ret_n) {
     }
     for (size_t i = 0; i < j->n_limits; i++)
         times[n++] = j->limits[i].at;
-    qsort(times, n, sizeof(*times), by_time);
+    durations_sort(times, n);
     *ret_n = n;
     return times;
 }

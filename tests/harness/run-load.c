@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/harness/run-load.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "tests/harness/durations.h"
 #include "tests/harness/test.h"
 
 #define PATIENCE (60 * USEC_PER_SEC)
@@ -76,4 +80,19 @@ void run_load_end(void) {
 
 unsigned run_load_count(void) {
     return n_begun - n_unreached;
+}
+
+usec_t run_load_fail_over(const char *name, uint64_t n, usec_t (*fail_over)(unsigned round, void (*cause)(void)),
+                          void (*cause)(void)) {
+    _cleanup_free_ usec_t *took = calloc(n, sizeof(*took));
+
+    CU_ASSERT_FATAL(took != NULL);
+    for (unsigned i = 0; i < n; i++) {
+        took[i] = fail_over(i, cause);
+        printf("%s %u: all hosts are connected after %" PRIu64 " ms\n", name, i, took[i] / USEC_PER_MSEC);
+    }
+    durations_sort(took, n);
+    printf("%s: %" PRIu64 " failovers, %u runs, median %" PRIu64 " ms, worst %" PRIu64 " ms\n", name, n, run_load_count(),
+           took[n / 2] / USEC_PER_MSEC, took[n - 1] / USEC_PER_MSEC);
+    return took[n - 1];
 }

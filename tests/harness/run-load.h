@@ -21,3 +21,8 @@ void run_load_for(usec_t length);
 void run_load_end(void);
 /* Returns how many have begun to run. */
 unsigned run_load_count(void);
+
+/* Makes n failovers, and prints how long each took and the sum. fail_over(round, cause) returns how long the
+ * slowest host needed to reconnect. Returns the longest of these times. */
+usec_t run_load_fail_over(const char *name, uint64_t n, usec_t (*fail_over)(unsigned round, void (*cause)(void)),
+                          void (*cause)(void));

@@ -9,17 +9,12 @@
 #include <sys/socket.h>
 
 #include "base/socket.h"
+#include "tests/harness/durations.h"
 #include "tests/harness/host.h"
 #include "tests/harness/test.h"
 #include "tests/harness/witness.h"
 
 #define HANDOVERS 30
-
-static int by_number(const void *a, const void *b) {
-    const usec_t *x = a, *y = b;
-
-    return *x < *y ? -1 : *x > *y;
-}
 
 /* Measures from the end that one command writes to the start that the next command writes on another host.
  * Exit, release, grant, push, fork and exec are in between. A bug of another program:
@@ -45,7 +40,7 @@ static void handover_takes_milliseconds(void) {
         gaps[i] = usec_sub(w.runs[i + 1].start, w.runs[i].end);
     }
     TEST_INT(witness_max(&w, "db"), 1);
-    qsort(gaps, HANDOVERS, sizeof(*gaps), by_number);
+    durations_sort(gaps, HANDOVERS);
     printf("hand-over: median %" PRIu64 " us, fastest %" PRIu64 ", slowest %" PRIu64 "\n", gaps[HANDOVERS / 2], gaps[0],
            gaps[HANDOVERS - 1]);
     /* 20 ms on a quiet machine without sanitizers; far below any heartbeat on a busy one. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* kill -9 of `berth run`, berthd and guards, and a runner that hangs: permits are free when the last process
- * is gone, not before; jobs outlive berthd until their deadline. */
+/* kill -9 of `berth run` and berthd: permits are free when the last process is gone, not before; jobs outlive
+ * berthd until their deadline. */
 
-#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -275,104 +274,6 @@ static void job_is_stopped_at_its_deadline(void) {
     host_await(ant, "redis-connected", " ");
 }
 
-static void guard_is_killed(void) {
-    struct child *c;
-
-    ant = host_with_job("ant", "job", witness_command("--id job --ignore-term --for 60000"));
-    c = berth_start(ant, "start job --wait");
-    witness_await_start(cluster.witness, "job");
-    host_await(ant, "started", "job=job");
-    {
-        pid_t guard = child_parent((pid_t) seen("job")->pid);
-
-        TEST_FATAL(guard > 1 && guard != ant->berthd->pid && guard != getpid(), "the command has no guard");
-        TEST_INT(kill(guard, SIGKILL), 0);
-    }
-    host_await(ant, "guard-died", "job=job");
-    TEST_INT(berth_end(c), 125);
-    TEST_INT(witness_count_alive(cluster.witness), 0);
-    host_await(ant, "released", "job=job");
-}
-
-/* berthd's own runner dies: a new one finds the guards. */
-static void runner_is_killed(void) {
-    ant = host_with_job("ant", "job", witness_at_gate("job", 7));
-    TEST_INT(berth(ant, "start job"), 0);
-    witness_await_start(cluster.witness, "job");
-    host_await(ant, "started", "job=job");
-    {
-        pid_t runner = child_parent(child_parent((pid_t) seen("job")->pid));
-
-        TEST_FATAL(runner > 1 && runner != ant->berthd->pid && runner != getpid(), "the guard has no runner");
-        TEST_INT(kill(runner, SIGKILL), 0);
-    }
-    TEST_INT(witness_count_alive(cluster.witness), 1);
-    test_gate_open(&cluster.gate);
-    host_await(ant, "exited", "job=job result=failure exit_code=7");
-    host_await(ant, "released", "job=job");
-    TEST_INT(berth(ant, "start job --wait"), 7);
-}
-
-/* The socket exists before the guard, the report after it, until berthd acknowledges the report. */
-static void await_files_gone(struct host *h, const char *run) {
-    usec_t until = clock_boottime() + HOST_PATIENCE;
-    char pattern[160];
-    glob_t found;
-    int k;
-
-    snprintf(pattern, sizeof(pattern), "%s/runner/runs/%s*", h->runtime, run);
-    while ((k = glob(pattern, 0, NULL, &found)) == 0 && clock_boottime() < until) {
-        globfree(&found);
-        child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
-    }
-    TEST_INT(k, GLOB_NOMATCH);
-}
-
-/* A runner that hangs starts nothing, and the host gives its permits back. The run waits in its place, and
- * begins when the runner goes on. A run that is stopped meanwhile does not begin. */
-static void hang(bool is_stopped) {
-    char run[64];
-    struct child *c;
-    pid_t runner;
-
-    cluster.lease = "6s"; /* none is lost here, however busy the machine is */
-    ant = host_with_job("ant", "job", witness_at_gate("@run", 0));
-    bee = host_up("bee", POOLS);
-    c = berth_start(ant, "start job --wait");
-    witness_await_alive(cluster.witness, 1);
-    witness_read(&w, cluster.witness);
-    runner = child_parent(child_parent((pid_t) w.runs[0].pid));
-    TEST_FATAL(runner > 1 && runner != ant->berthd->pid && runner != getpid(), "the guard has no runner");
-    test_gate_open(&cluster.gate);
-    TEST_INT(berth_end(c), 0);
-    host_await(ant, "released", "job=job");
-    TEST_INT(kill(runner, SIGSTOP), 0);
-    host_mark(ant);
-    c = berth_start(ant, "start job --wait");
-    snprintf(run, sizeof(run), "%s", event_get(host_await(ant, "granted", "job=job"), "run"));
-    if (is_stopped)
-        TEST_INT(berth(ant, "stop job"), 0);
-    TEST_INT(berth(bee, "run -p db:2 -- true"), 0);
-    if (is_stopped) {
-        TEST_INT(berth_end(c), 125);
-        host_await(ant, "exited", "run=%s result=not-started", run);
-    } else {
-        host_await(ant, "released", "run=%s result=not-started", run);
-    }
-    TEST_INT(kill(runner, SIGCONT), 0);
-    TEST_INT(is_stopped ? berth(ant, "start job --wait") : berth_end(c), 0);
-    await_files_gone(ant, run);
-    witness_read(&w, cluster.witness);
-    TEST_INT(w.n, 2);
-}
-
-static void runner_hangs(void) {
-    hang(false);
-}
-static void runner_hangs_and_stop(void) {
-    hang(true);
-}
-
 static CU_TestInfo tests[] = {
     {"berth run is killed", berth_run_is_killed},
     {"berthd is killed after a grant", berthd_is_killed_after_a_grant},
@@ -384,10 +285,6 @@ static CU_TestInfo tests[] = {
     {"a job goes on over a restart of berthd", job_goes_on_over_a_restart},
     {"a job ends while berthd is away", job_ends_while_berthd_is_away},
     {"a job without berthd is stopped at its deadline", job_is_stopped_at_its_deadline},
-    {"a guard is killed", guard_is_killed},
-    {"the runner is killed", runner_is_killed},
-    {"the runner hangs", runner_hangs},
-    {"the runner hangs, and what it should start is stopped", runner_hangs_and_stop},
     CU_TEST_INFO_NULL,
 };
 
