@@ -55,8 +55,8 @@ while true do
     if string.byte(record, stop) ~= 44 then break end -- a comma
     pool, n, stop = string.match(record, '^([^:,]+):(%d+)()', stop + 1)
 end
-local reply = ' 0 ' .. (m[3] or '0') .. ' ' .. (state == 'H' and given or '0')
-if not queues then return 'ok ' .. serial .. reply end
+local reply = 'ok ' .. serial .. ' 0 ' .. (m[3] or '0') .. ' ' .. (state == 'H' and given or '0')
+if not queues then return reply end
 
 -- Fast path, which takes half of the time: one pool, and the next claim wants this pool alone. The part below handles unusual
 -- states, and further claims that may fit.
@@ -75,7 +75,7 @@ if #queues == 1 and queues[1] == pool then
         end
         if limit_text and not o[1] and connection and mark ~= 33 then -- no exclamation mark
             local limit, used = string.match(limit_text, '^%d+') + 0, call('SCARD', held) + n
-            if used > limit and n + 0 <= limit then return 'ok ' .. serial .. reply end -- else it is parked: see queue.lua
+            if used > limit and n + 0 <= limit then return reply end -- else it is parked: see queue.lua
             if used <= limit and n == '1' and string.find(call('INFO', 'replication'), o[3], 1, true) then
                 local t, clock = call('TIME'), m[3]
                 local since = t[1] .. string.sub('00000' .. t[2], -6)
@@ -86,7 +86,7 @@ if #queues == 1 and queues[1] == pool then
                 call('HSET', meta, 'clock', token, session, connection .. token)
                 call('SPUBLISH', at .. 'to:' .. owner, 'granted ' .. m[1] .. ' ' .. last .. ' ' .. token .. ' ' .. first .. ticket .. ' '
                     .. queued .. (token == since and ' 0' or ' ' .. string.format('%d', token - since)))
-                if used == limit then return 'ok ' .. serial .. reply end
+                if used == limit then return reply end
             end
         end
     end
@@ -96,4 +96,4 @@ end
 for k = 1, #queues do touch(queues[k]) end
 settle()
 save_clock()
-return epoch and 'ok ' .. serial .. ' ' .. more .. string.sub(reply, 3) or {'epoch', ''}
+return epoch and string.gsub(reply, '^(%S+ %S+) 0', '%1 ' .. more) or {'epoch', ''}
