@@ -16,7 +16,7 @@ job "stubborn" {
     stop-timeout = "3s"
 }
 job "polite" {
-    command = {"/bin/sh", "-c", "trap 'echo goodbye; uname -n >>/shared/goodbye; exit 0' TERM; sleep 7104 & wait"}
+    command = {"/bin/sh", "-c", "trap 'echo goodbye; echo $BERTH_HOST >>/shared/goodbye; exit 0' TERM; sleep 7104 & wait"}
     pools = {"two"}
     user = "worker"
 }
