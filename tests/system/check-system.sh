@@ -34,6 +34,17 @@ fi
 . tests/system/images.sh
 . tests/system/hosts.sh
 
+# Ends processes and all that they have begun. A shell that waits for a program handles a signal later.
+end_trees() {
+    local pid children
+    for pid; do
+        children=$(pgrep -P "$pid")
+        kill -TERM "$pid" 2>/dev/null
+        # shellcheck disable=SC2086
+        end_trees $children
+    done
+}
+
 # Each story runs in its own process, which stops its hosts however it ends.
 if [ "${1:-}" = --story ]; then
     story=$2
@@ -41,13 +52,15 @@ if [ "${1:-}" = --story ]; then
     shared=$(mktemp -d)
     netns=''
     trap 'exit 143' TERM INT HUP
-    trap 'status=$?; set +e; keep_journals; hosts_down; rm -rf "$shared"; exit $status' EXIT
+    trap 'status=$?; set +e; keep_journals; hosts_down; end_trees $(jobs -p); rm -rf "$shared"; exit $status' EXIT
     chmod 1777 "$shared"
     network_up
     . "tests/system/stories/$story.sh"
     exit
 fi
 
+trap 'exit 143' TERM INT HUP
+trap 'status=$?; end_trees $(jobs -p); wait; exit $status' EXIT
 mkdir -p "$cache"
 exec 8>"$cache/lock"
 flock 8
@@ -63,6 +76,7 @@ flock --unlock 8
 exec 8>&-
 [ -z "${failed:-}" ] || exit 1
 [ "${1:-}" != --prepare ] || exit 0
+trap 'status=$?; kill -TERM $(jobs -p) 2>/dev/null; wait; exit $status' EXIT # the story ends its own processes
 rm -rf "$results" && mkdir -p "$results"
 if [ $# -eq 0 ]; then
     for story in tests/system/stories/*.sh; do set -- "$@" "$(basename "$story" .sh)"; done
@@ -71,8 +85,9 @@ passed=0 failed=0
 for story; do
     begun=$(date +%s)
     mkdir -p "$results/$story"
-    if timeout --kill-after=60 "${BERTH_SYSTEM_TIMEOUT:-300}" tests/system/check-system.sh --story "$story" \
-        >"$results/$story/log" 2>&1; then
+    timeout --kill-after=60 "${BERTH_SYSTEM_TIMEOUT:-300}" tests/system/check-system.sh --story "$story" \
+        >"$results/$story/log" 2>&1 &
+    if wait $!; then
         passed=$((passed + 1))
         say "$story: ok ($(($(date +%s) - begun)) s)"
     else
