@@ -2,10 +2,12 @@
 
 /* What 100 viewers cost running jobs. 20 hosts with five viewers each take a picture a second of five pools,
  * each with 1000 holders and 1000 waiting claims. Meanwhile the permit of another pool passes from host to
- * host. Rounds with and without viewers alternate; the viewers' hosts are another process. */
+ * host. Rounds with and without viewers alternate, and each is compared with the one before it; the viewers'
+ * hosts are another process. As root, no other process delays Redis, as if it had a processor of its own. */
 
 #include "tests/bench/benches.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -19,7 +21,7 @@
 #define VIEWERS 5 /* of a host */
 #define POOLS 5
 #define CLAIMS 2000 /* of each pool: half of them wait */
-#define ROUNDS 12
+#define ROUNDS 24
 #define ROUND (3 * USEC_PER_SEC)
 #define SAMPLES_MAX 1000000
 
@@ -63,13 +65,13 @@ static bool is_any_asking(const struct viewer *viewers) {
 
 /* Looks for the time of a round. Returns how many pictures came. */
 static unsigned view(struct rig *g, struct viewer *viewers) {
-    usec_t end = clock_boottime() + ROUND, next = 0;
+    usec_t begun = clock_boottime(), end = begun + ROUND, next = begun - begun % USEC_PER_SEC + USEC_PER_SEC;
     unsigned n = 0;
 
-    for (usec_t now = clock_boottime(); now < end; now = clock_boottime()) {
+    for (usec_t now = begun; now < end; now = clock_boottime()) {
         if (now >= next) {
             ask_all(viewers);
-            next = now - now % USEC_PER_SEC + USEC_PER_SEC;
+            next += USEC_PER_SEC;
         }
         rig_turn(g, next - now);
     }
@@ -133,21 +135,36 @@ static double work(struct rig *g, struct slot *slots) {
     return (double) n_samples * (double) USEC_PER_SEC / (double) (at - began);
 }
 
-static double worst_call(struct redis_server *s) {
-    _cleanup_reply_ redisReply *log = redis_command(s, "SLOWLOG GET 1000");
-    long long worst = 0;
+/* Whether it is a call of inspect.lua. */
+static bool looks(const redisReply *words) {
+    static const char *const parts[] = {"sessions", "pool", "held", "queue", "records"};
 
-    for (size_t i = 0; log && i < log->elements; i++)
-        if (strcasecmp(log->element[i]->element[3]->element[0]->str, "EVALSHA") == 0 &&
-            log->element[i]->element[2]->integer > worst)
-            worst = log->element[i]->element[2]->integer;
-    return (double) worst;
+    for (size_t i = 0; i < ELEMENTSOF(parts) && words->elements > 5; i++)
+        if (strcmp(parts[i], words->element[5]->str) == 0)
+            return true;
+    return false;
 }
 
 struct round {
-    double rate, p99, worst, empty;
+    double rate, p99, worst, longest, empty;
     unsigned pictures;
 };
+
+/* Notes the longest call of all, and the longest that looks. */
+static void read_slow_calls(struct redis_server *s, struct round *r) {
+    _cleanup_reply_ redisReply *log = redis_command(s, "SLOWLOG GET 4000");
+
+    for (size_t i = 0; log && i < log->elements; i++) {
+        const redisReply *words = log->element[i]->element[3];
+        double usec = (double) log->element[i]->element[2]->integer;
+
+        if (strcasecmp(words->element[0]->str, "EVALSHA") != 0)
+            continue;
+        r->worst = usec > r->worst ? usec : r->worst;
+        if (looks(words) && usec > r->longest)
+            r->longest = usec;
+    }
+}
 
 static struct round run_round(struct rig *g, struct slot *slots, const int pipes[2][2], bool is_viewed) {
     struct round r = {.empty = peer_cost(&peer_empty, &g->server, 200) / 2};
@@ -157,10 +174,21 @@ static struct round run_round(struct rig *g, struct slot *slots, const int pipes
         rig_fail("the viewers are gone");
     r.rate = work(g, slots);
     r.p99 = quantile(samples, n_samples, 0.99);
-    r.worst = worst_call(&g->server);
+    read_slow_calls(&g->server, &r);
     if (is_viewed && read(pipes[1][0], &r.pictures, sizeof(r.pictures)) != sizeof(r.pictures))
         rig_fail("the viewers are gone");
     return r;
+}
+
+/* Returns the share of a second that Redis computes for viewers while nobody works. */
+static double look_alone(struct rig *g, const int pipes[2][2]) {
+    double before = rig_server_cpu(&g->server);
+    unsigned pictures;
+
+    if (write(pipes[0][1], "v", 1) != 1 ||
+        read(pipes[1][0], &pictures, sizeof(pictures)) != sizeof(pictures))
+        rig_fail("the viewers are gone");
+    return (rig_server_cpu(&g->server) - before) * USEC_PER_SEC / ROUND;
 }
 
 static double median_of(const struct round *rounds, bool is_viewed, double (*get)(const struct round *r)) {
@@ -174,11 +202,18 @@ static double median_of(const struct round *rounds, bool is_viewed, double (*get
 static double rate_of(const struct round *r) {
     return r->rate;
 }
+/* With viewers as a share of that without, which is the round before. */
+static double rate_ratio_of(const struct round *r) {
+    return r->rate / r[-1].rate;
+}
 static double p99_of(const struct round *r) {
     return r->p99;
 }
 static double worst_of(const struct round *r) {
     return r->worst;
+}
+static double longest_of(const struct round *r) {
+    return r->longest;
 }
 static double empty_of(const struct round *r) {
     return r->empty;
@@ -191,14 +226,16 @@ static void report_rounds(struct report *r, const struct round *rounds) {
     double rate = median_of(rounds, false, rate_of), p99 = median_of(rounds, false, p99_of);
 
     report_add(r, &(struct figure){"hand-overs, 20 hosts with 5 viewers each on 5 pools of 1000 + 1000",
-                                   median_of(rounds, true, rate_of), "/s", "nobody looks", rate,
+                                   rate * median_of(rounds, true, rate_ratio_of), "/s", "nobody looks", rate,
                                    GOAL_RATIO_AT_LEAST, 0.95});
     report_add(r,
                &(struct figure){"  99 %, more than without viewers", median_of(rounds, true, p99_of) - p99,
                                 "µs", "without", p99, GOAL_VALUE_AT_MOST, 500});
-    report_add(r, &(struct figure){"  the longest call of a round", median_of(rounds, true, worst_of), "µs",
-                                   "an empty script", median_of(rounds, true, empty_of), GOAL_RATIO_AT_MOST,
-                                   250});
+    report_add(r, &(struct figure){"  the longest call of a viewer in a round",
+                                   median_of(rounds, true, longest_of), "µs", "an empty script",
+                                   median_of(rounds, true, empty_of), GOAL_RATIO_AT_MOST, 250});
+    report_add(r, &(struct figure){"  the longest call of all", median_of(rounds, true, worst_of), "µs",
+                                   "nobody looks", median_of(rounds, false, worst_of), GOAL_NONE, 0});
     report_add(r, &(struct figure){"  pictures of all viewers",
                                    median_of(rounds, true, pictures_of) * USEC_PER_SEC / ROUND, "/s", NULL,
                                    0, GOAL_NONE, 0});
@@ -222,9 +259,10 @@ void bench_viewers(struct report *r) {
                                         .pools = pools,
                                         .n_pools = POOLS + 1,
                                         .redis = (const char *const[]){"--slowlog-log-slower-than", "100",
-                                                                       "--slowlog-max-len", "1000", NULL}};
+                                                                       "--slowlog-max-len", "4000", NULL}};
     struct rig_options viewing = options;
     struct round rounds[ROUNDS];
+    double alone[5];
     int pipes[2][2];
     unsigned ready;
     struct rig g;
@@ -238,6 +276,7 @@ void bench_viewers(struct report *r) {
     }
     rig_up(&g, &options);
     peer_empty.prepare(&g.server, 0);
+    (void) sched_setscheduler(g.server.pid, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
     g.on_granted = on_granted;
     viewing.prefix = "viewer";
     if (!samples || pipe(pipes[0]) < 0 || pipe(pipes[1]) < 0 || (child = fork()) < 0)
@@ -255,6 +294,11 @@ void bench_viewers(struct report *r) {
     count_idle_calls(r, &g);
     for (size_t i = 0; i < ROUNDS; i++)
         rounds[i] = run_round(&g, slots[POOLS], pipes, i % 2);
+    for (size_t i = 0; i < ELEMENTSOF(alone); i++)
+        alone[i] = look_alone(&g, pipes);
+    report_add(r, &(struct figure){"  processor time of Redis for them, share of a core",
+                                   100 * quantile(alone, ELEMENTSOF(alone), 0.5), "%", NULL, 0,
+                                   GOAL_VALUE_AT_MOST, 5});
     report_rounds(r, rounds);
     (void) close(pipes[0][1]);
     (void) waitpid(child, NULL, 0);
