@@ -115,6 +115,47 @@ static void test_slices(void) {
     end(&b);
 }
 
+static const struct snapshot_holder *find_holder(const struct snapshot *s, const char *claim) {
+    const struct snapshot_pool *db = snapshot_find_pool(s, "db");
+
+    for (size_t i = 0; db && i < db->n_holders; i++)
+        if (strcmp(db->holders[i].claim, claim) == 0)
+            return &db->holders[i];
+    return NULL;
+}
+
+/* A second snapshot of the same claims reads no records. A claim that got its permits since, or whose session is gone,
+ * is read again. */
+static void test_known(void) {
+    static const char granted[] = "b0000000000000000000000000000001", moved[] = "a0000000000000000000000000000002";
+    const struct snapshot_holder *holder;
+    struct bed b;
+
+    if (!begin(&b))
+        return;
+    long long before = n_calls();
+    snapshot_free(ask(&b, "db"));
+    long long first = n_calls() - before;
+    before = n_calls();
+    _cleanup_(snapshot_freep) struct snapshot *second = ask(&b, "db");
+    CU_ASSERT(n_calls() - before <= first - 8);
+    check_named(snapshot_find_pool(second, "db"));
+    _cleanup_reply_ redisReply *changed = redis_command(&redis_bed.server, "EVAL %s 0 %s %s",
+        "local at, session = 'berth:{test}:', '5' .. string.rep('0', 30) "
+        "redis.call('ZREM', at .. 'pool:db:queue', ARGV[1]) redis.call('SADD', at .. 'pool:db:held', ARGV[1] .. '#1') "
+        "redis.call('HSET', at .. 'claims', ARGV[1], 'H 9 ' .. session .. '1 db:1 7 1001 0 77 r job ', ARGV[2], "
+        "'H 5 ' .. session .. '2 db:2 7 1001 0 77 r job ') "
+        "return redis.call('HDEL', at .. 'sessions', session .. '1')", granted, moved);
+    CU_ASSERT(changed && changed->type == REDIS_REPLY_INTEGER && changed->integer == 1);
+    _cleanup_(snapshot_freep) struct snapshot *third = ask(&b, "db");
+    TEST_INT(snapshot_find_pool(third, "db")->n_queue, WAITING + PARKED - 1);
+    holder = find_holder(third, granted);
+    CU_ASSERT(holder && holder->token == 9 && holder->permits == 1);
+    holder = find_holder(third, moved);
+    CU_ASSERT(holder && holder->permits == 2 && strcmp(holder->host, "host2") == 0);
+    end(&b);
+}
+
 static void ask_more(struct bed *b, struct answer *answers, size_t from, size_t to) {
     for (size_t i = from; i < to; i++) {
         answers[i].r = 1;
@@ -234,6 +275,7 @@ static void test_told(void) {
 
 static CU_TestInfo tests[] = {
     {"slices", test_slices},
+    {"known", test_known},
     {"times", test_times},
     {"told", test_told},
     {"shared", test_shared},

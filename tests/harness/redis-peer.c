@@ -151,17 +151,25 @@ static void answer_sync(struct peer_answer *a, const redisReply *command) {
     peer_answer_put(a, " ] [ [ db 4 3 ] ] ]");
 }
 
-/* Puts the ids of the claims in this state, and their records. */
+/* Puts the ids of the claims in this state. */
 static void put_claims(struct peer_answer *a, char state) {
     peer_answer_put(a, " [");
     for (size_t i = 0; i < p.n; i++)
         if (p.claims[i].state == state)
             peer_answer_put(a, " %s", p.claims[i].id);
-    peer_answer_put(a, " ] [");
-    for (size_t i = 0; i < p.n; i++)
-        if (p.claims[i].state == state)
-            peer_answer_put(a, " %c_%llu_0123456789abcdef0123456789abcdef_db:1_%llu_5_0_77_%s_job_", state, p.claims[i].token, p.claims[i].ticket,
-                p.claims[i].id);
+    peer_answer_put(a, " ]");
+}
+
+static void put_records(struct peer_answer *a, const redisReply *command) {
+    peer_answer_put(a, " [");
+    for (size_t i = 8; i < command->elements; i++) {
+        const struct peer_claim *c = find(argument(command, i));
+
+        if (c)
+            peer_answer_put(a, " %c_%llu_0123456789abcdef0123456789abcdef_db:1_%llu_5_0_77_%s_job_", c->state, c->token, c->ticket, c->id);
+        else
+            peer_answer_put(a, " ''");
+    }
     peer_answer_put(a, " ]");
 }
 
@@ -182,6 +190,8 @@ static void answer_inspect(struct peer_answer *a, const redisReply *command) {
         peer_answer_put(a, " 0"), put_claims(a, 'H');
     else if (strcmp(what, "queue") == 0)
         put_claims(a, 'W');
+    else if (strcmp(what, "records") == 0)
+        put_records(a, command);
     else if (strcmp(what, "positions") == 0)
         peer_answer_put(a, " 1 1 1 1");
     peer_answer_put(a, " ]");

@@ -13,9 +13,11 @@
 --         lowest-session: a session that declares the lowest; '' if there is none
 --         override: {} or {limit, until-µs, reason}
 -- ARGV  held POOL CURSOR                 "0" at first
--- Reply {'ok', malformed, next cursor("0": no more follow), ids, records}: a claim may come twice
+-- Reply {'ok', malformed, next cursor("0": no more follow), members}: CLAIM#N, N from 1 to its permits; one may come twice
 -- ARGV  queue|parked POOL FROM           FROM: a rank
--- Reply {'ok', malformed, ids, records}: 100 at most
+-- Reply {'ok', malformed, ids}: 100 at most
+-- ARGV  records POOL held|queue|parked CLAIM...   of such a call
+-- Reply {'ok', malformed, records}: nil: there is none; '': the claim is not in the list any more
 -- ARGV  positions POOL CLAIM...          100 at most
 -- Reply {'ok', malformed, position...}   1 first; 0: not in this queue
 -- ARGV  keys PATTERN CURSOR              "0" at first
@@ -40,9 +42,6 @@ local function call(command, ...)
     return r
 end
 --#include core
-local function records(ids)
-    return #ids > 0 and call('HMGET', at .. 'claims', unpack(ids)) or {}
-end
 
 if what == 'sessions' then
     local ids, counts, claims = {}, {}, {}
@@ -56,20 +55,24 @@ if what == 'sessions' then
 end
 
 if what == 'held' then
-    local page, ids, seen = call('SSCAN', base .. ':held', ARGV[3], 'COUNT', '100'), {}, {}
-    for _, member in ipairs(page[2]) do
-        local c = string.match(member, '^(.*)#') or member
-        if not seen[c] then
-            seen[c] = true
-            ids[#ids + 1] = c
-        end
-    end
-    return {'ok', malformed, page[1], ids, records(ids)}
+    local page = call('SSCAN', base .. ':held', ARGV[3], 'COUNT', '100')
+    return {'ok', malformed, page[1], page[2]}
 end
 
 if what == 'queue' or what == 'parked' then
-    local ids = call('ZRANGE', base .. ':' .. what, ARGV[3], ARGV[3] + 99)
-    return {'ok', malformed, ids, records(ids)}
+    return {'ok', malformed, call('ZRANGE', base .. ':' .. what, ARGV[3], ARGV[3] + 99)}
+end
+
+if what == 'records' then
+    local key, list = base .. ':' .. ARGV[3], call('HMGET', at .. 'claims', unpack(ARGV, 4))
+    for i = 4, #ARGV do
+        if not list[i - 3] then
+            local listed = ARGV[3] == 'held' and call('SISMEMBER', key, ARGV[i] .. '#1') == 1 or
+                ARGV[3] ~= 'held' and call('ZSCORE', key, ARGV[i])
+            if listed then list[i - 3] = false else list[i - 3] = '' end
+        end
+    end
+    return {'ok', malformed, list}
 end
 
 if what == 'positions' then

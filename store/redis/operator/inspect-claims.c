@@ -8,16 +8,24 @@
 #include "base/job-name.h"
 #include "base/number.h"
 #include "store/redis/operator/inspect-internal.h"
+#include "store/redis/store-redis.h"
 
-enum { HELD_CURSOR = INSPECT_FIRST, HELD_IDS, HELD_RECORDS };
-enum { QUEUE_IDS = INSPECT_FIRST, QUEUE_RECORDS };
+enum { HELD_CURSOR = INSPECT_FIRST, HELD_MEMBERS };
+enum { QUEUE_IDS = INSPECT_FIRST };
+enum { RECORDS = INSPECT_FIRST };
 /* The words of a claim's record (core.lua). */
 enum { STATE, TOKEN, SESSION, POOLS, TICKET, SINCE, HEAD_START, PID, RUN, NAME, RECORD_WORDS };
 
 struct claim_record {
-    char session[ID_TEXT_SIZE], name[NAME_MAX_LENGTH + 1];
+    char state, session[ID_TEXT_SIZE], name[NAME_MAX_LENGTH + 1];
     uint64_t token, since;
     uint32_t permits, pid;
+};
+
+struct inspected_claim {
+    char id[ID_TEXT_SIZE];
+    bool has_record;
+    struct claim_record record;
 };
 
 /* Reads the permits of the pool in "db:2,net:1". */
@@ -40,8 +48,7 @@ static int read_permits(char *pools, const char *pool, uint32_t *ret) {
     return -EBADMSG;
 }
 
-static int read_record(const struct redisReply *reply, const char *pool, struct claim_record *ret) {
-    const char *text = reply_text(reply);
+static int read_record(const char *text, const char *pool, struct claim_record *ret) {
     _cleanup_free_ char *copy = text ? strdup(text) : NULL;
     char *words[RECORD_WORDS], *rest = copy;
     uint64_t pid;
@@ -55,6 +62,7 @@ static int read_record(const struct redisReply *reply, const char *pool, struct 
         !job_name_is_runnable(words[NAME]) || reply_number_parse(words[TOKEN], &ret->token) < 0 ||
         reply_number_parse(words[SINCE], &ret->since) < 0 || number_parse(words[PID], UINT32_MAX, &pid) < 0)
         return -EBADMSG;
+    ret->state = words[STATE][0];
     memcpy(ret->session, words[SESSION], strlen(words[SESSION]) + 1);
     memcpy(ret->name, words[NAME], strlen(words[NAME]) + 1);
     ret->pid = (uint32_t) pid;
@@ -65,23 +73,126 @@ static struct snapshot_pool *pool_of(const struct inspection *i) {
     return &i->snapshot->pools[i->pool];
 }
 
-static void add_malformed(struct inspection *i, const struct redisReply *id, const struct redisReply *record) {
+static struct snapshot_malformed *add_malformed(struct inspection *i, const struct redisReply *id,
+                                                const struct redisReply *record) {
     char key[sizeof(i->snapshot->malformed->key)];
 
     (void) snprintf(key, sizeof(key), "pool:%s:%s", pool_of(i)->name, inspect_step_word(i->step));
-    inspect_malformed_add(i->snapshot, key, id, record);
+    return inspect_malformed_add(i->snapshot, key, id, record);
 }
 
-/* Reads claim `at` of a reply. 0, -EBADMSG (which is listed as malformed) or -ENOMEM. */
-static int read_claim(struct inspection *i, const struct redisReply *ids, const struct redisReply *records, size_t at,
-                      char id[static ID_TEXT_SIZE], struct claim_record *ret) {
-    int r = reply_copy(reply_at(ids, at), id, ID_TEXT_SIZE) < 0 || !id_is_valid(id) ? -EBADMSG : 0;
+/* --- the claims of a call, and their records, which may take another call --- */
 
-    if (r == 0)
-        r = read_record(reply_at(records, at), pool_of(i)->name, ret);
-    if (r == -EBADMSG)
-        add_malformed(i, reply_at(ids, at), reply_at(records, at));
-    return r;
+/* Adds a claim of a list: "CLAIM", or "CLAIM#N" of a holder. Another text is listed as malformed. */
+static void add_claim(struct inspection *i, const struct redisReply *member) {
+    const char *text = reply_text(member);
+    struct inspected_claim *c = &i->claims[i->n_claims];
+
+    *c = (struct inspected_claim){0};
+    if (text && strcspn(text, "#") == ID_TEXT_SIZE - 1)
+        memcpy(c->id, text, ID_TEXT_SIZE - 1);
+    if (id_is_valid(c->id))
+        i->n_claims++;
+    else
+        (void) add_malformed(i, member, NULL);
+}
+
+static int compare_ids(const void *a, const void *b) {
+    return strcmp(((const struct inspected_claim *) a)->id, ((const struct inspected_claim *) b)->id);
+}
+
+/* Keeps one of the members of each claim. */
+static void drop_twin_ids(struct inspection *i) {
+    size_t n = 0;
+
+    if (i->n_claims > 0)
+        qsort(i->claims, i->n_claims, sizeof(*i->claims), compare_ids);
+    for (size_t at = 0; at < i->n_claims; at++)
+        if (n == 0 || compare_ids(&i->claims[n - 1], &i->claims[at]) != 0)
+            i->claims[n++] = i->claims[at];
+    i->n_claims = n;
+}
+
+/* Takes the records that earlier pictures have read. Those of claims that have changed since are read again:
+ * a grant changes the state, and a restarted berthd has another session. */
+static int take_known(struct inspection *i) {
+    static const char states[] = {[INSPECT_HELD] = 'H', [INSPECT_QUEUE] = 'W', [INSPECT_PARKED] = 'P'};
+    struct known_claims *known = &i->store->operator.inspections.known;
+
+    known_claims_make_room(known, i->n_claims, clock_boottime());
+    for (size_t at = 0; at < i->n_claims; at++) {
+        struct inspected_claim *c = &i->claims[at];
+        const char *record = known_claims_find(known, c->id);
+        int r = record ? read_record(record, pool_of(i)->name, &c->record) : -EBADMSG;
+
+        if (r == -ENOMEM)
+            return r;
+        c->has_record = r == 0 && c->record.state == states[i->step] &&
+                        inspect_find_session(i->snapshot, c->record.session);
+        i->n_unknown += !c->has_record;
+    }
+    return 0;
+}
+
+/* Begins with the claims of a list. Returns 1 if records must be read, 0 or -ENOMEM. */
+static int take_claims(struct inspection *i, const struct redisReply *list) {
+    struct inspected_claim *grown;
+    size_t n;
+    int r;
+
+    if (reply_count(list, &n) < 0)
+        return -EBADMSG;
+    grown = reallocarray(i->claims, n + 1, sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    i->claims = grown;
+    i->n_claims = i->n_unknown = 0;
+    i->n_members = n;
+    for (size_t at = 0; at < n; at++)
+        add_claim(i, reply_at(list, at));
+    if (i->step == INSPECT_HELD)
+        drop_twin_ids(i);
+    r = take_known(i);
+    return r < 0 ? r : i->n_unknown > 0;
+}
+
+void inspect_add_unknown(const struct inspection *i, struct redis_command *command) {
+    for (size_t at = 0; at < i->n_claims; at++)
+        if (!i->claims[at].has_record)
+            command_add(command, i->claims[at].id);
+}
+
+/* Reads the records of the claims that had none. A claim that has left the list since has an empty one. */
+static int take_records(struct inspection *i, const struct redisReply *reply) {
+    const struct redisReply *list = reply_at(reply, RECORDS);
+    _cleanup_free_ char(*ids)[ID_TEXT_SIZE] = calloc(i->n_unknown, sizeof(*ids));
+    _cleanup_free_ const char **records = calloc(i->n_unknown, sizeof(*records));
+    size_t n = 0;
+
+    if (!ids || !records)
+        return -ENOMEM;
+    for (size_t at = 0; at < i->n_claims; at++) {
+        struct inspected_claim *c = &i->claims[at];
+        const struct redisReply *record = reply_at(list, n);
+        struct snapshot_malformed *malformed;
+        int r;
+
+        if (c->has_record)
+            continue;
+        memcpy(ids[n++], c->id, ID_TEXT_SIZE);
+        if (reply_is(record, ""))
+            continue;
+        r = read_record(reply_text(record), pool_of(i)->name, &c->record);
+        if (r == -ENOMEM)
+            return r;
+        if (r < 0 && (malformed = add_malformed(i, NULL, record)))
+            memcpy(malformed->id, c->id, ID_TEXT_SIZE);
+        c->has_record = r == 0;
+        records[n - 1] = r == 0 ? reply_text(record) : NULL;
+    }
+    i->n_unknown = 0;
+    return known_claims_add(&i->store->operator.inspections.known, (const char(*)[ID_TEXT_SIZE]) ids,
+                            records, n, clock_boottime());
 }
 
 /* Returns how many of n claims stay listed, of which `before` were before this reply. The bound over all pools keeps
@@ -123,44 +234,33 @@ static void drop_twins(struct snapshot_pool *p) {
     p->n_holders = n;
 }
 
-static int add_holder(struct inspection *i, const struct redisReply *ids, const struct redisReply *records, size_t at) {
+static void add_holder(struct inspection *i, const struct inspected_claim *c) {
     struct snapshot_pool *p = pool_of(i);
-    struct snapshot_holder *h = &p->holders[p->n_holders];
-    const struct snapshot_session *session;
-    struct claim_record record;
-    int r = read_claim(i, ids, records, at, h->claim, &record);
+    struct snapshot_holder *h = &p->holders[p->n_holders++];
+    const struct snapshot_session *session = inspect_find_session(i->snapshot, c->record.session);
 
-    if (r < 0)
-        return r == -EBADMSG ? 0 : r;
-    session = inspect_find_session(i->snapshot, record.session);
+    memcpy(h->claim, c->id, sizeof(h->claim));
     (void) snprintf(h->host, sizeof(h->host), "%s", host_of(session));
-    memcpy(h->name, record.name, sizeof(h->name));
-    h->permits = record.permits;
-    h->pid = record.pid;
-    h->token = record.token;
-    h->since_realtime = record.since;
+    memcpy(h->name, c->record.name, sizeof(h->name));
+    h->permits = c->record.permits;
+    h->pid = c->record.pid;
+    h->token = c->record.token;
+    h->since_realtime = c->record.since;
     h->seen_usec = session ? session->seen_usec : USEC_INFINITY;
-    p->n_holders++;
-    return 0;
 }
 
-int inspect_read_held(struct inspection *i, const struct redisReply *reply) {
-    const struct redisReply *ids = reply_at(reply, HELD_IDS), *records = reply_at(reply, HELD_RECORDS);
+/* Lists the claims of a call as holders. Returns 1 if more calls follow. */
+static int list_holders(struct inspection *i) {
     struct snapshot_pool *p = pool_of(i);
-    struct snapshot_holder *grown;
-    size_t n, room, before = p->n_holders;
-    int r = 0;
+    size_t room, before = p->n_holders;
+    struct snapshot_holder *grown = reallocarray(p->holders, before + i->n_claims + 1, sizeof(*grown));
 
-    if (reply_count(ids, &n) < 0 || reply_copy(reply_at(reply, HELD_CURSOR), i->cursor, sizeof(i->cursor)) < 0)
-        return -EBADMSG;
-    grown = reallocarray(p->holders, before + n + 1, sizeof(*grown));
     if (!grown)
         return -ENOMEM;
     p->holders = grown;
-    for (size_t at = 0; r == 0 && at < n; at++)
-        r = add_holder(i, ids, records, at);
-    if (r < 0)
-        return r;
+    for (size_t at = 0; at < i->n_claims; at++)
+        if (i->claims[at].has_record)
+            add_holder(i, &i->claims[at]);
     drop_twins(p);
     room = take_room(i, before, p->n_holders);
     if (strcmp(i->cursor, "0") != 0 && room == p->n_holders && room < inspect_list_max(i))
@@ -171,49 +271,60 @@ int inspect_read_held(struct inspection *i, const struct redisReply *reply) {
     return 0;
 }
 
+int inspect_read_held(struct inspection *i, const struct redisReply *reply) {
+    int r;
+
+    if (i->n_unknown > 0)
+        r = take_records(i, reply);
+    else if (reply_copy(reply_at(reply, HELD_CURSOR), i->cursor, sizeof(i->cursor)) < 0)
+        r = -EBADMSG;
+    else
+        r = take_claims(i, reply_at(reply, HELD_MEMBERS));
+    return r != 0 ? r : list_holders(i);
+}
+
 /* --- the queue, and then those parked --- */
 
-static int add_waiter(struct inspection *i, const struct redisReply *reply, size_t at, uint32_t position) {
+static void add_waiter(struct inspection *i, const struct inspected_claim *c, uint32_t position) {
     struct snapshot_pool *p = pool_of(i);
-    struct snapshot_waiter *w = &p->queue[p->n_queue];
-    struct claim_record record;
-    int r = read_claim(i, reply_at(reply, QUEUE_IDS), reply_at(reply, QUEUE_RECORDS), at, w->claim, &record);
+    struct snapshot_waiter *w = &p->queue[p->n_queue++];
 
-    if (r < 0)
-        return r == -EBADMSG ? 0 : r;
-    (void) snprintf(w->host, sizeof(w->host), "%s", host_of(inspect_find_session(i->snapshot, record.session)));
-    memcpy(w->name, record.name, sizeof(w->name));
-    w->permits = record.permits;
+    memcpy(w->claim, c->id, sizeof(w->claim));
+    (void) snprintf(w->host, sizeof(w->host), "%s",
+                    host_of(inspect_find_session(i->snapshot, c->record.session)));
+    memcpy(w->name, c->record.name, sizeof(w->name));
+    w->permits = c->record.permits;
     w->position = position;
-    w->waiting_usec = usec_sub(i->time_realtime, record.since);
-    p->n_queue++;
+    w->waiting_usec = usec_sub(i->time_realtime, c->record.since);
+}
+
+/* Lists the claims of a call as waiting. Returns 1 if more calls follow. */
+static int list_waiting(struct inspection *i, bool is_queued) {
+    struct snapshot_pool *p = pool_of(i);
+    size_t room, before = p->n_queue;
+    struct snapshot_waiter *grown = reallocarray(p->queue, before + i->n_claims + 1, sizeof(*grown));
+    uint64_t rank;
+
+    if (!grown || number_parse(i->cursor, UINT32_MAX, &rank) < 0)
+        return -ENOMEM;
+    p->queue = grown;
+    for (size_t at = 0; at < i->n_claims; at++)
+        if (i->claims[at].has_record)
+            add_waiter(i, &i->claims[at], is_queued ? (uint32_t) (rank + at + 1) : 0);
+    (void) snprintf(i->cursor, sizeof(i->cursor), "%" PRIu64, rank + i->n_members);
+    room = take_room(i, before, p->n_queue);
+    if (i->n_members == INSPECT_SLICE_MAX && room == p->n_queue && room < inspect_list_max(i))
+        return 1;
+    p->is_cut |= room < p->n_queue ||
+                 (i->n_members == INSPECT_SLICE_MAX && room < p->waiting + (is_queued ? 0 : p->parked));
+    p->n_queue = room;
     return 0;
 }
 
 static int read_waiting(struct inspection *i, const struct redisReply *reply, bool is_queued) {
-    struct snapshot_pool *p = pool_of(i);
-    struct snapshot_waiter *grown;
-    uint64_t rank;
-    size_t n, room, before = p->n_queue;
-    int r = 0;
+    int r = i->n_unknown > 0 ? take_records(i, reply) : take_claims(i, reply_at(reply, QUEUE_IDS));
 
-    if (reply_count(reply_at(reply, QUEUE_IDS), &n) < 0 || number_parse(i->cursor, UINT32_MAX, &rank) < 0)
-        return -EBADMSG;
-    grown = reallocarray(p->queue, before + n + 1, sizeof(*grown));
-    if (!grown)
-        return -ENOMEM;
-    p->queue = grown;
-    for (size_t at = 0; r == 0 && at < n; at++)
-        r = add_waiter(i, reply, at, is_queued ? (uint32_t) (rank + at + 1) : 0);
-    if (r < 0)
-        return r;
-    (void) snprintf(i->cursor, sizeof(i->cursor), "%" PRIu64, rank + n);
-    room = take_room(i, before, p->n_queue);
-    if (n == INSPECT_SLICE_MAX && room == p->n_queue && room < inspect_list_max(i))
-        return 1;
-    p->is_cut |= room < p->n_queue || (n == INSPECT_SLICE_MAX && room < p->waiting + (is_queued ? 0 : p->parked));
-    p->n_queue = room;
-    return 0;
+    return r != 0 ? r : list_waiting(i, is_queued);
 }
 
 int inspect_read_queue(struct inspection *i, const struct redisReply *reply) {

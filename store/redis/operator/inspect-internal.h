@@ -40,6 +40,9 @@ struct inspection {
     char cursor[32];      /* of a step with several calls */
     char (*mine)[ID_TEXT_SIZE]; /* this host's claims that wait in the pool */
     size_t n_mine, mine_at;     /* mine_at: the first one of this call */
+    struct inspected_claim *claims; /* of the last call of a list (inspect-claims.c) */
+    size_t n_claims, n_members;     /* n_members: in Redis, with malformed ones */
+    size_t n_unknown;               /* claims whose records the next call reads */
     size_t times_at;            /* the first host of this call */
     struct inspected_key *of_pattern;
     size_t n_of_pattern, n_of_pattern_allocated;
@@ -61,6 +64,8 @@ int inspect_read_positions(struct inspection *inspection, const struct redisRepl
 int inspect_read_held(struct inspection *inspection, const struct redisReply *reply); /* inspect-claims.c */
 int inspect_read_queue(struct inspection *inspection, const struct redisReply *reply);
 int inspect_read_parked(struct inspection *inspection, const struct redisReply *reply);
+/* Adds the claims without a record as arguments of the next call. */
+void inspect_add_unknown(const struct inspection *inspection, struct redis_command *command);
 int inspect_read_keys(struct inspection *inspection, const struct redisReply *reply); /* inspect-keys.c */
 /* Notes the hosts whose times follow, when all pools are read (inspect-times.c). Returns their number, or -ENOMEM. */
 int inspect_collect_hosts(struct inspection *inspection);
@@ -75,8 +80,10 @@ const struct snapshot_session *inspect_find_session(const struct snapshot *snaps
 
 /* --- inspect-malformed.c --- */
 
-/* Adds a record of any bytes; id and record may be NULL. Without memory the list is shorter. */
-void inspect_malformed_add(struct snapshot *snapshot, const char *key, const struct redisReply *id,
-                           const struct redisReply *record);
+/* Adds a record of any bytes; id and record may be NULL. Returns it, borrowed until the next one, or NULL:
+ * the list is full, or there is no memory. */
+struct snapshot_malformed *inspect_malformed_add(struct snapshot *snapshot, const char *key,
+                                                 const struct redisReply *id,
+                                                 const struct redisReply *record);
 /* Adds the records that the script found. */
 void inspect_malformed_read(struct snapshot *snapshot, const struct redisReply *list);

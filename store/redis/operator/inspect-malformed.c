@@ -10,20 +10,22 @@
 
 enum { MALFORMED_KEY, MALFORMED_ID, MALFORMED_TEXT };
 
-void inspect_malformed_add(struct snapshot *s, const char *key, const struct redisReply *id,
-                           const struct redisReply *record) {
+struct snapshot_malformed *inspect_malformed_add(struct snapshot *s, const char *key,
+                                                 const struct redisReply *id,
+                                                 const struct redisReply *record) {
     struct snapshot_malformed *grown;
 
     if (s->n_malformed >= SNAPSHOT_LIST_MAX)
-        return;
+        return NULL;
     grown = reallocarray(s->malformed, s->n_malformed + 1, sizeof(*grown));
     if (!grown)
-        return;
+        return NULL;
     s->malformed = grown;
     grown = &s->malformed[s->n_malformed++];
     (void) snprintf(grown->key, sizeof(grown->key), "%s", key);
     reply_escape(id, grown->id, sizeof(grown->id));
     reply_escape(record, grown->record, sizeof(grown->record));
+    return grown;
 }
 
 /* Drops the last entry if it is listed already: several calls find the same key. */
@@ -44,7 +46,7 @@ void inspect_malformed_read(struct snapshot *s, const struct redisReply *list) {
         char key[sizeof(s->malformed->key)];
 
         reply_escape(reply_at(item, MALFORMED_KEY), key, sizeof(key));
-        inspect_malformed_add(s, key, reply_at(item, MALFORMED_ID), reply_at(item, MALFORMED_TEXT));
+        (void) inspect_malformed_add(s, key, reply_at(item, MALFORMED_ID), reply_at(item, MALFORMED_TEXT));
         if (s->n_malformed > 0)
             drop_twin(s);
     }

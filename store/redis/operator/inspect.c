@@ -38,8 +38,11 @@ static void drop_collected(struct inspection *inspection) {
     inspection->snapshot = snapshot_free(inspection->snapshot);
     free(inspection->mine);
     free(inspection->of_pattern);
+    free(inspection->claims);
     inspection->mine = NULL;
     inspection->of_pattern = NULL;
+    inspection->claims = NULL;
+    inspection->n_claims = inspection->n_unknown = 0;
     inspection->n_mine = inspection->n_of_pattern = inspection->n_of_pattern_allocated = 0;
 }
 
@@ -181,6 +184,11 @@ static void add_arguments(struct inspection *inspection, struct redis_command *c
     }
     if (inspection->step != INSPECT_SESSIONS)
         command_add(command, inspection->snapshot->pools[inspection->pool].name);
+    if (inspection->n_unknown > 0) {
+        command_add(command, inspect_step_word(inspection->step));
+        inspect_add_unknown(inspection, command);
+        return;
+    }
     if (inspection->step == INSPECT_POSITIONS)
         for (size_t i = inspection->mine_at; i < inspection->n_mine && i < inspection->mine_at + INSPECT_SLICE_MAX; i++)
             command_add(command, inspection->mine[i]);
@@ -193,7 +201,7 @@ static void send_call(struct inspection *inspection) {
     _cleanup_command_ struct redis_command command = {0};
 
     call_begin_plain(inspection->store, &command, REDIS_SCRIPT_INSPECT);
-    command_add(&command, steps[inspection->step].word);
+    command_add(&command, inspection->n_unknown > 0 ? "records" : inspect_step_word(inspection->step));
     add_arguments(inspection, &command);
     inspection->is_under_way = call_send(inspection->store, &command, inspect_on_reply, inspection) >= 0;
 }
@@ -236,6 +244,8 @@ static void inspect_on_reply(const struct redisReply *reply, void *userdata) {
         send_call(inspection);
     else
         inspection_answer(inspection, r);
+    if (list_is_empty(&store->operator.inspections.list))
+        timer_set_in(&store->operator.inspections.timer, KNOWN_CLAIMS_AGE);
     inspect_send_pending(store);
 }
 
@@ -271,7 +281,11 @@ void inspect_send_pending(struct store_redis *store) {
 }
 
 static void inspect_on_time(void *userdata) {
-    inspect_send_pending(userdata);
+    struct store_redis *store = userdata;
+
+    if (list_is_empty(&store->operator.inspections.list))
+        known_claims_drop(&store->operator.inspections.known);
+    inspect_send_pending(store);
 }
 
 int inspect_init(struct store_redis *store) {
@@ -280,9 +294,11 @@ int inspect_init(struct store_redis *store) {
 
 void inspect_done(struct store_redis *store) {
     timer_done(&store->operator.inspections.timer);
+    known_claims_drop(&store->operator.inspections.known);
 }
 
 void inspect_reset(struct store_redis *store) {
+    known_claims_drop(&store->operator.inspections.known);
     list_foreach(inspection, &store->operator.inspections.list, struct inspection, link)
         inspection->is_begun = inspection->is_under_way = false;
 }
