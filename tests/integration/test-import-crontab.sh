@@ -53,6 +53,8 @@ for file in tests/data/crontabs/*; do
         cp "$file" "$folder/anacrontab"
         file=$folder/anacrontab
         ;;
+    *.user) kind="--user $(id -un)" ;;
+    *.user) kind="--user $(id -un)" ;;
     esac
     # shellcheck disable=SC2086
     ends 0 $kind "$file"

@@ -146,7 +146,7 @@ def run_import(*words):
 
 
 def schedules(config):
-    """{line of the crontab: its schedule} and the lines that were not converted."""
+    """{line of the crontab: its schedule, "" if it has none} and the lines that were not converted."""
     found, left_out, line = {}, set(), None
     for text in config.splitlines():
         number = re.match(r"# [^:]*:(\d+): (.*)", text)
@@ -154,6 +154,8 @@ def schedules(config):
             left_out.add(int(number[1]))
         elif number:
             line = int(number[1])
+        if text.startswith('job "'):
+            found[line] = ""
         schedule = re.match(r' {4}schedule = \{"(.*)"\}', text)
         if schedule:
             found[line] = schedule[1]
@@ -188,7 +190,7 @@ def compare_random(judge, n, seed):
             if any(cron_times(fields)):
                 judge.n_wrong += 1
                 print(f"wrong: left out: {lines[number - 1]}")
-        elif number not in found:
+        elif not found.get(number):
             judge.n_wrong += 1
             print(f"wrong: neither a job nor a comment: {lines[number - 1]}")
         else:
@@ -197,34 +199,42 @@ def compare_random(judge, n, seed):
     return len(rows)
 
 
+def compare_file(judge, folder, name):
+    """Returns the rows of a package's crontab. Files of users (NAME.user) have no user in their lines."""
+    rows, path = [], os.path.join(folder, name)
+    user = pwd.getpwuid(os.getuid()).pw_name
+    status, config = run_import(*(["--user", user] if name.endswith(".user") else ["--system"]), path)
+    found, left_out = schedules(config)
+    if status != 0 or left_out:
+        judge.n_wrong += 1
+        print(f"wrong: {name} is not converted whole")
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            words = line.split()
+            if not words or words[0].startswith("#") or re.match(r"[A-Z_a-z]+ *=", line):
+                continue
+            schedule = found.get(number)
+            if schedule is None or (schedule == "") != (words[0] == "@reboot"):
+                judge.n_wrong += 1
+                print(f"wrong: {name}:{number} is no job like cron's: {line.strip()}")
+            elif schedule:
+                rows.append((WORDS[words[0]].split() if words[0] in WORDS else words[:5], schedule))
+    return rows
+
+
 def compare_debian(judge, folder="tests/data/crontabs"):
-    rows, n = [], 0
-    for name in sorted(os.listdir(folder)):
-        path = os.path.join(folder, name)
-        if name.endswith("anacrontab"):
-            continue
-        status, config = run_import("--system", path)
-        found, left_out = schedules(config)
-        if status != 0 or left_out:
-            judge.n_wrong += 1
-            print(f"wrong: {name} is not converted whole")
-        with open(path, encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                words = line.split()
-                if number in found:
-                    fields = WORDS[words[0]].split() if words[0] in WORDS else words[:5]
-                    rows.append((fields, found[number]))
-        n += 1
+    names = [name for name in sorted(os.listdir(folder)) if not name.endswith("anacrontab")]
+    rows = [row for name in names for row in compare_file(judge, folder, name)]
     compare(judge, rows)
-    return n, len(rows)
+    return len({name.split(".")[0] for name in names}), len(rows)
 
 
 def main():
     judge = Judge()
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     compared = compare_random(judge, n, int(sys.argv[2]) if len(sys.argv) > 2 else 1)
-    files, lines = compare_debian(judge)
-    print(f"{compared} of {n} random lines, {lines} lines of {files} Debian packages: {judge.n_due} due times, {judge.n_wrong} wrong")
+    packages, lines = compare_debian(judge)
+    print(f"{compared} of {n} random lines, {lines} lines of {packages} Debian packages: {judge.n_due} due times, {judge.n_wrong} wrong")
     return 1 if judge.n_wrong or not compared or not lines else 0
 
 
