@@ -74,14 +74,12 @@ static void suspend(usec_t jump, bool guards_late) {
     for (size_t i = 0; i < ELEMENTSOF(kinds); i++)
         (void) hit(&bed, guards_late && i > 2 ? &late : &injection, kinds[i], SIGSTOP, 10, true);
     child_turn(0);
-    for (usec_t until = clock_boottime() + 800 * USEC_PER_MSEC; clock_boottime() < until;)
-        child_turn(until);
+    child_pass(clock_boottime() + 800 * USEC_PER_MSEC);
     host_mark(ant);
     host_clock_jump(ant, jump);
     unpin(&injection);
     if (guards_late)
-        for (usec_t until = clock_boottime() + 100 * USEC_PER_MSEC; clock_boottime() < until;)
-            child_turn(until);
+        child_pass(clock_boottime() + 100 * USEC_PER_MSEC);
     unpin(&late);
 }
 
@@ -92,8 +90,7 @@ static void suspended_for_less(void) {
     run = begin_long();
     suspend(700 * USEC_PER_MSEC, false);
     host_await(bee, "ready", " ");
-    for (usec_t until = clock_boottime() + CLUSTER_LEASE_USEC; clock_boottime() < until;)
-        child_turn(until);
+    child_pass(clock_boottime() + CLUSTER_LEASE_USEC);
     TEST_INT(host_count(ant, "session-lost", " "), 0);
     TEST_INT(host_count(ant, "fenced", " "), 0);
     TEST_INT(host_count(bee, "host-expired", " "), 0);
@@ -156,11 +153,6 @@ static unsigned count_often(void) {
     return n;
 }
 
-static void turn(usec_t within) {
-    for (usec_t until = clock_boottime() + within; clock_boottime() < until;)
-        child_turn(until);
-}
-
 /* `every` counts real time, whatever the wall clock shows. No run is skipped or doubled. After an hour of
  * suspend there is one run, not thousands. */
 static void every_and_clocks(void) {
@@ -177,14 +169,14 @@ static void every_and_clocks(void) {
     for (size_t i = 0; i < ELEMENTSOF(steps); i++) {
         before = count_often();
         host_clock_step(ant, steps[i]);
-        turn(1200 * USEC_PER_MSEC);
+        child_pass(clock_boottime() + 1200 * USEC_PER_MSEC);
         CU_ASSERT(count_often() > before);
     }
     CU_ASSERT(count_often() - begin <= (clock_boottime() - since) / (500 * USEC_PER_MSEC) + 1);
     before = count_often();
     suspend(HOUR, false);
     since = clock_boottime();
-    turn(1200 * USEC_PER_MSEC);
+    child_pass(clock_boottime() + 1200 * USEC_PER_MSEC);
     CU_ASSERT(count_often() > before);
     CU_ASSERT(count_often() - before <= (clock_boottime() - since) / (500 * USEC_PER_MSEC) + 2);
 }
@@ -208,12 +200,12 @@ static void every_and_restarts(void) {
         host_start(ant);
         snprintf(run, sizeof(run), "%s", event_get(host_await(ant, "started", "job=often"), "run"));
         host_await(ant, "exited", "run=%s", run);
-        turn(300 * USEC_PER_MSEC);
+        child_pass(clock_boottime() + 300 * USEC_PER_MSEC);
         TEST_INT(count_often(), before + 1);
     }
     host_stop(ant);
     host_start(ant);
-    turn(500 * USEC_PER_MSEC);
+    child_pass(clock_boottime() + 500 * USEC_PER_MSEC);
     TEST_INT(count_often(), before + 1);
 }
 
@@ -229,7 +221,7 @@ static void wall_clock(void) {
     host_mark(ant);
     for (size_t i = 0; i < ELEMENTSOF(steps); i++) {
         host_clock_step(ant, steps[i]);
-        turn(700 * USEC_PER_MSEC);
+        child_pass(clock_boottime() + 700 * USEC_PER_MSEC);
     }
     TEST_INT(host_count(ant, "session-lost", " ") + host_count(ant, "lease-late", " ") + host_count(ant, "fenced", " "), 0);
     host_clock_step(ant, -(int64_t) HOUR); /* no duration is negative */

@@ -204,7 +204,6 @@ static void deaths_at_due_times(void) {
         if (host_clock_effects(ant) == 0) /* or else the last kill has not come yet */
             host_clock_end_berthd(ant, 1 + ((n - 1) * n_effects / n_steps + (n - 1) / n_steps) % n_effects);
         ok = pass_hour(first, n, &n_deaths);
-        child_reap_adopted(); /* guards and runners of the berthds that were killed */
     }
     settle();
     printf("%u due times, %u effects each, berthd killed %u times\n", n, n_effects, n_deaths);

@@ -98,6 +98,12 @@ void child_turn(usec_t until) {
     }
 }
 
+void child_pass(usec_t until) {
+    do
+        child_turn(until);
+    while (clock_boottime() < until);
+}
+
 bool child_await(struct child *c, usec_t within) {
     usec_t until = clock_boottime() + within;
 
@@ -269,33 +275,28 @@ static bool is_child(pid_t pid) {
     return false;
 }
 
-void child_reap_adopted(void) {
-    siginfo_t info = {.si_pid = 0};
+/* Reads /proc/PID/stat. Returns what follows the name of the program, NULL without one. */
+static const char *read_stat(pid_t pid, char line[static 512]) {
+    _cleanup_fclose_ FILE *stat = NULL;
+    char path[64];
 
-    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 && !is_child(info.si_pid)) {
-        (void) waitid(P_PID, (id_t) info.si_pid, &info, WEXITED | WNOHANG);
-        info.si_pid = 0;
-    }
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int) pid);
+    stat = fopen(path, "re");
+    return stat && fgets(line, 512, stat) ? strrchr(line, ')') : NULL;
 }
 
 /* Children that this program did not start came to it as a subreaper. Reaps the zombies among them. */
 static unsigned visit_orphans(int signal, bool tell) {
-    char path[64], state, line[512];
+    char state, line[512];
     unsigned n = 0;
     pid_t self = getpid(), parent;
     DIR *proc = opendir("/proc");
 
     for (struct dirent *entry; proc && (entry = readdir(proc));) {
         pid_t pid = (pid_t) strtol(entry->d_name, NULL, 10);
-        _cleanup_fclose_ FILE *stat = NULL;
-        char *after;
+        const char *after = pid > 0 && !is_child(pid) ? read_stat(pid, line) : NULL;
 
-        if (pid <= 0 || is_child(pid))
-            continue;
-        snprintf(path, sizeof(path), "/proc/%d/stat", (int) pid);
-        stat = fopen(path, "re");
-        if (!stat || !fgets(line, sizeof(line), stat) || !(after = strrchr(line, ')')) ||
-            sscanf(after, ") %c %d", &state, &parent) != 2 || parent != self)
+        if (!after || sscanf(after, ") %c %d", &state, &parent) != 2 || parent != self)
             continue;
         if (state == 'Z') {
             (void) waitpid(pid, NULL, WNOHANG);
@@ -331,16 +332,11 @@ unsigned child_sweep(usec_t within) {
 }
 
 pid_t child_parent(pid_t pid) {
-    char path[64], line[512] = "", *after;
-    FILE *f;
+    char line[512];
+    const char *after = read_stat(pid, line);
     pid_t parent = 0;
 
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int) pid);
-    f = fopen(path, "re");
-    if (!f)
-        return 0;
-    if (fgets(line, sizeof(line), f) && (after = strrchr(line, ')')))
+    if (after)
         (void) sscanf(after, ") %*c %d", &parent);
-    fclose(f);
     return parent;
 }

@@ -41,8 +41,10 @@ struct child *child_start_recorded(char *const argv[], char *const environment[]
  * output[0]; *ret_master is writable by the caller). */
 struct child *child_start_on_terminal(char *const argv[], char *const environment[], int *ret_master);
 
-/* Waits for output until `until` (boottime) at most, and reads all. */
+/* Waits for output until `until` (boottime) or for 250 ms, and reads all. */
 void child_turn(usec_t until);
+/* Lets time pass until `until` (boottime), and reads all output meanwhile. */
+void child_pass(usec_t until);
 /* Waits for the end, this many µs at most. Returns whether the program has ended. */
 bool child_await(struct child *c, usec_t within);
 /* Returns whether this text was read so far. */
@@ -59,9 +61,6 @@ void child_reap_orphans(void);
 /* Waits, `within` at most, until this program has no living descendants besides the listed children. Names
  * and kills the others, and returns their number. */
 unsigned child_sweep(usec_t within);
-
-/* Reaps those orphans that have ended. To be called now and then by a test that kills berthd thousands of times. */
-void child_reap_adopted(void);
 
 /* Returns the parent of a process; 0 if the process has ended. */
 pid_t child_parent(pid_t pid);

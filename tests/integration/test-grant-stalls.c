@@ -104,12 +104,6 @@ static void signal_place(const struct place *p, unsigned what, int signal) {
         TEST_INT(kill(cluster.redis.pid, signal), 0);
 }
 
-/* Awaits nothing, because the test is about time that passes. */
-static void let_pass(usec_t until) {
-    while (clock_boottime() < until)
-        child_turn(until);
-}
-
 static void give_permits(size_t n) {
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < 2; k++)
@@ -178,7 +172,7 @@ static void end_stalls(size_t n, const usec_t *begun) {
         }
         if (!next)
             return;
-        let_pass(at);
+        child_pass(at);
         signal_place(next, next->stall->what | (next->stall->what & THEN_BERTHD ? BERTHD : 0), SIGCONT);
         birth_end(&next->birth);
         next->is_over = true;
@@ -223,7 +217,7 @@ static void stall_all(const struct stall *stalls, size_t n) {
         else
             signal_place(&places[i], stalls[i].what, SIGSTOP);
     }
-    let_pass(clock_boottime() + GRANT_AFTER);
+    child_pass(clock_boottime() + GRANT_AFTER);
     give_permits(n);
     stall_guards(n, begun);
     for (size_t i = 0; i < n; i++)

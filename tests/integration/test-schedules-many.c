@@ -161,7 +161,7 @@ static void idle(void) {
     for (unsigned i = 0; i < WINDOWS_MAX && waits > 0; i++) {
         unsigned long before = count_waits();
 
-        child_turn(clock_boottime() + WINDOW);
+        child_pass(clock_boottime() + WINDOW);
         waits = count_waits() - before;
     }
     printf("%ld KiB; %lu wake-ups in 3 s\n", (long) memory_kib(ant->berthd->pid, "VmRSS"), waits);

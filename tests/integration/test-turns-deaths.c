@@ -151,12 +151,12 @@ static void await_minute(void) {
 static void break_something(size_t minute, unsigned what) {
     size_t host = what / 7 % SHARING_HOSTS;
 
-    child_turn(clock_boottime() + what / 31 % 1200 * USEC_PER_MSEC);
+    child_pass(clock_boottime() + what / 31 % 1200 * USEC_PER_MSEC);
     switch (what % 7) {
     case 0:
     case 1:
         host_kill(sharing_hosts[host]);
-        child_turn(clock_boottime() + what / 11 % 300 * USEC_PER_MSEC);
+        child_pass(clock_boottime() + what / 11 % 300 * USEC_PER_MSEC);
         host_launch(sharing_hosts[host]);
         break;
     case 2:
