@@ -5,12 +5,18 @@
 #include "tests/harness/host-clock.h"
 #include "tests/harness/test.h"
 
-static const char *const names[SHARING_HOSTS] = {"ant", "bee", "cat"};
-struct host *sharing_hosts[SHARING_HOSTS];
+static const char *const names[SHARING_HOSTS_MAX] = {"ant", "bee", "cat", "dog", "eel"};
+struct host *sharing_hosts[SHARING_HOSTS_MAX];
 const char *sharing_way;
+static size_t n_hosts = SHARING_HOSTS;
 
 void sharing_up(const char *config) {
-    for (size_t i = 0; i < SHARING_HOSTS; i++) {
+    sharing_up_many(config, SHARING_HOSTS);
+}
+
+void sharing_up_many(const char *config, size_t n) {
+    n_hosts = n;
+    for (size_t i = 0; i < n_hosts; i++) {
         struct host *host = sharing_hosts[i] = host_add(names[i], " ");
 
         host->redis = i == 0 ? sharing_way : NULL;
@@ -26,7 +32,7 @@ void sharing_up(const char *config) {
 }
 
 void sharing_clocks_at(int64_t due, int64_t msec) {
-    for (size_t i = 0; i < SHARING_HOSTS; i++)
+    for (size_t i = 0; i < n_hosts; i++)
         host_clock_set_realtime(sharing_hosts[i],
                                 (usec_t) due * USEC_PER_SEC + (usec_t) (msec * (int64_t) USEC_PER_MSEC));
 }
@@ -44,7 +50,7 @@ const char *sharing_text(int64_t due) {
 unsigned sharing_count(const char *event, const char *fields) {
     unsigned n = 0;
 
-    for (size_t i = 0; i < SHARING_HOSTS; i++)
+    for (size_t i = 0; i < n_hosts; i++)
         n += host_count(sharing_hosts[i], event, "%s", fields);
     return n;
 }
@@ -61,7 +67,7 @@ struct host *sharing_await(const char *event, const char *fields) {
     usec_t until = clock_boottime() + HOST_PATIENCE;
 
     while (clock_boottime() < until) {
-        for (size_t i = 0; i < SHARING_HOSTS; i++)
+        for (size_t i = 0; i < n_hosts; i++)
             if (host_count(sharing_hosts[i], event, "%s", fields) > 0)
                 return sharing_hosts[i];
         child_turn(clock_boottime() + 5 * USEC_PER_MSEC);

@@ -5,23 +5,26 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "tests/harness/host-clock.h"
 #include "tests/harness/sharing.h"
 #include "tests/harness/test.h"
 #include "tests/harness/witness.h"
 
-/* Waits until one host has begun the due time, and the others know. */
-static void await_decided(int64_t due) {
+/* Waits until one of n hosts has begun the due time, and the others know. */
+static void await_decided_by(int64_t due, unsigned n) {
     char fields[96];
 
     snprintf(fields, sizeof(fields), "job=j due=%s", sharing_text(due));
     sharing_await_count("exited", fields, 1);
-    sharing_await_count("turn-taken", fields, SHARING_HOSTS - 1);
+    sharing_await_count("turn-taken", fields, n - 1);
     TEST_INT(sharing_count("started", fields), 1);
 }
 
-#define MINUTES 10
+static void await_decided(int64_t due) {
+    await_decided_by(due, SHARING_HOSTS);
+}
 
 /* `berth next` and `berth jobs` show the option. */
 static void check_shown(void) {
@@ -34,20 +37,71 @@ static void check_shown(void) {
     json_decref(shown);
 }
 
-/* S14, in short: each due time begins once, and not always on the same host. */
+/* --- a day --- */
+
+#define MINUTES 10 /* or BERTH_TEST_MINUTES */
+#define DAY_HOSTS 5
+#define BEFORE 20 /* ms */
+#define LATE_MAX (1100 * USEC_PER_MSEC)
+
+/* Lets the minute pass. Returns how long after the due time its command started, on this host. */
+static usec_t pass_minute(int64_t due, size_t *ret_host) {
+    char fields[96];
+    usec_t begin, late;
+    const struct host *host;
+
+    snprintf(fields, sizeof(fields), "job=j due=%s", sharing_text(due));
+    for (size_t i = 0; i < DAY_HOSTS; i++)
+        host_mark(sharing_hosts[i]);
+    sharing_clocks_at(due, -BEFORE);
+    begin = clock_boottime() + BEFORE * USEC_PER_MSEC;
+    host = sharing_await("started", fields);
+    late = clock_boottime() - begin;
+    sharing_clocks_at(due, (int64_t) (LATE_MAX / USEC_PER_MSEC)); /* the others ask now */
+    await_decided_by(due, DAY_HOSTS);
+    for (*ret_host = 0; sharing_hosts[*ret_host] != host; (*ret_host)++)
+        continue;
+    return late;
+}
+
+static int by_time(const void *a, const void *b) {
+    usec_t x = *(const usec_t *) a, y = *(const usec_t *) b;
+
+    return (x > y) - (x < y);
+}
+
+/* S14: each due time begins once, and each host has its share. BERTH_TEST_MINUTES=1440 measures a day. */
 static void once(void) {
+    unsigned n = (unsigned) test_count("BERTH_TEST_MINUTES", MINUTES);
+    _cleanup_free_ usec_t *late = calloc(n, sizeof(*late));
+    double shares[DAY_HOSTS] = {0};
     char config[1024];
 
+    CU_ASSERT_PTR_NOT_NULL_FATAL(late);
     snprintf(config, sizeof(config), "job \"j\" { %s " SHARED "}\n", witness_command("--id j"));
-    sharing_up(config);
-    for (int64_t i = 0; i < MINUTES; i++) {
-        sharing_clocks_at(SHARING_FIRST + i * SHARING_MINUTE, -20);
-        await_decided(SHARING_FIRST + i * SHARING_MINUTE);
+    sharing_up_many(config, DAY_HOSTS);
+    for (unsigned i = 0; i < n; i++) {
+        size_t host;
+
+        late[i] = pass_minute(SHARING_FIRST + i * SHARING_MINUTE, &host);
+        shares[host]++;
     }
-    TEST_INT(sharing_count("started", "job=j"), MINUTES);
+    qsort(late, n, sizeof(*late), by_time);
+    printf("%u due times began after %llu ms (median), %llu ms (99 %%), %llu ms at most\n", n,
+           (unsigned long long) (late[n / 2] / USEC_PER_MSEC),
+           (unsigned long long) (late[n * 99 / 100] / USEC_PER_MSEC),
+           (unsigned long long) (late[n - 1] / USEC_PER_MSEC));
+    for (size_t i = 0; i < DAY_HOSTS; i++) {
+        double more = shares[i] - n / (double) DAY_HOSTS;
+
+        printf("host %s began %.0f\n", sharing_hosts[i]->name, shares[i]);
+        CU_ASSERT(more * more <= 2.5 * n); /* four standard deviations: 60 of 288 */
+        sharing_hosts[i]->mark = 0;
+    }
+    TEST_INT(sharing_count("started", "job=j"), n);
+    if (getenv("BERTH_TEST_MINUTES"))
+        CU_ASSERT(late[n * 99 / 100] <= LATE_MAX);
     check_shown();
-    for (size_t i = 0; i < SHARING_HOSTS; i++)
-        CU_ASSERT(host_count(sharing_hosts[i], "started", "job=j") < MINUTES);
 }
 
 /* `every`: hosts share its multiples. */
