@@ -56,6 +56,7 @@ static void note_decided(const struct effect *e, unsigned k, unsigned skipped_by
     due->is_at_once = false;
     due->skipped_by = skipped_by;
     due->holder = c + 1;
+    due->known_epoch = e->w->epochs.n_begun;
     if (skipped_by == 0)
         return;
     keep_skip(e, c);
@@ -153,11 +154,12 @@ static void note_given_back(struct effect *e) {
 
 /* --- stop and hosts --- */
 
-/* Returns whether a host had the turn and none has it any more, so that the turn is open or over. */
+/* Returns whether a host had the turn and none has it any more, so that the turn is open or over. After a
+ * loss of data Redis may not know of the turn, which can be taken again. */
 static bool is_left(const struct effect *e, const struct due *due) {
     const struct m_claim *claim = due->holder > 0 ? &e->m->claims[due->holder - 1] : NULL;
 
-    return claim && due->skipped_by == 0 && claim->state == 0 && !e->m->sessions[claim->session].ending;
+    return claim && due->known_epoch == e->w->epochs.n_begun && due->skipped_by == 0 && claim->state == 0 && !e->m->sessions[claim->session].ending;
 }
 
 /* Returns how many claims of the job are held, or wait, by sessions other than `own`. */
@@ -263,7 +265,9 @@ void rules_turn_grace_ended(struct world *w) {
         for (unsigned i = 0; i < w->setup.n_hosts; i++)
             told = told || (w->hosts[i].up && strcmp(w->hosts[i].turns.epoch, w->redis.now.epoch) == 0 &&
                             w->hosts[i].turns.mark >= vturn_due(w, k));
-        if (!told && w->turns.dues[k].last_attempt > 0)
+        if (told)
+            w->turns.dues[k].known_epoch = w->epochs.n_begun;
+        else if (w->turns.dues[k].last_attempt > 0)
             w->turns.dues[k].untold = true;
     }
 }

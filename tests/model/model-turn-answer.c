@@ -50,7 +50,7 @@ void vturn_crash(struct world *w, struct host *h) {
             w->turns.dues[k].excused = true;
     h->turns.asking = RUNS_MAX;
     h->turns.look_at = 0;
-    h->turns.not_before = 0;
+    h->turns.not_before = h->turns.again_at = 0;
     memset(h->turns.open_at, 0, sizeof(h->turns.open_at));
     world_foreach_run(w, r) {
         if (r->host != h->index || !r->turn.is || r->state == RUN_NONE || r->process.alive)
@@ -61,11 +61,21 @@ void vturn_crash(struct world *w, struct host *h) {
     h->turns.epoch[0] = '\0';
 }
 
+static usec_t later_question(const struct world *w, const struct run *r) {
+    return w->now + USEC_PER_SEC + model_mix(w->setup.seed, 600 + r->id) % (w->setup.lease / 4);
+}
+
+/* reply: NULL if Redis is full. The same run asks again then, because Redis may have kept its answer. */
 static void on_asked(struct world *w, struct host *h, struct run *r, const redisReply *reply) {
     const char *word = reply_word(reply_at(reply, 0));
     struct due *due = &w->turns.dues[r->turn.due];
     usec_t ms = reply_number(reply_at(reply, 3));
 
+    if (!reply) {
+        h->turns.asking = r->id;
+        h->turns.again_at = later_question(w, r);
+        return;
+    }
     vturn_forget(h, r);
     if (strcmp(word, "ok") == 0) {
         size_t n = reply ? reply->elements : 0, at = 9;
@@ -92,9 +102,8 @@ static void on_asked(struct world *w, struct host *h, struct run *r, const redis
         note_decided(w, h, vturn_due(w, r->turn.due));
         return;
     }
-    if (strcmp(word, "taken") != 0 && strcmp(word, "skipped") != 0) { /* grace, early, or a full Redis */
-        h->turns.not_before =
-            w->now + USEC_PER_SEC + model_mix(w->setup.seed, 600 + r->id) % (w->setup.lease / 4);
+    if (strcmp(word, "taken") != 0 && strcmp(word, "skipped") != 0) { /* grace, early */
+        h->turns.not_before = later_question(w, r);
         return;
     }
     h->turns.open_at[r->turn.due] = 0;

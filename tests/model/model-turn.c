@@ -94,7 +94,10 @@ usec_t vturn_next_timer(const struct world *w, const struct host *h) {
     for (unsigned k = 0; k < w->turns.n_dues; k++)
         if (t->open_at[k] > 0 && t->open_at[k] < next)
             next = t->open_at[k];
-    next = is_asking(w, h) ? USEC_INFINITY : later(later(next, t->not_before), t->drained_until);
+    if (is_asking(w, h))
+        next = t->again_at > 0 ? t->again_at : USEC_INFINITY;
+    else
+        next = later(later(next, t->not_before), t->drained_until);
     if (t->look_at > 0 && t->look_at < next)
         next = t->look_at;
     return next == USEC_INFINITY ? next : later(next, w->now + 1);
@@ -103,8 +106,10 @@ usec_t vturn_next_timer(const struct world *w, const struct host *h) {
 /* --- calls --- */
 
 void vturn_forget(struct host *h, struct run *r) {
-    if (h->turns.asking == r->id)
-        h->turns.asking = NOBODY;
+    if (h->turns.asking != r->id)
+        return;
+    h->turns.asking = NOBODY;
+    h->turns.again_at = 0;
 }
 
 static void begin(struct host *h, struct redis_command *words) {
@@ -264,6 +269,16 @@ static unsigned find_question(const struct world *w, const struct host *h) {
     return due_at(w, h) <= w->now ? h->turns.next : w->turns.n_dues;
 }
 
+static void ask_again(struct world *w, struct host *h) {
+    struct run *r = &w->runs[h->turns.asking];
+
+    if (h->turns.again_at == 0 || w->now < h->turns.again_at)
+        return;
+    h->turns.again_at = 0;
+    if (r->calls == 0 && (r->state == RUN_ASKED || vturn_is_unsure(r)))
+        vturn_ask(w, r);
+}
+
 void vturn_on_timer(struct world *w, struct host *h) {
     struct turn_host *t = &h->turns;
     unsigned due;
@@ -276,7 +291,11 @@ void vturn_on_timer(struct world *w, struct host *h) {
         return;
     }
     due = find_question(w, h);
-    if (is_asking(w, h) || w->now < t->not_before || w->now < t->drained_until || due == w->turns.n_dues)
+    if (is_asking(w, h)) {
+        ask_again(w, h);
+        return;
+    }
+    if (w->now < t->not_before || w->now < t->drained_until || due == w->turns.n_dues)
         return;
     r = make_run(w, h, due);
     if (!r) {

@@ -31,6 +31,7 @@ struct turn_host {
     unsigned asking;         /* run of the question under way, RUNS_MAX: none */
     unsigned spare;          /* run that asked, and of which Redis has kept nothing; NOBODY: none */
     usec_t not_before;       /* the next question */
+    usec_t again_at;         /* when `asking` asks again, because Redis was full; 0: it was not */
     usec_t look_at;          /* 0: none is due */
     usec_t drained_until;
     char epoch[EPOCH_SIZE]; /* in which Redis got its marks and turns */
@@ -52,6 +53,7 @@ struct due {
     bool given_back;         /* for another attempt, after the last start */
     bool is_open;            /* its turn is given back or its host is lost, and no host took it since; a new epoch forgets it */
     bool skipped, excused;   /* a host logged so; it may be lost */
+    unsigned known_epoch;    /* in which Redis knows that it was decided; 0: none */
     unsigned skipped_by; /* host + 1 whose question was answered so */
     unsigned holder, committer; /* run + 1 that took it last, and that committed it, which its host may not know */
     usec_t not_before;       /* end of its delay by Redis's clock, in the epoch back_epoch */
