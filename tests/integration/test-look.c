@@ -37,7 +37,7 @@ static struct client *look(json_t *params, enum client_flags flags) {
 static json_t *next(struct client *c) {
     _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
 
-    TEST_INT(client_receive_until(c, &reply, clock_boottime() + PATIENCE), 0);
+    CU_ASSERT_FATAL(client_receive_until(c, &reply, clock_boottime() + PATIENCE) == 0);
     CU_ASSERT_PTR_NULL(reply.error);
     return json_incref(reply.params);
 }
@@ -174,7 +174,7 @@ static void test_slow(void) {
     for (unsigned i = 0; i < 8; i++)
         json_decref(next(other));
     TEST_INT(berth(ant, "pause db"), 0);
-    for (picture = next(slow); berth_number_at(picture, "pools.name=db.limit") != 0; n++) {
+    for (picture = next(slow); berth_number_at(picture, "pools.name=db.limit") != 0 && n <= 5; n++) {
         json_decref(picture);
         picture = next(slow);
     }
