@@ -175,7 +175,7 @@ static void test_missed(void) {
         audit_fixture_add(&e);
     }
     audit_fixture_expect_proof();
-    TEST_INT(report.n_missed, 2);
+    CU_ASSERT_FATAL(report.n_missed == 2);
     TEST_STRING(report.missed[0]->missed.until, NEXT);
     TEST_INT(report.missed[0]->missed.count, 2);
     options.since = BASE + 500 * USEC_PER_MSEC;
