@@ -3,8 +3,10 @@
 /* berthd is killed around a due time: the due time gets one run. tests/faults/test-due-deaths.c kills berthd
  * before each effect. */
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <unistd.h>
 
 #include "tests/harness/host-clock.h"
@@ -12,6 +14,9 @@
 #include "tests/harness/witness.h"
 
 #define HOURLY "schedule = {\"0 * * * *\"} zone = \"UTC\" "
+
+/* Some more than the effects of an attempt's end. */
+#define END_EFFECTS 20
 
 static struct host *ant;
 
@@ -109,10 +114,47 @@ static void killed_without_a_state_directory(void) {
     TEST_INT(host_count(ant, "missed", " "), 0);
 }
 
+/* The command ends, and berthd is killed before its n-th effect from then on. */
+static void end_and_kill(unsigned n) {
+    json_t *runs = berth_json(ant, "runs");
+    struct pollfd p = {.fd = pidfd_open((pid_t) berth_number_at(runs, "runs.0.pid"), 0), .events = POLLIN};
+    char byte;
+
+    json_decref(runs);
+    CU_ASSERT_FATAL(p.fd >= 0);
+    host_clock_end_berthd(ant, n);
+    test_gate_open(&cluster.gate);
+    TEST_INT(poll(&p, 1, (int) (HOST_PATIENCE / USEC_PER_MSEC)), 1);
+    close_fd(p.fd);
+    TEST_INT(read(cluster.gate.fd, &byte, 1), 1); /* closes the gate */
+    while (!ant->berthd->ended)
+        (void) berth_count_runs(ant); /* its reply is an effect, too */
+    host_clock_end_berthd(ant, 0);
+}
+
+/* berthd is killed before each effect of an attempt's end in turn, so the report of the end comes again. The attempt has one
+ * next attempt. */
+static void killed_as_an_attempt_fails(void) {
+    start_host("2027-05-01T12:30:00Z",
+               hourly(witness_at_gate("h", 3), "retry = 1 retry-delay = \"1h\" retry-delay-max = \"1h\" "));
+    for (unsigned n = 1; n <= END_EFFECTS; n++) {
+        TEST_INT(berth(ant, "start h"), 0);
+        host_await(ant, "started", "job=h");
+        end_and_kill(n);
+        host_mark(ant);
+        host_start(ant);
+        host_await_marker(ant);
+        TEST_INT(berth_count_runs(ant), 1);
+        TEST_INT(berth(ant, "stop h"), 0);
+        host_await(ant, "gave-up", "job=h reason=stopped");
+    }
+}
+
 static CU_TestInfo tests[] = {
     {"killed-at-any-instant", killed_at_any_instant},
     {"killed-before-the-note-is-written", killed_before_the_note_is_written},
     {"killed-without-a-state-directory", killed_without_a_state_directory},
+    {"killed-as-an-attempt-fails", killed_as_an_attempt_fails},
     CU_TEST_INFO_NULL,
 };
 
