@@ -4,7 +4,8 @@
 /* Composes the store on Redis; store/store.h is its interface. Each part is a struct declared in the header
  * of its own name and written by the file of that name alone. Other files read it and call its functions.
  *
- * A call is EVALSHA SHA 2 berth:{ns}:meta berth:{ns}:none SESSION CONNECTION ...; its reply begins with a word.
+ * A call is EVALSHA SHA 2 berth:{ns}:meta berth:{ns}:none SESSION CONNECTION ..., without a cluster EVALSHA SHA 1
+ * berth:{ns}:meta ...; its reply begins with a word.
  * call_handle_common_reply() handles those that any call can get: "epoch", "gone", "stale", errors. */
 
 #include "base/list.h"

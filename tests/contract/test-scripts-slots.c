@@ -28,24 +28,10 @@ static unsigned slot, from, to;
 
 /* --- calls --- */
 
-/* Returns the text of a script without the check of the second key, as if there were no rule R17. */
-static const char *text_without_key(enum redis_script script) {
-    static const char check[] = "if call('EXISTS', KEYS[2]) == 1 then return {'none'} end";
-    static char text[65536];
-    char *at;
-
-    (void) snprintf(text, sizeof(text), "%s", redis_script_text(script));
-    at = strstr(text, check);
-    if (at)
-        memset(at, ' ', sizeof(check) - 1);
-    return text;
-}
-
 /* Calls a script with these words as arguments; "_" in them is a space. asking: as a client that follows ASK. */
 static redisReply *call(unsigned node, bool asking, enum redis_script script, unsigned n_keys, const char *words) {
     struct redis_server *s = &nodes.servers[node];
-    const char *argv[64] = {"EVAL", n_keys == 1 ? text_without_key(script) : redis_script_text(script),
-                            n_keys == 1 ? "1" : "2", META, NONE};
+    const char *argv[64] = {"EVAL", redis_script_text(script), n_keys == 1 ? "1" : "2", META, NONE};
     _cleanup_free_ char *copy = strdup(words);
     int n = n_keys == 1 ? 4 : 5;
 

@@ -171,6 +171,18 @@ static void test_after_bye(void) {
     use(&first);
 }
 
+/* Only calls to a cluster name the key that must not exist (R17). */
+static void test_one_key(void) {
+    struct bed b;
+
+    if (!redis_bed_init(&b, 1))
+        return;
+    redis_bed_command("SET berth:{test}:none x");
+    CU_ASSERT(bed_start(&b));
+    redis_bed_command("DEL berth:{test}:none");
+    bed_done(&b);
+}
+
 static int prepare(void) {
     return redis_server_start(&second, NULL);
 }
@@ -180,6 +192,7 @@ static CU_TestInfo tests[] = {
     {"right again", test_right_again},
     {"wiped", test_wiped},
     {"after bye", test_after_bye},
+    {"one key", test_one_key},
     CU_TEST_INFO_NULL,
 };
 

@@ -87,6 +87,7 @@ void server_info_read(struct server_info *ret, const char *info) {
     server.has_replication_id = is_replication_id(value);
     server.snapshot_failed = is_said(info, "rdb_last_bgsave_status", "err");
     server.is_cluster = find_number(info, "cluster_enabled", &number) && number == 1;
+    server.is_standalone = find_number(info, "cluster_enabled", &number) && number == 0;
     server.has_replicas = find_number(info, "connected_slaves", &server.replicas);
     server.has_good_replicas = find_number(info, "min_slaves_good_slaves", &server.good_replicas);
     (void) find_number(info, "connected_clients", &server.clients);

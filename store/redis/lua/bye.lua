@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 -- bye: ends a session at once (R14), in any epoch, because its host holds nothing any more.
 --
--- KEYS  berth:{ns}:meta berth:{ns}:none
+-- KEYS  berth:{ns}:meta [berth:{ns}:none]
 -- ARGV  session connection
 -- Reply {'ok', epoch, more, undeclared}  undeclared: see session.lua;  more: the end is not complete, call again;  {'stale'}
 -- Cost  about 10 calls, 6 a claim (128 claims a call)

@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 -- claim: requests permits, all or none (R2, R3). Without allow-oom: a full Redis takes no new claims (R13).
 --
--- KEYS  berth:{ns}:meta berth:{ns}:none
+-- KEYS  berth:{ns}:meta [berth:{ns}:none]
 -- ARGV  session connection epoch serial(the number of this call, which its reply names) claim
 --       details "head-start pid run name", as in its record
 --       ticket  0, or the one that it had before: it gets its old place even if the queue is full

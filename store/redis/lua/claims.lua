@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 -- claims: requests one permit of one pool for each of several claims, in their order.
 --
--- KEYS  berth:{ns}:meta berth:{ns}:none
+-- KEYS  berth:{ns}:meta [berth:{ns}:none]
 -- ARGV  session connection epoch serial pool queue-limit, then for each claim: claim details(as in claim)
 -- Reply {line, ...}: the reply of claim for each;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  all granted: 9 calls; else that of as many calls of claim

@@ -3,7 +3,7 @@
 -- heartbeat: keeps a session alive, at a cost that does not depend on its number of claims (R15). Also ends grace (R10), expires
 -- dead sessions (R4), settles pools and ends overrides. `berth grace --end` sends a known-µs of a lease or more.
 --
--- KEYS  berth:{ns}:meta berth:{ns}:none
+-- KEYS  berth:{ns}:meta [berth:{ns}:none]
 -- ARGV  session connection epoch serial
 --       dead       the highest count that this host received at least a lease ago in this epoch, 0 if none
 --       own        the highest count that a reply gave this session in this epoch

@@ -3,7 +3,7 @@
 -- hello: opens a session or continues it on a new connection (R6), and declares its limits (R14). Repeated on the same
 -- connection it declares its limits again (reload). A sync must follow. No other script begins an epoch (R10).
 --
--- KEYS  berth:{ns}:meta berth:{ns}:none
+-- KEYS  berth:{ns}:meta [berth:{ns}:none]
 -- ARGV  session connection
 --       replaced   the session that this one replaces, which this call ends; "": none
 --       host machine version lease-µs
@@ -47,7 +47,7 @@ end
 if call('TYPE', meta)['ok'] ~= 'hash' then call('UNLINK', meta) end
 local schema, broken, id = unpack(call('HMGET', meta, 'schema', 'broken', 'id'))
 if schema and tonumber(schema) > 1 then return {'schema', schema} end
-if call('EXISTS', KEYS[2]) == 1 then return {'none'} end
+if KEYS[2] and call('EXISTS', KEYS[2]) == 1 then return {'none'} end
 if id and how_known == '=' and own_id ~= id then return {'other', id} end
 --#include core
 --#include queue

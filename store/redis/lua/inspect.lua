@@ -4,7 +4,7 @@
 -- changed by hand: it returns values that it cannot read as malformed, and the others as usual. The caller parses numbers and
 -- records, which are the texts found in Redis.
 --
--- KEYS  berth:{ns}:meta berth:{ns}:none
+-- KEYS  berth:{ns}:meta [berth:{ns}:none]
 -- ARGV  sessions FROM                    sessions with a higher heartbeat count; "0" at first
 -- Reply {'ok', malformed, epoch, grace(0|1), known-µs, time-µs, ids, heartbeat counts, records, numbers of claims}: 32, or all that are left
 -- ARGV  pool POOL

@@ -4,7 +4,7 @@
 -- claim has changes nothing and draws no number. The push has a number of the clock and names its predecessor, as that of a grant
 -- does. A sync reports the last move of each claim, in both directions.
 --
--- KEYS  berth:{ns}:meta berth:{ns}:none
+-- KEYS  berth:{ns}:meta [berth:{ns}:none]
 -- ARGV  session connection epoch serial claim kind value
 --       first -       before all others of its queues
 --       before CLAIM  right before this one, in the queues that both are in

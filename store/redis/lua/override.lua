@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 -- override: sets, clears, pauses or resumes a pool's limit over what hosts declare (R14).
 --
--- KEYS  berth:{ns}:meta berth:{ns}:none
+-- KEYS  berth:{ns}:meta [berth:{ns}:none]
 -- ARGV  session connection epoch serial pool
 --       version   of the override that this one replaces; 0: none
 --       id        of this call, by which a repeated call is recognized (R6)

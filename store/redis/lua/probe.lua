@@ -3,7 +3,7 @@
 -- probe: runs each command that the scripts use, without effect. A host calls it once a connection, before hello: a script that
 -- fails because of a missing right would leave half of its work done.
 --
--- KEYS  berth:{ns}:meta berth:{ns}:none
+-- KEYS  berth:{ns}:meta [berth:{ns}:none]
 -- Reply {'ok', {command, ...}}: commands that this user may not run, or not with these keys and channels
 -- Cost  some 40 calls
 local key, refused = string.sub(KEYS[1], 1, -5) .. 'probe:', {}

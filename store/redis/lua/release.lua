@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 -- release: returns a claim's permits, or withdraws it while it waits. Grants the next claims in the same call.
 --
--- KEYS  berth:{ns}:meta berth:{ns}:none
+-- KEYS  berth:{ns}:meta [berth:{ns}:none]
 -- ARGV  session connection epoch serial claim
 -- Reply, one line: ok serial more clock token   clock: the last number drawn before this; token: 0 if it waited
 --                  ok serial more   there is no such claim (R6);  {'epoch', epoch}, {'gone'}, {'stale'} as in claim

@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 -- releases: releases or withdraws several claims, all of them before the first grant.
 --
--- KEYS  berth:{ns}:meta berth:{ns}:none
+-- KEYS  berth:{ns}:meta [berth:{ns}:none]
 -- ARGV  session connection epoch serial, then the claims
 -- Reply {line, ...}: the reply of release for each;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  all held with one permit of one pool: 6 calls; else about 5 a claim; and those for its grants

@@ -3,7 +3,7 @@
 -- revoke: tells a claim's host to stop it, or frees the claim if its session is gone. The push has a number of the clock and
 -- names its predecessor, as that of a grant does, so that the host detects its loss. A sync reports revoked claims.
 --
--- KEYS  berth:{ns}:meta berth:{ns}:none
+-- KEYS  berth:{ns}:meta [berth:{ns}:none]
 -- ARGV  session connection epoch serial claim reason
 -- Reply {'ok', serial, more, 'sent'|'freed'};  {'unknown', serial};  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  about 10 calls

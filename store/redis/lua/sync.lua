@@ -3,7 +3,7 @@
 -- sync: reports all claims of a session, in parts of at most 200, held ones first, then by ticket (R11). The last part, which is
 -- repeated while `more`, drops the session's claims that no part listed, opens their turns (R18), and grants what is possible.
 --
--- KEYS  berth:{ns}:meta berth:{ns}:none
+-- KEYS  berth:{ns}:meta [berth:{ns}:none]
 -- ARGV  session connection epoch serial latest(as in hello) first(0|1) last(0|1), then for each claim:
 --       claim kind token ticket head-start(as in a record) since-µs pid run name pools("db:2,net:1")
 --       kind: H  held, with this token

@@ -3,7 +3,7 @@
 -- turn: asks for the turn of a job at a due time (R18). If the turn is this host's, its claim is queued or granted in the same
 -- call. Without allow-oom: a full Redis takes no new turn (R13).
 --
--- KEYS  berth:{ns}:meta berth:{ns}:none
+-- KEYS  berth:{ns}:meta [berth:{ns}:none]
 -- ARGV  session connection epoch serial claim
 --       details  "head-start pid run name", as in its record
 --       due      in seconds since 1970; 0: `berth start`, which has no turn, and is decided by overlap alone

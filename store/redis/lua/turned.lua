@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 -- turned: commits, ends, opens, lists and reports turns (R18).
 --
--- KEYS  berth:{ns}:meta berth:{ns}:none
+-- KEYS  berth:{ns}:meta [berth:{ns}:none]
 -- ARGV  session connection epoch serial, then one of:
 --       commit CLAIM AGAIN CHAIN    before its command is started. AGAIN: ms from the loss of this host to the next attempt, "-": the
 --                                turn is over then; CHAIN: a word for the host that makes it. Reply: ok serial 0;  lost serial 0: another

@@ -4,7 +4,7 @@
 -- claims each time, so that a deleted key blocks no claim for ever. It also settles the pools of a claim at the head of its queue,
 -- and checks some of the claims that block a waiting one.
 --
--- KEYS  berth:{ns}:meta berth:{ns}:none
+-- KEYS  berth:{ns}:meta [berth:{ns}:none]
 -- ARGV  session connection epoch serial, then claims that Redis has confirmed
 -- Reply, one line: ok serial more incomplete   incomplete 1: limits or claims of this session are missing; its host sends hello and sync
 --       {'epoch', '', 'broken'}: keys are missing, see hello.lua;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim

@@ -125,10 +125,15 @@ static void test_facts(void) {
     TEST_STRING(server.version, "8.1.1");
     TEST_STRING(server.role, "master"); /* the first line counts */
     TEST_STRING(server.policy, "");
-    CU_ASSERT(server.has_replication_id && !server.is_cluster && !server.snapshot_failed);
+    CU_ASSERT(server.has_replication_id && !server.snapshot_failed);
+    CU_ASSERT(!server.is_cluster && !server.is_standalone); /* it does not say */
     CU_ASSERT(server.has_replicas && server.replicas == 2);
     CU_ASSERT(server.has_good_replicas && server.good_replicas == 1);
     CU_ASSERT(server.clients == 12 && server.clients_max == 10000);
+    server_info_read(&server, "cluster_enabled:0\r\n");
+    CU_ASSERT(!server.is_cluster && server.is_standalone);
+    server_info_read(&server, "cluster_enabled:1\r\n");
+    CU_ASSERT(server.is_cluster && !server.is_standalone);
 }
 
 static void test_data(void) {
