@@ -62,8 +62,7 @@ static const struct job_settings *job(const char *name) {
 
     if (!found) {
         printf("no job %s in:\n%s", name, config);
-        CU_FAIL("a job is missing");
-        exit(1);
+        CU_FAIL_FATAL("a job is missing");
     }
     return found;
 }
