@@ -29,6 +29,11 @@ trap 'exit 130' INT TERM
 alone=(unshare --pid --fork --kill-child=KILL --mount-proc sh -c '"$@"; exit $?' sh) # no test is process 1: berthd watches none of that number
 "${alone[@]}" true 2>/dev/null || alone=()
 
+# What tests start or preload besides the programs.
+tools=()
+for source in tests/tools/*.c; do tools+=("build/${source%.c}"); done
+for source in tests/preload/*.c; do tools+=("build/${source%.c}.so"); done
+
 names=() lists=() files=() tests=() olds=() news=() red=''
 
 read_list() {
@@ -55,7 +60,7 @@ build() {
     for program in $2; do
         folder=$(folder "${program%%:*}")
         targets+=("build/tests/$folder/${program%%:*}")
-        [[ $folder == unit/* ]] || programs=(all build/tests/tools/witness build/tests/tools/activate build/tests/preload/host-clock.so)
+        [[ $folder == unit/* ]] || programs=(all "${tools[@]}")
     done
     MAKEFLAGS='' make -s -j2 -C "$1" CFLAGS=-O1 "${programs[@]}" "${targets[@]}" >"$1/mutate.log" 2>&1
 }
