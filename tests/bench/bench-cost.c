@@ -307,3 +307,35 @@ void bench_cost(struct report *r) {
     rig_down(&g);
     beats_and_sync(r);
 }
+
+#define KEY_PAIRS 2000
+
+/* S34: a key costs little more than a plain pool. Rounds of both alternate. */
+void bench_keys(struct report *r) {
+    static const struct store_pool both[] = {{.name = "busy", .limit = 10000000, .queue_limit = 10000000},
+                                             {.name = "tenant/*", .limit = 10000000, .queue_limit = 10000000}};
+    double claim[2][ROUNDS], release[2][ROUNDS];
+    struct slot *slots[2];
+    struct rig g;
+    size_t m;
+
+    report_section(r, "keys of patterns");
+    rig_up(&g, &(struct rig_options) {.n_hosts = HOSTS, .pools = both, .n_pools = ELEMENTSOF(both)});
+    g.singly = true;
+    slots[0] = rig_slots(&g, KEY_PAIRS, 0, "busy", 1);
+    slots[1] = rig_slots(&g, KEY_PAIRS, 0, "tenant/acme", 1);
+    for (size_t i = 0; i < ROUNDS; i++)
+        for (size_t k = 0; k < 2; k++) {
+            claim[k][i] = cost_of_phase(&g, slots[k], KEY_PAIRS, true);
+            release[k][i] = cost_of_phase(&g, slots[k], KEY_PAIRS, false);
+        }
+    m = median_round(claim[1], claim[0], ROUNDS);
+    report_add(r, &(struct figure) {"claim of a key, server time", claim[1][m], "µs", "of a plain pool", claim[0][m],
+                                    GOAL_RATIO_AT_MOST, 1.2});
+    m = median_round(release[1], release[0], ROUNDS);
+    report_add(r, &(struct figure) {"release of a key, server time", release[1][m], "µs", "of a plain pool", release[0][m],
+                                    GOAL_NONE, 0});
+    rig_down(&g);
+    for (size_t k = 0; k < 2; k++)
+        free(slots[k]);
+}

@@ -6,6 +6,7 @@
 #include "tests/bench/report.h"
 
 void bench_cost(struct report *r);     /* server time of each call, over holders and waiters */
+void bench_keys(struct report *r);     /* server time of a key's calls, beside a plain pool's */
 void bench_functions(struct report *r); /* the same scripts as Redis Functions */
 void bench_pairs(struct report *r);    /* pairs a second through the store, beside peers */
 void bench_handover(struct report *r); /* from a release to the next one's grant, and command */

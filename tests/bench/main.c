@@ -15,7 +15,8 @@ static const struct {
     const char *name;
     void (*run)(struct report *r);
 } parts[] = {
-    {"cost", bench_cost},       {"functions", bench_functions}, {"pairs", bench_pairs},   {"handover", bench_handover},
+    {"cost", bench_cost},       {"keys", bench_keys},
+    {"functions", bench_functions}, {"pairs", bench_pairs},   {"handover", bench_handover},
     {"waiting", bench_waiting}, {"commands", bench_commands},   {"daemon", bench_daemon}, {"memory", bench_memory},
     {"hosts", bench_hosts},     {"look", bench_look},           {"flock", bench_flock},
     {"viewers", bench_viewers},
