@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/number.h"
 #include "tests/harness/script.h"
 
 #define PARKED 150u
@@ -33,10 +32,8 @@ static size_t count_all(void) {
 
 /* Keys that are used once leave nothing behind. */
 static void test_used_once(void) {
-    uint64_t n = 3000;
+    uint64_t n = test_count("BERTH_TEST_KEYS", 3000);
 
-    if (getenv("BERTH_TEST_KEYS") && number_parse(getenv("BERTH_TEST_KEYS"), 10000000, &n) < 0)
-        n = 3000;
     begin("t/* 1", 1);
     size_t before = count_all();
     for (uint64_t i = 0; i < n; i++) {
@@ -139,13 +136,11 @@ static unsigned beat_until_settled(void) {
 
 /* R15: one call visits 256 of the keys whose claims wait, however many there are. */
 static void test_many_waiting(void) {
-    uint64_t n = 1500;
+    uint64_t n = test_count("BERTH_TEST_WAITING", 1500);
     char version[32];
     usec_t before, change;
     unsigned calls;
 
-    if (getenv("BERTH_TEST_WAITING") && number_parse(getenv("BERTH_TEST_WAITING"), 1000000, &n) < 0)
-        n = 1500;
     begin("t/* 1", 1);
     EXPECT(script_say("override s1 1 $ t/* 0 ! set 0 0 ~"), "ok $ *");
     snprintf(version, sizeof(version), "%" PRIu64, script_number(3));
