@@ -206,7 +206,7 @@ static void expire(struct report *r) {
     while (redis_number(&server, "ZCARD berth:{sessions}:heartbeats") > (long long) n_sessions) {
         begin(&c, REDIS_SCRIPT_HEARTBEAT, 0);
         snprintf(c.dead, sizeof(c.dead), "%lld", count);
-        add_list(&c, (const char *const[]){EPOCH, c.dead, "0", "0", "0", NULL});
+        add_list(&c, (const char *const[]){EPOCH, SERIAL, c.dead, "0", "0", "0", NULL});
         _cleanup_reply_ redisReply *reply = call_once(&c);
         check(reply);
         if (++calls > 2 * DEAD)
