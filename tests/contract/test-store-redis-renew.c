@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Passwords, the server's certificate and its authority change while claims are requested: no claim is
- * refused, and Redis is never away. */
+/* Passwords, the certificates of server and host, and their authority change while claims are requested: no
+ * claim is refused, and Redis is never away. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static void command(const char *format, const char *word) {
     CU_ASSERT(reply && reply->type == REDIS_REPLY_STATUS);
 }
 
-/* A new authority is added to the trusted ones, and signs the server's certificate. */
+/* A new authority is added to the trusted ones, and signs the certificates of server and host. */
 static void change_authority(unsigned round) {
     struct tls_place *place = (struct tls_place *) tls_shared_place();
     char name[16], words[400];
@@ -60,6 +60,7 @@ static void change_authority(unsigned round) {
     (void) snprintf(name, sizeof(name), "ca%u", round);
     TEST_INT(tls_place_make_ca(place, name, name), 0);
     TEST_INT(tls_place_sign(place, name, "server", "x", "IP:127.0.0.1", -1, 20), 0);
+    TEST_INT(tls_place_sign(place, name, "client", "berth", NULL, -1, 20), 0);
     (void) snprintf(words, sizeof(words), "cd %s && cat %s.crt ca.crt >new && mv new ca.crt", place->folder,
                     name);
     TEST_INT(system(words), 0);
@@ -159,11 +160,14 @@ static CU_TestInfo tests[] = {
 };
 
 static int prepare(void) {
-    _cleanup_reply_ redisReply *made = NULL;
+    _cleanup_reply_ redisReply *made = NULL, *asks = NULL;
 
     (void) snprintf(password, sizeof(password), "password");
     made = redis_command(&redis_bed.server, "ACL SETUSER berth on ~* &* +@all >%s", password);
-    return made && made->type == REDIS_REPLY_STATUS ? 0 : -EIO;
+    if (tls_place_sign((struct tls_place *) tls_shared_place(), "ca", "client", "berth", NULL, -1, 20) < 0)
+        return -EIO;
+    asks = redis_command(&redis_bed.server, "CONFIG SET tls-auth-clients yes");
+    return made && made->type == REDIS_REPLY_STATUS && asks && asks->type == REDIS_REPLY_STATUS ? 0 : -EIO;
 }
 
 int main(int argc, char **argv) {
@@ -175,6 +179,7 @@ int main(int argc, char **argv) {
     redis_bed.heartbeat = USEC_PER_SEC / 2;
     redis_bed.timeout = 15 * USEC_PER_SEC;
     redis_bed.username = "berth";
+    redis_bed.has_certificate = true;
     redis_bed.password = password;
     return redis_bed_main(argc, argv, suites, prepare);
 }

@@ -32,6 +32,10 @@ struct redis_settings redis_bed_settings(void) {
         settings.host = (char *) "127.0.0.1";
         settings.port = (uint16_t) redis_bed.server.tls_port;
         settings.tls = (struct tls_settings) {.is_used = true, .ca = tls_place_path(tls_shared_place(), "ca.crt")};
+        if (redis_bed.has_certificate) {
+            settings.tls.certificate = tls_place_path(tls_shared_place(), "client.crt");
+            settings.tls.key = tls_place_path(tls_shared_place(), "client.key");
+        }
     }
     (void) snprintf(password_file, sizeof(password_file), "%s/password", redis_bed.server.directory);
     if (redis_bed.password &&

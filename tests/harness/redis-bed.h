@@ -15,6 +15,7 @@ extern struct redis_bed {
     struct redis_server server;
     usec_t lease, heartbeat, timeout; /* 2 s, a sixth of it, 1 s */
     const char *username, *password;  /* NULL: none */
+    bool has_certificate;             /* by TLS: client.crt and client.key of the shared place */
     usec_t failover_margin;           /* 0: none */
     uint16_t port;                    /* of another server on 127.0.0.1; 0: the one above */
     usec_t leases[BED_HOSTS_MAX];     /* of single hosts; 0: as above */
