@@ -76,7 +76,7 @@ struct redis_settings {
     struct sentinel_settings sentinels;
     struct tls_settings tls;
     usec_t timeout_usec;         /* of an answer */
-    usec_t connect_timeout_usec; /* of name, connect, TLS and login together */
+    usec_t connect_timeout_usec; /* of name, connect, TLS and login together; of each call after it, until the link is live */
     usec_t failover_margin_usec; /* beyond a lease of grace; USEC_INFINITY: by the kind of server */
     struct settings_place place;
 };

@@ -55,7 +55,26 @@ static void test_long(void) {
     bed_done(&b);
 }
 
-static CU_TestInfo tests[] = {{"one round trip", test_one_round_trip}, {"a long one", test_long}, CU_TEST_INFO_NULL};
+/* A Redis to which thousands of hosts return is slow. A host that gave up would make it slower. */
+static void test_slow_start(void) {
+    usec_t timeout = redis_bed.timeout;
+    struct bed b;
+
+    redis_bed.timeout = 200 * USEC_PER_MSEC;
+    redis_bed.connect_timeout = 4 * USEC_PER_SEC;
+    proxy_set(&proxy, PROXY_DELAY, 200 * USEC_PER_MSEC, false);
+    CU_ASSERT_FATAL(redis_bed_init(&b, 1));
+    TEST_INT(store_start(b.stores[0]), 0);
+    BED_UNTIL(&b, bed_has_event(&b, "redis-connected: "));
+    TEST_INT(bed_count_events(&b, "redis-lost: "), 0);
+    proxy_set(&proxy, PROXY_PASS, 0, false);
+    redis_bed.timeout = timeout;
+    redis_bed.connect_timeout = 0;
+    bed_done(&b);
+}
+
+static CU_TestInfo tests[] = {{"one round trip", test_one_round_trip}, {"a long one", test_long},
+                              {"a slow start", test_slow_start}, CU_TEST_INFO_NULL};
 
 static int prepare(void) {
     return redis_bed_start_proxy(&proxy);

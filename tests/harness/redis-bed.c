@@ -20,9 +20,11 @@ const struct store_pool redis_bed_pools[2] = {
 struct redis_settings redis_bed_settings(void) {
     static char password_file[sizeof(redis_bed.server.directory) + 16];
     struct redis_settings settings = {.unix_path = redis_bed.server.socket, .timeout_usec = redis_bed.timeout,
-                                      .connect_timeout_usec = redis_bed.timeout, .username = (char *) redis_bed.username,
+                                      .connect_timeout_usec = redis_bed.connect_timeout, .username = (char *) redis_bed.username,
                                       .failover_margin_usec = redis_bed.failover_margin};
 
+    if (redis_bed.connect_timeout == 0)
+        settings.connect_timeout_usec = redis_bed.timeout;
     if (redis_bed.port > 0) {
         settings.unix_path = NULL;
         settings.host = (char *) "127.0.0.1";

@@ -14,6 +14,7 @@
 extern struct redis_bed {
     struct redis_server server;
     usec_t lease, heartbeat, timeout; /* 2 s, a sixth of it, 1 s */
+    usec_t connect_timeout;           /* 0: as timeout */
     const char *username, *password;  /* NULL: none */
     bool has_certificate;             /* by TLS: client.crt and client.key of the shared place */
     usec_t failover_margin;           /* 0: none */

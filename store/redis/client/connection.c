@@ -269,12 +269,13 @@ void redis_connection_send(struct redis_connection *c) {
 static int call(struct redis_connection *c, size_t argc, const char *const *argv, redis_reply_fn fn, void *userdata,
                 usec_t deadline, bool subscription) {
     struct redis_pending pending = {.fn = fn, .userdata = userdata, .subscription = subscription};
+    usec_t timeout = c->options->settings->timeout_usec, patience = c->options->patience_usec;
     bool is_first = !redis_pendings_first(&c->pendings);
     int r;
 
     if (is_over(c))
         return -ENOTCONN;
-    pending.deadline = deadline > 0 ? deadline : usec_add(clock_boottime(), c->options->settings->timeout_usec);
+    pending.deadline = deadline > 0 ? deadline : usec_add(clock_boottime(), timeout > patience ? timeout : patience);
     r = redis_pendings_add(&c->pendings, &pending);
     if (r < 0)
         return r;

@@ -28,6 +28,7 @@ struct redis_connection_options { /* must outlive the connection */
     /* Called before the output buffer is flushed; commands added here go out in the same write. May be NULL. */
     void (*on_writing)(struct redis_connection *c, void *userdata);
     void *userdata;
+    usec_t patience_usec; /* an answer may take as long, where that is more than `timeout` */
     usec_t silence_usec; /* of a subscription, after which it is checked by PING; 0: never */
 };
 

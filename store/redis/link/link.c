@@ -237,6 +237,7 @@ static void link_connect(struct store_redis *store) {
     struct redis_link *link = &store->link;
 
     link->phase = PHASE_CONNECTING;
+    link->options.patience_usec = link->settings.connect_timeout_usec; /* thousands of hosts may connect at once */
     store->base.is_connecting = true;
     handshake_reset(store);
     heartbeat_begin_connection(store);
@@ -318,6 +319,7 @@ void link_begin_sync(struct store_redis *store) {
 void link_go_live(struct store_redis *store) {
     store->link.phase = PHASE_LIVE;
     store->link.is_replaced = false;
+    store->link.options.patience_usec = 0;
     slot_reset(store);
     replicas_reset(store);
     store->link.live_since = clock_boottime();
