@@ -174,6 +174,7 @@ static void test_found(void) {
     CU_ASSERT(sentinel_bed_tell(&bed, "SENTINEL SET " SENTINEL_BED_MASTER " down-after-milliseconds 25000"));
     bee = add_host("bee", bed.options, "");
     host_await(bee, "redis-connected", " ");
+    host_await_redis(bee); /* the event comes before the first heartbeat */
     TEST_INT(berth(bee, "redis"), 1);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "the sentinels consider the master down after 25s"));
 }
