@@ -48,3 +48,12 @@ events() { # NAME [FIELD=VALUE...]: prints how many of these events berthd logge
 used() { # POOL: prints how many permits are held
     berth pools --json "$1" | tr -d ' \n' | sed 's/.*"used":\([0-9]*\).*/\1/'
 }
+
+# get_page PATH: asks berth-web over TCP. The reply is in /run/said.
+get_page() {
+    exec 3<>/dev/tcp/127.0.0.1/9737
+    printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' "$1" >&3
+    timeout 30 cat <&3 >/run/said
+    exec 3>&-
+}
+page_is_well() { get_page /healthz && grep -q '^HTTP/1.1 200' /run/said; }

@@ -16,18 +16,11 @@ script_each <<'END'
     man -w berth-web >/dev/null
     systemctl start berth-web.socket
     not active berth-web.service
-    get() { # PATH, over TCP
-        exec 3<>/dev/tcp/127.0.0.1/9737
-        printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' "$1" >&3
-        timeout 30 cat <&3 >/run/said
-        exec 3>&-
-    }
-    is_well() { get /healthz && grep -q '^HTTP/1.1 200' /run/said; }
-    await is_well # the first request starts the service
+    await page_is_well # the first request starts the service
     active berth-web.service
-    get /api/1/overview
+    get_page /api/1/overview
     says '"heavy"'
-    get /
+    get_page /
     says '<html'
     user=$(ps -o user= -p "$(pid berth-web.service)")
     case $user in root | berth) fail "berth-web runs as $user" ;; esac
@@ -37,8 +30,8 @@ script_each <<'END'
     score=$(systemd-analyze security --no-pager berth-web.service | sed -n 's/.*Overall exposure level[^:]*: \([0-9.]*\) .*/\1/p')
     awk "BEGIN { exit !($score <= 1.1) }" || fail "systemd-analyze security: $score"
     systemctl restart berthd.service
-    await is_well
-    get /api/1/overview
+    await page_is_well
+    get_page /api/1/overview
     says '"heavy"'
     exits 0 env DEBIAN_FRONTEND=noninteractive apt-get -qq -y purge berth-web
     not active berth-web.service

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
 # The rpm package on the older systemd. Its scriptlets make the user, the folders and the catalog. Presets
-# enable the units. An upgrade leaves a run and the administrator's config alone. An erase stops all runs.
+# enable the units. An upgrade leaves a run and the administrator's config alone. An erase stops all runs. The
+# package of the live page starts nothing by itself, and its page is served after an upgrade of berth.
 # --nodeps: rpm does not know the packages that apt installed.
 
 boot fred "${suites##* }"
@@ -12,9 +13,13 @@ second=$!
 await_boot fred
 { wait $first && wait $second; } || fail "no rpm"
 cp "$(cat "$results/$story/rpm-1")" "$shared/1.rpm" && cp "$(cat "$results/$story/rpm-2")" "$shared/2.rpm"
+for release in 1 2; do
+    rpm=$(cat "$results/$story/rpm-$release")
+    cp "${rpm%/*}"/berth-web-*-"$release".*.rpm "$shared/web-$release.rpm"
+done
 script fred <<'END'
     export DEBIAN_FRONTEND=noninteractive
-    apt-get -qq -y install rpm libconfuse2 'libhiredis[0-9]*' libjansson4 libsmartcols1 >/run/said 2>&1 || fail "$(cat /run/said)"
+    apt-get -qq -y install rpm libconfuse2 'libhiredis[0-9]*' libjansson4 libmicrohttpd12 libsmartcols1 >/run/said 2>&1 || fail "$(cat /run/said)"
     rpm() { command rpm --force-debian --nodeps "$@" || fail "rpm $*"; }
     rpm -i /shared/1.rpm 2>&1 | tee /run/said
     not grep -v -e '^Creating ' -e '^Created symlink ' /run/said # a failed scriptlet prints an error
@@ -31,6 +36,17 @@ script fred <<'END'
     journalctl -x --no-pager -q -t berthd BERTH_EVENT=granted | grep -q 'fencing token' || fail "no catalog"
     not grep -r '%{\|%systemd' /usr/lib/systemd/system/berth*
     test -f /usr/share/bash-completion/completions/berth
+
+    # the live page
+    rpm -i /shared/web-1.rpm
+    not active berth-web.socket
+    systemctl start berth-web.socket
+    not active berth-web.service
+    await page_is_well # the first request starts the service
+    get_page /
+    says '<html'
+    user=$(ps -o user= -p "$(pid berth-web.service)")
+    case $user in root | berth) fail "berth-web runs as $user" ;; esac
 
     # an upgrade, with a changed config and a running job
     useradd --create-home worker
@@ -52,6 +68,17 @@ script fred <<'END'
     echo >/run/go
     status=0; wait $waiting || status=$?
     [ $status -eq 5 ] || fail "the run exits with $status: $(cat /run/status)"
+
+    old=$(pid berth-web.service)
+    rpm -U /shared/web-2.rpm
+    [ "$(pid berth-web.service)" != "$old" ] || fail "berth-web was not restarted"
+    await page_is_well
+    get_page /api/1/overview
+    says '"heavy"'
+    rpm -e berth-web
+    not active berth-web.service
+    not active berth-web.socket
+    [ ! -e /usr/bin/berth-web ] || fail "berth-web is left"
 
     # an erase also ends runs
     berth start long
