@@ -128,7 +128,7 @@ static void add_holder(struct table *t, const json_t *h) {
 
 static int print_holders(const json_t *holders, const char *pool) {
     static const struct table_column columns[] = {
-        {.name = "HOLDER"}, {.name = "HOST"}, {.name = "NAME"}, {.name = "PERMITS", .right = true},
+        {.name = "HOLDER", .digits = 8}, {.name = "HOST"}, {.name = "NAME"}, {.name = "PERMITS", .right = true},
         {.name = "TOKEN", .right = true}, {.name = "PID", .right = true}, {.name = "SINCE"},
         {.name = "SEEN"},
     };
@@ -154,7 +154,7 @@ static void add_waiter(struct table *t, const json_t *w) {
 
 static int print_queue(const json_t *queue) {
     static const struct table_column columns[] = {
-        {.name = "POSITION", .right = true}, {.name = "WAITING CLAIM"}, {.name = "HOST"},
+        {.name = "POSITION", .right = true}, {.name = "WAITING CLAIM", .digits = 8}, {.name = "HOST"},
         {.name = "NAME"}, {.name = "PERMITS", .right = true}, {.name = "FOR", .right = true},
     };
 

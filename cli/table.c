@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/table.h"
 
+#include <langinfo.h>
 #include <libsmartcols.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/param.h>
+
+#define COLUMNS_MAX 16
+#define CUT_MIN 8 /* characters that stay of a text */
 
 struct table {
     struct libscols_table *scols;
@@ -98,6 +103,10 @@ void table_cell(struct table *t, enum table_colour colour, const char *format, .
 
 /* --- narrow terminals --- */
 
+bool table_has_utf8(void) {
+    return setlocale(LC_CTYPE, "") && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
 size_t table_terminal_width(void) {
     struct winsize size = {0};
 
@@ -143,12 +152,6 @@ static int shorten_id(const struct table *t, size_t column) {
     return 0;
 }
 
-static void add_flag(const struct table *t, size_t column, int flag) {
-    struct libscols_column *c = scols_table_get_column(t->scols, column);
-
-    (void) scols_column_set_flags(c, scols_column_get_flags(c) | flag);
-}
-
 struct fit {
     size_t wanted, width; /* of a line, with a space behind each column */
 };
@@ -157,7 +160,7 @@ static void leave_out(const struct table *t, struct fit *fit, size_t column) {
     bool is_empty;
 
     fit->width -= column_width(t, column, &is_empty) + 1;
-    add_flag(t, column, SCOLS_FL_HIDDEN);
+    (void) scols_column_set_flags(scols_table_get_column(t->scols, column), SCOLS_FL_HIDDEN);
 }
 
 static bool is_left_out(const struct table *t, size_t column) {
@@ -181,6 +184,59 @@ static void leave_out_others(const struct table *t, struct fit *fit) {
                 leave_out(t, fit, i);
 }
 
+/* Ends a text that is wider than this by "…", or "..." in another locale. Sets *ret to NULL if it is not. */
+static int cut_text(const char *text, size_t width, char **ret) {
+    const char *end = table_has_utf8() ? "…" : "...";
+    size_t room = width - text_width(end), n = 0;
+
+    *ret = NULL;
+    if (text_width(text) <= width)
+        return 0;
+    for (size_t seen = 0; text[n] && (seen < room || (text[n] & 0xC0) == 0x80); n++)
+        seen += (text[n + 1] & 0xC0) != 0x80;
+    return asprintf(ret, "%.*s%s", (int) n, text, end) < 0 ? -ENOMEM : 0;
+}
+
+static int cut_column(const struct table *t, size_t column, size_t width) {
+    for (size_t i = 0; i < t->n_lines; i++) {
+        struct libscols_cell *cell = get_cell(t, i, column);
+        char *text;
+        int r = cut_text(scols_cell_get_data(cell), width, &text);
+
+        if (r == 0 && text)
+            r = scols_cell_refer_data(cell, text);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Cuts the longest texts, never numbers, ids or names of columns, until the line fits. */
+static int cut_longest(const struct table *t, struct fit *fit) {
+    size_t widths[COLUMNS_MAX] = {0};
+    int r = 0;
+
+    for (size_t i = 0; i < t->n_columns && i < COLUMNS_MAX; i++) {
+        bool is_empty;
+
+        if (!t->columns[i].right && t->columns[i].digits == 0 && !is_left_out(t, i))
+            widths[i] = column_width(t, i, &is_empty);
+    }
+    while (fit->width > fit->wanted) {
+        size_t longest = 0;
+
+        for (size_t i = 1; i < COLUMNS_MAX; i++)
+            longest = widths[i] > widths[longest] ? i : longest;
+        if (widths[longest] <= CUT_MIN || widths[longest] <= strlen(t->columns[longest].name))
+            break;
+        widths[longest]--;
+        fit->width--;
+    }
+    for (size_t i = 0; i < t->n_columns && i < COLUMNS_MAX && r == 0; i++)
+        r = widths[i] > 0 ? cut_column(t, i, widths[i]) : 0;
+    return r;
+}
+
 static int make_fit(const struct table *t) {
     struct fit fit = {.wanted = table_terminal_width()};
     bool is_empty;
@@ -199,10 +255,7 @@ static int make_fit(const struct table *t) {
             fit.width += column_width(t, i, &is_empty);
         }
     leave_out_others(t, &fit);
-    for (size_t i = 0; i < t->n_columns && fit.width > fit.wanted; i++)
-        if (!t->columns[i].right && t->columns[i].digits == 0)
-            add_flag(t, i, SCOLS_FL_TRUNC);
-    return r;
+    return r == 0 && fit.width > fit.wanted ? cut_longest(t, &fit) : r;
 }
 
 int table_print(struct table *t) {

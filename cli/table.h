@@ -29,8 +29,10 @@ DEFINE_CLEANUP(struct table, table_free)
 void table_line(struct table *t);
 void table_cell(struct table *t, enum table_colour colour, const char *format, ...) _printf_(3, 4);
 /* Prints to standard output. If the lines are too wide for a terminal, ids become shorter, columns are left
- * out, and long texts are cut. Negative errno. */
+ * out, and the longest texts are cut. Negative errno. */
 int table_print(struct table *t);
 bool table_is_empty(const struct table *t);
+/* Sets the character set from the environment. Returns whether it is UTF-8. */
+bool table_has_utf8(void);
 /* Returns the columns of the terminal that is standard output; SIZE_MAX: lines may have any width. */
 size_t table_terminal_width(void);

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/history/cells.h"
 
-#include <langinfo.h>
-#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 
 #define MINUTES(n) (60000ULL * (n))
 #define HOURS(n) (60 * MINUTES(n))
-
-bool cells_use_locale(void) {
-    return setlocale(LC_CTYPE, "") && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-}
 
 char *cells_add(char *end, double value, double highest, bool utf8) {
     static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};

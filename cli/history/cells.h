@@ -8,8 +8,6 @@
 
 #define CELL_SIZE 3 /* bytes of a bar at most */
 
-/* Sets the character set from the environment. Returns whether it is UTF-8. */
-bool cells_use_locale(void);
 /* Appends a bar to text: a space for 0, the lowest bar for more than 0, the full bar for `highest` and more.
  * Returns the new end, which is terminated. */
 char *cells_add(char *end, double value, double highest, bool utf8);

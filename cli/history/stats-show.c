@@ -9,6 +9,7 @@
 #include "cli/history/cells.h"
 #include "cli/history/show.h"
 #include "cli/output.h"
+#include "cli/table.h"
 #include "cli/verbs.h"
 
 #define HOSTS_NAMED 8 /* the others are counted */
@@ -172,7 +173,7 @@ static int show_table(const struct stats *s, const struct history_hosts *hosts, 
         {.name = "HELD95", .right = true},
         {.name = cells_span((s->until - s->since) / USEC_PER_MSEC, span), .drop = 1},
     };
-    bool utf8 = cells_use_locale();
+    bool utf8 = table_has_utf8();
     int k = table_new(&t, columns, ELEMENTSOF(columns));
 
     if (k < 0)

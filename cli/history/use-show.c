@@ -10,6 +10,7 @@
 #include "cli/history/cells.h"
 #include "cli/history/show.h"
 #include "cli/output.h"
+#include "cli/table.h"
 #include "cli/verbs.h"
 
 #define LABELS_MAX 5
@@ -145,7 +146,7 @@ static int show_table(const struct uses *u, const struct history_hosts *hosts, c
         {.name = labels ? name_cells(u, shown->utc, labels, u->n_cells + LABELS_MAX * LABEL_SIZE) : "",
          .drop = 1},
     };
-    bool utf8 = cells_use_locale();
+    bool utf8 = table_has_utf8();
     int k = labels ? table_new(&t, columns, ELEMENTSOF(columns)) : -ENOMEM;
 
     for (size_t i = 0; i < u->n && k == 0; i++)

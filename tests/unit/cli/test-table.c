@@ -4,6 +4,7 @@
 
 #include <pty.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -107,10 +108,17 @@ static void test_empty(void) {
 }
 
 static void test_cut(void) {
+    CU_ASSERT_FATAL(setenv("LC_ALL", "C", 1) == 0);
     const char *text = print_on(40, "2/4", "the config no longer has this pool: a-long-name-of-a-pool");
 
     TEST_INT(widest(text) <= 40, 1);
-    CU_ASSERT(strstr(text, "01234567") && strstr(text, "the config"));
+    CU_ASSERT(strstr(text, "01234567") && strstr(text, "the config") && strstr(text, "..."));
+    CU_ASSERT(strstr(text, "pg-dump") && strstr(text, "nightly")); /* short texts stay whole */
+    CU_ASSERT_FATAL(setenv("LC_ALL", "C.UTF-8", 1) == 0);
+    text = print_on(40, "2/4", "the config nö lönger has this pööl: a-löng-näme-of-a-pool");
+    TEST_INT(widest(text) <= 40, 1);
+    CU_ASSERT(strstr(text, "the config nö l") && strstr(text, "…") && !strstr(text, "\\x"));
+    CU_ASSERT_FATAL(unsetenv("LC_ALL") == 0);
 }
 
 /* A pipe gets all columns in full. */
