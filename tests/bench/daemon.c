@@ -87,7 +87,7 @@ static void write_config(const struct fleet *f, const struct bench_daemon *d) {
     fprintf(file,
             "host = \"%s\"\nnamespace = \"bench\"\nruntime-directory = \"%s\"\nredis { url = \"unix://%s\" }\n"
             "pool \"many\" { limit = 1000000 }\npool \"one\" { limit = 1 }\npool \"none\" { limit = 0\n queue-limit = 100000 }\n"
-            "pool \"own\" { scope = \"host\"\n limit = 1 }\n"
+            "pool \"own\" { scope = \"host\"\n limit = 1 }\npool \"spare\" { scope = \"host\"\n limit = 1 }\n"
             "job \"stamp\" { command = {\"%s\", \"%s\"}\n pools = {\"many\"}\n output = \"null\" }\n"
             "job \"sleeper\" { command = {\"/bin/sleep\", \"600\"}\n pools = {\"many\"}\n overlap = \"allow\"\n output = \"null\" }\n"
             "job \"span\" { command = {\"%s\", \"%s\", \"3000\"}\n pools = {\"one\"}\n overlap = \"allow\"\n output = \"null\" }\n"

@@ -23,7 +23,7 @@ struct fleet {
     size_t n;
 };
 
-/* Pools: many (no bound in practice), one (limit 1), own (limit 1, of each host), none (limit 0). Jobs: stamp, sleeper, true (many), span (one,
+/* Pools: many (no bound in practice), one (limit 1), own and spare (limit 1, of each host), none (limit 0). Jobs: stamp, sleeper, true (many), span (one,
  * 3 ms), waiter (none). */
 void fleet_up(struct fleet *f, size_t n);
 void fleet_down(struct fleet *f);
