@@ -24,6 +24,7 @@
 #define ROUNDS 24
 #define ROUND (3 * USEC_PER_SEC)
 #define SAMPLES_MAX 1000000
+#define SLOW 100 /* µs; Redis records no shorter calls */
 
 /* --- the viewers: a child --- */
 
@@ -167,7 +168,7 @@ static void read_slow_calls(struct redis_server *s, struct round *r) {
 }
 
 static struct round run_round(struct rig *g, struct slot *slots, const int pipes[2][2], bool is_viewed) {
-    struct round r = {.empty = peer_cost(&peer_empty, &g->server, 200) / 2};
+    struct round r = {.longest = SLOW, .empty = peer_cost(&peer_empty, &g->server, 200) / 2};
 
     redis_reply_freep(&(redisReply *){redis_command(&g->server, "SLOWLOG RESET")});
     if (is_viewed && write(pipes[0][1], "v", 1) != 1)
@@ -231,7 +232,7 @@ static void report_rounds(struct report *r, const struct round *rounds) {
     report_add(r,
                &(struct figure){"  99 %, more than without viewers", median_of(rounds, true, p99_of) - p99,
                                 "µs", "without", p99, GOAL_VALUE_AT_MOST, 500});
-    report_add(r, &(struct figure){"  the longest call of a viewer in a round",
+    report_add(r, &(struct figure){"  the longest call of a viewer in a round, 100 µs at least",
                                    median_of(rounds, true, longest_of), "µs", "an empty script",
                                    median_of(rounds, true, empty_of), GOAL_RATIO_AT_MOST, 250});
     report_add(r, &(struct figure){"  the longest call of all", median_of(rounds, true, worst_of), "µs",
