@@ -87,7 +87,7 @@ $(CLI): $(call objects,cli)
 $(WEB): $(call objects,web)
 $(HARNESS): $(filter-out %/manager-bed.o,$(call objects,tests/harness))
 $(MODEL): $(filter-out $(BUILD)/tests/model/test-%,$(call objects,tests/model))
-$(FAULT_PARTS): $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/faults/test-%.c,$(wildcard tests/faults/*.c)))
+$(FAULT_PARTS): $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/faults/test-%.c,$(call sources,tests/faults)))
 
 # $(eval $(call program,PROGRAMS,OBJECTS AND ARCHIVES,FLAGS,LIBRARIES)); PROGRAMS may end with a pattern: "PROGRAMS: build/%".
 define program
@@ -120,11 +120,11 @@ $(BUILD)/tests/bench/tools/span: tests/bench/tools/span.c tests/bench/span.h $(B
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(filter-out $(SANITIZE),$(ALL_CFLAGS)) -static $(LDFLAGS) -o $@ $<
 # The fake links to runner and guards come before the real ones; only a test that includes them uses them.
-$(patsubst tests/%.c,$(TEST),$(shell grep -l '"tests/harness/manager-bed.h"' $(TEST_FILES))): $(BUILD)/tests/harness/manager-bed.o
+$(patsubst tests/%.c,$(TEST),$(shell grep -l '"tests/harness/runner/manager-bed.h"' $(TEST_FILES))): $(BUILD)/tests/harness/runner/manager-bed.o
 $(BUILD)/tests/unit/front/test-event-loop: $(call objects,front)
-$(BUILD)/tests/fuzz/fuzz-redis: $(BUILD)/tests/harness/redis-peer.o $(BUILD)/tests/harness/redis-peer-answer.o
+$(BUILD)/tests/fuzz/fuzz-redis: $(BUILD)/tests/harness/redis/redis-peer.o $(BUILD)/tests/harness/redis/redis-peer-answer.o
 
-$(BUILD)/tests/unit/base/test-due-times $(BUILD)/tests/integration/test-import-crontab: $(BUILD)/tests/tools/due-times
+$(BUILD)/tests/unit/base/test-due-times $(BUILD)/tests/integration/jobs/test-import-crontab: $(BUILD)/tests/tools/due-times
 
 # Without sanitizers: redis-server loads them.
 $(PRELOADS): $(BUILD)/tests/%.so: tests/%.c $(BUILD)/flags

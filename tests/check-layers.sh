@@ -64,12 +64,12 @@ for file in $(git ls-files 'base/*.[ch]' 'conf/*.[ch]' 'store/*.[ch]' 'daemon/*.
     done
 done
 
-# What an internal header declares belongs to its folder; the unit tests of that folder may call it.
+# What an internal header declares belongs to its folder and those below; the unit tests of that folder may call it.
 # shellcheck disable=SC2013
 for file in $(grep -rlE --include='*.[ch]' '^#include ".*-internal\.h"' base conf store daemon runner cli front web tests); do
     for header in $(sed -n 's|^#include "\(.*-internal\.h\)"|\1|p' "$file"); do
         case ${file%/*} in
-        "${header%/*}" | tests/unit/"${header%%/*}") ;;
+        "${header%/*}" | "${header%/*}"/* | tests/unit/"${header%/*}") ;;
         *) complain "$file includes $header, which belongs to ${header%/*}/" ;;
         esac
     done

@@ -54,7 +54,7 @@ sub check {
     my @words = @_ ? @_ : ("");
     my (%sources, %texts, $bad);
     # Some programs have the tests of a suite that several share.
-    my $suites = join "", map { slurp($_) } glob "tests/harness/*-suite*.c";
+    my $suites = join "", map { slurp($_) } glob "tests/harness/{,*/}*-suite*.c";
     find(sub { $sources{$1} = $File::Find::name if /^(test-.*)\.c$/ }, "tests");
     for my $m (read_lists()) {
         next unless grep { index($m->{name}, $_) >= 0 || $m->{list} eq $_ } @words;

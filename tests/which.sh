@@ -18,7 +18,7 @@ awk -v file="$file" '
     /^== / { mutation = substr($0, 4) }
     /^file / { is_it = $2 == file }
     /^tests / && is_it { printf "%s: fails if %s\n", substr($0, 7), mutation }' tests/mutations/*.txt
-case $file in store/redis/lua/*) echo "tests/model/test-mutations.c, tests/contract/test-scripts*.c: run the scripts" ;; esac
+case $file in store/redis/lua/*) echo "tests/model/test-mutations.c, tests/contract/scripts/test-scripts*.c: run the scripts" ;; esac
 find tests -name "test-$name.[cs]*" -o -name "test-$name-*.[cs]*" | sort | sed 's/$/: has its name/'
 tests=$(including "${file%.*}.h")
 direct=$(printf '%s\n' "$tests" | xargs -r grep -lF "#include \"${file%.*}.h\"")

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "tests/harness/attack.h"
-#include "tests/harness/host.h"
+#include "tests/harness/host/host.h"
 #include "tests/harness/memory.h"
 #include "tests/harness/test.h"
 

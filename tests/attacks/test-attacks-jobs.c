@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/protocol.h"
 #include "tests/harness/attack.h"
-#include "tests/harness/runner.h"
+#include "tests/harness/runner/runner.h"
 #include "tests/harness/test.h"
 
 #define LATE_MAX (5 * USEC_PER_SEC) /* a frozen process would be late by 20 s (linger.h) */

@@ -4,7 +4,7 @@
 /* References for the scripts, called on Redis directly: an empty script, the same commands without a script,
  * and other semaphores, written from their published descriptions. */
 
-#include "tests/harness/redis.h"
+#include "tests/harness/redis/redis.h"
 
 struct peer {
     const char *name;

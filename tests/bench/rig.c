@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/bench/rig.h"
 
-#include "tests/harness/tls.h"
+#include "tests/harness/redis/tls.h"
 
 #include <stdarg.h>
 #include <string.h>

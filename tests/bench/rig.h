@@ -10,7 +10,7 @@
 #include <systemd/sd-event.h>
 
 #include "store/store.h"
-#include "tests/harness/redis.h"
+#include "tests/harness/redis/redis.h"
 
 struct rig;
 struct rig_host;

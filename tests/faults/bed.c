@@ -15,9 +15,9 @@
 
 #include "tests/faults/due.h"
 #include "tests/faults/fault.h"
-#include "tests/harness/host-clock.h"
-#include "tests/harness/net.h"
-#include "tests/harness/redis-clock.h"
+#include "tests/harness/host/host-clock.h"
+#include "tests/harness/host/net.h"
+#include "tests/harness/redis/redis-clock.h"
 #include "tests/harness/test.h"
 
 #define BED_USER 61357 /* nobody on this machine */

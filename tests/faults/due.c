@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/schedule/schedule.h"
-#include "tests/harness/host-clock.h"
+#include "tests/harness/host/host-clock.h"
 #include "tests/harness/test.h"
 
 #define MINUTE (60 * USEC_PER_SEC)

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "tests/harness/net.h"
+#include "tests/harness/host/net.h"
 #include "tests/harness/test.h"
 
 static const struct fault *const tables[] = {faults_process, faults_redis, faults_memory, faults_net, faults_network,

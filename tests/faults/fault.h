@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "tests/faults/load.h"
-#include "tests/harness/proxy.h"
+#include "tests/harness/redis/proxy.h"
 
 enum { /* what a fault needs, and what it excuses */
     FAULT_HOST = 1 << 0,     /* breaks one host: its waiting claims are excused */
@@ -16,9 +16,9 @@ enum { /* what a fault needs, and what it excuses */
     FAULT_CLOCK = 1 << 4,    /* needs a redis-server with a clock of the test */
     FAULT_TMPFS = 1 << 5,    /* needs runtime directories on small file systems */
     FAULT_ALONE = 1 << 6,    /* not in mixes: breaks what another fault relies on, see the comment in the table */
-    FAULT_NETWORK = 1 << 7,  /* needs hosts in networks of their own (tests/harness/net.h) */
+    FAULT_NETWORK = 1 << 7,  /* needs hosts in networks of their own (tests/harness/host/net.h) */
     FAULT_DIRECT = 1 << 8 | FAULT_ALONE, /* ... and no proxy between */
-    FAULT_HOST_CLOCK = 1 << 9, /* needs hosts with clocks of the test (tests/harness/host-clock.h) */
+    FAULT_HOST_CLOCK = 1 << 9, /* needs hosts with clocks of the test (tests/harness/host/host-clock.h) */
     FAULT_USER = 1 << 11 | FAULT_ALONE, /* needs hosts that are an ordinary user */
     FAULT_FULL = 1 << 10,     /* not in the slice */
 };

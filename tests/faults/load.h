@@ -5,8 +5,8 @@
  * that wait and run. The same seed gives the same runs in the same order. */
 
 #include "tests/harness/draw.h"
-#include "tests/harness/host.h"
-#include "tests/harness/judge.h"
+#include "tests/harness/host/host.h"
+#include "tests/harness/judge/judge.h"
 
 #define LOAD_HOSTS 3
 #define LOAD_DB 3  /* limits */

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/name.h"
-#include "tests/harness/host-clock.h"
-#include "tests/harness/proxy.h"
+#include "tests/harness/host/host-clock.h"
+#include "tests/harness/redis/proxy.h"
 #include "tests/harness/test.h"
 
 #define POOLS "pool \"db\" { limit = 2 }\n"

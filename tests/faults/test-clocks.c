@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "tests/faults/fault.h"
-#include "tests/harness/host-clock.h"
+#include "tests/harness/host/host-clock.h"
 #include "tests/harness/test.h"
 
 #define POOLS "pool \"db\" { limit = 1 }\npool \"net\" { limit = 1 }\n"

@@ -12,11 +12,11 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "tests/harness/host.h"
-#include "tests/harness/redis-nodes.h"
-#include "tests/harness/run-load.h"
+#include "tests/harness/host/host.h"
+#include "tests/harness/redis/redis-nodes.h"
+#include "tests/harness/host/run-load.h"
 #include "tests/harness/test.h"
-#include "tests/harness/witness.h"
+#include "tests/harness/judge/witness.h"
 
 #define HOSTS 3
 #define LIMIT 4  /* of pool db */

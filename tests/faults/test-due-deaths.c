@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 
 #include "base/schedule/schedule.h"
-#include "tests/harness/host-clock.h"
+#include "tests/harness/host/host-clock.h"
 #include "tests/harness/test.h"
-#include "tests/harness/witness.h"
+#include "tests/harness/judge/witness.h"
 
 #define HOUR (3600 * USEC_PER_SEC)
 #define BEFORE (30 * USEC_PER_MSEC)  /* the clock is set so long before a due time */

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 
 #include "base/number.h"
-#include "tests/faults/report.h"
+#include "tests/faults/report/report.h"
 #include "tests/faults/stall.h"
 #include "tests/harness/place.h"
 #include "tests/harness/test.h"

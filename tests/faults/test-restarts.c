@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "tests/harness/host.h"
+#include "tests/harness/host/host.h"
 #include "tests/harness/test.h"
-#include "tests/harness/witness.h"
+#include "tests/harness/judge/witness.h"
 
 #define JOBS 10  /* their statuses are 0 to 9; the first half waits at one gate, the others at another */
 #define EACH 5

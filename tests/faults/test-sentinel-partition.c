@@ -12,11 +12,11 @@
 
 #include "base/number.h"
 #include "cli/audit/check.h"
-#include "tests/harness/host.h"
-#include "tests/harness/net.h"
-#include "tests/harness/sentinel-bed.h"
+#include "tests/harness/host/host.h"
+#include "tests/harness/host/net.h"
+#include "tests/harness/redis/sentinel-bed.h"
 #include "tests/harness/test.h"
-#include "tests/harness/witness.h"
+#include "tests/harness/judge/witness.h"
 
 #define POOLS "pool \"db\" { limit = 2 }\n"
 #define OLD_SIDE ((size_t) 0) /* network nodes: that of the first master */

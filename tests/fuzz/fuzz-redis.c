@@ -19,7 +19,7 @@
 #include "conf/settings.h"
 #include "store/store.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/harness/redis-peer.h"
+#include "tests/harness/redis/redis-peer.h"
 
 #define CONNECTIONS_MAX 8
 #define CLAIMS 6

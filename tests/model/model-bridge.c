@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "tests/harness/script.h"
+#include "tests/harness/redis/script.h"
 #include "tests/model/model-internal.h"
 
 static const char prelude[] =

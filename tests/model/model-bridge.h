@@ -9,7 +9,7 @@
 #include "store/redis/client/command.h"
 #include "store/redis/client/reply.h"
 #include "store/redis/client/script.h"
-#include "tests/harness/redis.h"
+#include "tests/harness/redis/redis.h"
 #include "tests/model/model.h"
 
 #define MODEL_KEY "berth:{m}:meta"

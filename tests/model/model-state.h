@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "tests/model/model-bridge.h"
-#include "tests/model/model-turn.h"
+#include "tests/model/host/model-turn.h"
 
 #define HOSTS_MAX 4
 #define POOLS_MAX 4

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "tests/harness/config.h"
+#include "tests/harness/host/config.h"
 #include "tests/harness/test.h"
 
 /* ---- hash ---- */

@@ -3,7 +3,7 @@
 /* Each error of a job, with its exact message; templates are in test-settings-errors-template.c, times in
  * test-settings-when.c. */
 
-#include "tests/harness/config.h"
+#include "tests/harness/host/config.h"
 #include "tests/harness/test.h"
 
 /* Other programs had these bugs: CVE-2017-1000082, CVE-2020-13776, CVE-2018-19788. */

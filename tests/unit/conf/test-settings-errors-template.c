@@ -2,7 +2,7 @@
 
 /* Each error of a template, its instances and of parameters, with its exact message. */
 
-#include "tests/harness/config.h"
+#include "tests/harness/host/config.h"
 #include "tests/harness/test.h"
 
 static void test_templates(void) {

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "tests/harness/config.h"
+#include "tests/harness/host/config.h"
 #include "tests/harness/test.h"
 
 static void test_defaults(void) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "tests/harness/config.h"
+#include "tests/harness/host/config.h"
 #include "tests/harness/test.h"
 
 #define NOW (1800000000 * USEC_PER_SEC) /* 2027-01-15T08:00:00Z */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "tests/harness/config.h"
+#include "tests/harness/host/config.h"
 #include "tests/harness/test.h"
 
 #define REDIS "redis { }\n"

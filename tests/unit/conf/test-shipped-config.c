@@ -10,7 +10,7 @@
 #include "base/duration.h"
 #include "base/number.h"
 #include "conf/types/option-types.h"
-#include "tests/harness/config.h"
+#include "tests/harness/host/config.h"
 #include "tests/harness/test.h"
 
 static char *read_text(const char *path) {

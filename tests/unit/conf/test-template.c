@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "conf/expand.h"
-#include "tests/harness/config.h"
+#include "tests/harness/host/config.h"
 #include "tests/harness/test.h"
 
 static void test_all_options(void) {

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "daemon/adhoc/hold.h"
-#include "tests/harness/manager-bed.h"
+#include "tests/harness/runner/manager-bed.h"
 #include "tests/harness/test.h"
 
 static void test_ad_hoc(void) {

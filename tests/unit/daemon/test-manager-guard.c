@@ -8,7 +8,7 @@
 
 #include "base/protocol.h"
 #include "daemon/runs/run.h"
-#include "tests/harness/manager-bed.h"
+#include "tests/harness/runner/manager-bed.h"
 #include "tests/harness/test.h"
 
 static const struct {

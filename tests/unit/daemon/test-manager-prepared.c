@@ -8,7 +8,7 @@
 #include "daemon/executor/runner-link.h"
 #include "daemon/runs/near.h"
 #include "daemon/runs/run.h"
-#include "tests/harness/manager-bed.h"
+#include "tests/harness/runner/manager-bed.h"
 #include "tests/harness/test.h"
 
 static bool has_prepared(void *n) {

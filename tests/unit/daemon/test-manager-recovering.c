@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "tests/harness/capture.h"
-#include "tests/harness/manager-bed.h"
+#include "tests/harness/runner/manager-bed.h"
 #include "tests/harness/test.h"
 
 /* A run is triggered before berthd knows what runs. The manager applies `overlap` as soon as it knows. */

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "tests/harness/manager-bed.h"
+#include "tests/harness/runner/manager-bed.h"
 #include "tests/harness/test.h"
 #include "tests/harness/wrap.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "tests/harness/manager-bed.h"
+#include "tests/harness/runner/manager-bed.h"
 #include "tests/harness/test.h"
 
 static unsigned n_idle;

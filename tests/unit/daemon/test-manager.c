@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/protocol.h"
-#include "tests/harness/manager-bed.h"
+#include "tests/harness/runner/manager-bed.h"
 #include "tests/harness/test.h"
 
 static void test_one_run(void) {

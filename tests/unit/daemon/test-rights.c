@@ -229,7 +229,7 @@ static void test_methods(void) {
 }
 
 /* The methods whose right depends on their target. A new one also needs rows in the matrix of
- * tests/integration/test-rights-verbs.c. */
+ * tests/integration/service/test-rights-verbs.c. */
 static void test_by_target(void) {
     char all[256] = "";
 

@@ -3,7 +3,7 @@
 /* The judge of the fault suite finds each violation, and reports no other. Times are in seconds
  * here. */
 
-#include "tests/harness/judge.h"
+#include "tests/harness/judge/judge.h"
 
 #include <stdio.h>
 #include <string.h>

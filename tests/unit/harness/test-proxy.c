@@ -3,7 +3,7 @@
 /* The proxy of the fault suite harms what it was set to harm and nothing else: a Redis that reads slowly
  * keeps its connection. */
 
-#include "tests/harness/proxy.h"
+#include "tests/harness/redis/proxy.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/harness/schedules.h"
+#include "tests/harness/host/schedules.h"
 #include "tests/harness/test.h"
 
 #define DAY 86400

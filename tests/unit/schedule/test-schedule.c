@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tests/harness/schedules.h"
+#include "tests/harness/host/schedules.h"
 #include "tests/harness/test.h"
 
 #define DAY 86400

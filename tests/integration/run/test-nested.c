@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A `berth run` that knows a run but does not descend from it is an ordinary claim. (Descendants:
+ * test-jobs.) */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/harness/host/host.h"
+#include "tests/harness/test.h"
+#include "tests/harness/judge/witness.h"
+
+static struct host *ant;
+static struct child *outer;
+static char run[64];
+
+static void up(void) {
+    cluster_up_patient();
+    ant = host_up("ant", "pool \"db\" { limit = 1 }\npool \"disk\" { limit = 1 }\n");
+    outer = berth_start(ant, "run -p db --name outer -- %s --id outer --exit 3", cluster.at_gate);
+    snprintf(run, sizeof(run), "%s", event_get(host_await(ant, "started", "job=outer"), "run"));
+}
+
+static void end_outer(void) {
+    test_gate_open(&cluster.gate);
+    TEST_INT(berth_end(outer), 3);
+    host_await(ant, "released", "job=outer");
+}
+
+/* A `berth run` beside the outer one, with the environment of that one's command. Descriptor 9 is what `redirection` opens. */
+static int run_beside(const char *redirection, const char *words) {
+    char script[1024], named[80], socket[128];
+    char *argv[] = {(char *) "sh", (char *) "-c", script, NULL};
+    char *environment[] = {named, (char *) "BERTH_HOLD=9", socket, NULL};
+
+    snprintf(named, sizeof(named), "BERTH_RUN=%s", run);
+    snprintf(socket, sizeof(socket), "BERTH_SOCKET=%s", ant->socket);
+    snprintf(script, sizeof(script), "exec %s && exec %s/berth run %s", redirection, cluster.build, words);
+    return berth_end(child_start(argv, environment));
+}
+
+/* A process with the hold itself is not inside, either: `berth run` and its command have it as number 20. */
+static void beside(void) {
+    char hold[64];
+
+    snprintf(hold, sizeof(hold), "9>/proc/%d/fd/20", (int) outer->pid);
+    TEST_INT(run_beside("9>&-", "-n -p db -- true"), 75);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "busy"));
+    TEST_INT(run_beside(hold, "-n -p db -- true"), 75);
+    TEST_INT(run_beside(hold, "-n -p disk -- sh -c 'exit 4'"), 4); /* permits of its own */
+    end_outer();
+    TEST_INT(run_beside("9>&-", "-n -p db -- true"), 0);
+}
+
+static void environment(void) {
+    char expected[160];
+
+    TEST_INT(berth(ant, "run -p disk --name env -- sh -c 'readlink /proc/self/fd/$BERTH_HOLD'"), 0);
+    snprintf(expected, sizeof(expected), "%s/holds/%s\n", ant->runtime, event_get(host_await(ant, "started", "job=env"), "run"));
+    TEST_STRING(berth_out, expected);
+    end_outer();
+}
+
+static CU_TestInfo tests[] = {
+    {"beside", beside},
+    {"environment", environment},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "nested", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+
+/* After a restart of berthd a guard does not report what it holds, because it is stopped (SIGSTOP) or
+ * because berthd lacks descriptors. Nothing is granted that may be held, and no healthy run is ended. */
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "tests/harness/host/host.h"
+#include "tests/harness/test.h"
+#include "tests/harness/judge/witness.h"
+
+#define RUNS 6
+
+static struct host *ant;
+static struct witness w;
+
+static void down(void) {
+    witness_done(&w);
+    cluster_down();
+}
+
+static size_t find_guards(pid_t guards[static RUNS]) {
+    size_t n = 0;
+
+    witness_read(&w, cluster.witness);
+    for (size_t i = 0; i < w.n && n < RUNS; i++)
+        if (witness_is_alive(cluster.witness, &w.runs[i])) {
+            guards[n] = child_parent((pid_t) w.runs[i].pid);
+            TEST_FATAL(guards[n] > 1 && guards[n] != ant->berthd->pid && guards[n] != getpid(), "a command has no guard");
+            n++;
+        }
+    return n;
+}
+
+static void signal_guards(const pid_t *guards, size_t n, int signal) {
+    for (size_t i = 0; i < n; i++)
+        TEST_INT(kill(guards[i], signal), 0);
+}
+
+/* Kills berthd and starts it again. berthd listens to clients while it recovers. */
+static void restart(const char *pool) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+    int status;
+
+    host_kill(ant);
+    host_launch(ant);
+    do
+        status = berth(ant, "run -n -p %s -- true", pool);
+    while (status == 69 && clock_boottime() < until);
+    TEST_INT(status, 75);
+    CU_ASSERT(strstr(berth_err, "recovering") != NULL);
+}
+
+/* The run is ended before its lease is over. Only then does another host get its permits. */
+static void is_ended(void) {
+    static const char pools[] = "pool \"db\" { limit = 2 }\n";
+    pid_t guards[RUNS];
+    struct child *next;
+    struct host *bee;
+    usec_t killed;
+
+    ant = host_up("ant", "%s job \"job\" { %s pools = {\"db:2\"} stop-timeout = \"300ms\" }\n", pools, witness_at_gate("job", 7));
+    bee = host_up("bee", "%s", pools);
+    TEST_INT(berth(ant, "start job"), 0);
+    witness_await_start(cluster.witness, "job");
+    host_await(ant, "started", "job=job");
+    next = berth_start(bee, "run -p db --name next -- %s --id next", cluster.command);
+    host_await(bee, "queued", "job=next");
+    TEST_INT(find_guards(guards), 1);
+    signal_guards(guards, 1, SIGSTOP);
+    killed = clock_boottime();
+    restart("db");
+    witness_await_alive(cluster.witness, 0);
+    CU_ASSERT(clock_boottime() - killed < CLUSTER_LEASE_USEC);
+    (void) kill(guards[0], SIGCONT); /* the guard can do no harm any more */
+    host_await(ant, "guard-died", "job=job");
+    host_await(ant, "exited", "job=job result=guard-died");
+    host_await(ant, "released", "job=job");
+    host_await(ant, "ready", " ");
+    TEST_INT(berth_end(next), 0);
+    witness_read(&w, cluster.witness);
+    CU_ASSERT(witness_max(&w, "db") <= 2);
+    test_gate_open(&cluster.gate);
+    TEST_INT(berth(ant, "start job --wait"), 7); /* and goes on as ever */
+}
+
+/* The guard was stopped for a while only: its run continues, and keeps its permit. */
+static void goes_on(void) {
+    pid_t guards[RUNS];
+    struct child *next;
+
+    ant = host_add_alone("ant", "pool \"slot\" { limit = 1 scope = \"host\" } job \"job\" { %s pools = {\"slot\"} }\n",
+                         witness_at_gate("job", 7));
+    host_start(ant);
+    TEST_INT(berth(ant, "start job"), 0);
+    witness_await_start(cluster.witness, "job");
+    host_await(ant, "started", "job=job");
+    TEST_INT(find_guards(guards), 1);
+    signal_guards(guards, 1, SIGSTOP);
+    restart("slot");
+    TEST_INT(host_count(ant, "ready", " "), 0);
+    TEST_INT(berth(ant, "stop job"), 69); /* not "nothing to stop": there may be something */
+    CU_ASSERT(strstr(berth_err, "does not yet know") != NULL);
+    for (size_t i = 0; i < 3; i++) { /* more than "nothing waits or runs" */
+        static const char *const words[] = {"runs", "jobs", "pools"};
+
+        TEST_INT(berth(ant, "%s", words[i]), 0);
+        CU_ASSERT(strstr(berth_err, "is recovering") != NULL);
+    }
+    TEST_INT(berth(ant, "limit slot 1"), 69); /* no event would record it */
+    TEST_INT(berth(ant, "revoke 0123456789abcdef0123456789abcdef"), 69);
+    next = berth_start(ant, "run -p slot --name next -- %s --id next", cluster.command);
+    signal_guards(guards, 1, SIGCONT);
+    host_await(ant, "ready", " ");
+    host_await(ant, "queued", "job=next");
+    TEST_INT(berth(ant, "runs"), 0);
+    TEST_STRING(berth_err, "");
+    TEST_INT(berth(ant, "run -n -p slot -- true"), 75);
+    TEST_INT(witness_count_alive(cluster.witness), 1);
+    test_gate_open(&cluster.gate);
+    host_await(ant, "exited", "job=job result=failure exit_code=7");
+    TEST_INT(berth_end(next), 0);
+    TEST_INT(host_count(ant, "guard-died", " "), 0);
+    witness_read(&w, cluster.witness);
+    TEST_INT(witness_max(&w, "slot"), 1);
+}
+
+/* Limits a process to the standard descriptors, which are always open. A limit at the first free descriptor
+ * is not enough, because another may become free. */
+static void limit_descriptors(pid_t pid, struct rlimit *ret_before) {
+    struct rlimit limit;
+
+    TEST_INT(prlimit(pid, RLIMIT_NOFILE, NULL, ret_before), 0);
+    limit = *ret_before;
+    limit.rlim_cur = STDERR_FILENO + 1;
+    TEST_INT(prlimit(pid, RLIMIT_NOFILE, &limit, NULL), 0);
+}
+
+static void await_waiting(struct child *c) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+
+    while (!strstr(child_text(c, 2), "waiting") && clock_boottime() < until && !c->ended)
+        child_turn(until);
+    if (!strstr(child_text(c, 2), "waiting"))
+        printf("it said: %s\n%s", child_text(c, 2), host_log(ant));
+    TEST_FATAL(strstr(child_text(c, 2), "waiting") != NULL, "berth run does not wait");
+}
+
+/* Each end is reported, too: the audit judges the record at the end of the test. */
+static void await_started(void) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+
+    while (host_count(ant, "started", "job=job") < RUNS && clock_boottime() < until)
+        child_turn(until);
+    TEST_INT(host_count(ant, "started", "job=job"), RUNS);
+}
+
+/* berthd can connect to the guards only later. Their runs go on. */
+static void out_of_descriptors(void) {
+    pid_t guards[RUNS];
+    struct child *next;
+    struct rlimit before;
+
+    ant = host_add_alone("ant", "pool \"slot\" { limit = %d scope = \"host\" } job \"job\" { %s pools = {\"slot\"} overlap = \"allow\" }\n",
+                         RUNS, witness_at_gate("job", 7));
+    host_start(ant);
+    for (size_t i = 0; i < RUNS; i++)
+        TEST_INT(berth(ant, "start job"), 0);
+    witness_await_alive(cluster.witness, RUNS);
+    await_started();
+    TEST_INT(find_guards(guards), RUNS);
+    signal_guards(guards, RUNS, SIGSTOP);
+    restart("slot");
+    next = berth_start(ant, "run -v -p slot --name next -- true");
+    await_waiting(next); /* so the connection before this one is closed */
+    limit_descriptors(ant->berthd->pid, &before);
+    signal_guards(guards, 1, SIGCONT); /* reports what it holds; berthd then connects to it as the guard of a known run */
+    host_await(ant, "warning", " "); /* that it cannot connect */
+    CU_ASSERT(strstr(ant->event, "Too many open files") != NULL);
+    TEST_INT(prlimit(ant->berthd->pid, RLIMIT_NOFILE, &before, NULL), 0);
+    signal_guards(guards + 1, RUNS - 1, SIGCONT);
+    host_await(ant, "ready", " ");
+    TEST_INT(witness_count_alive(cluster.witness), RUNS);
+    TEST_INT(host_pool(ant, "slot", "used"), RUNS);
+    test_gate_open(&cluster.gate);
+    TEST_INT(berth_end(next), 0);
+    host_await_pool(ant, "slot", "used", 0);
+    TEST_INT(host_count(ant, "exited", "job=job result=failure exit_code=7"), RUNS);
+    TEST_INT(host_count(ant, "guard-died", " "), 0);
+}
+
+static CU_TestInfo tests[] = {
+    {"a stopped guard is ended", is_ended},
+    CU_TEST_INFO_NULL,
+};
+static CU_TestInfo alone[] = {
+    {"a stopped guard goes on", goes_on},
+    {"berthd is out of descriptors", out_of_descriptors},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "silent guard", .pSetUpFunc = cluster_up, .pTearDownFunc = down, .pTests = tests},
+        {.pName = "silent guard, without Redis", .pSetUpFunc = cluster_up_without_redis, .pTearDownFunc = down, .pTests = alone},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Command line of berthd: --check, and closed standard descriptors. */
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/harness/host/host.h"
+#include "tests/harness/test.h"
+
+#define POOLS "pool \"db\" { limit = 1 }\npool \"disk\" { limit = 1 scope = \"host\" }\n"
+
+static struct host *ant;
+
+/* berthd --check fails if it cannot write its output. */
+static void check_to_a_full_disk(void) {
+    char shell[] = "sh", flag[] = "-c", command[512];
+    char *argv[] = {shell, flag, command, NULL};
+
+    ant = host_add("ant", POOLS);
+    snprintf(command, sizeof(command), "exec %s/berthd --check --config %s", cluster.build, ant->config);
+    TEST_INT(berth_end(child_start(argv, NULL)), 0);
+    snprintf(command, sizeof(command), "exec %s/berthd --check -c %s > /dev/full", cluster.build, ant->config);
+    TEST_INT(berth_end(child_start(argv, NULL)), 70);
+}
+
+/* A check names missing programs. berthd accepts the config: the other jobs run, and the event of a broken
+ * job has the reason. */
+static void check_of_commands(void) {
+    char shell[] = "sh", flag[] = "-c", command[512], expected[256];
+    char *argv[] = {shell, flag, command, NULL};
+    struct child *c;
+
+    ant = host_up("ant", POOLS "\njob \"gone\" { command = {\"/no/such/program\"} output = \"null\" }\n"
+                         "job \"one\" { command = {\"/bin/true\"} output = \"null\" }\n"
+                         "job \"blind\" { script = \"true\" environment-file = {\"/no/such/file\"} output = \"null\" }\n");
+    TEST_INT(berth(ant, "check-config %s", ant->config), 78);
+    snprintf(expected, sizeof(expected), ": job \"gone\": command \"/no/such/program\" does not exist; install it, or correct the path\n");
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, expected));
+    CU_ASSERT(strncmp(berth_err, ant->config, strlen(ant->config)) == 0 && berth_err[strlen(ant->config)] == ':');
+    snprintf(command, sizeof(command), "exec %s/berthd --check --config %s", cluster.build, ant->config);
+    c = child_start(argv, NULL);
+    CU_ASSERT(child_await(c, HOST_PATIENCE));
+    TEST_INT(c->exit_code, 78);
+    CU_ASSERT_PTR_NOT_NULL(strstr(child_text(c, 2), expected));
+    child_free(c);
+    TEST_INT(berth(ant, "start one --wait"), 0);
+    TEST_INT(berth(ant, "start gone --wait"), 125);
+    TEST_STRING(event_get(host_await(ant, "exited", "job=gone result=not-started"), "reason"), "exec: No such file or directory");
+    TEST_INT(berth(ant, "start blind --wait"), 125);
+    TEST_STRING(event_get(host_await(ant, "exited", "job=blind result=not-started"), "reason"),
+                "environment-file /no/such/file: No such file or directory");
+}
+
+/* The caller of berthd may have closed 0, 1 and 2: no socket of berthd must get these numbers, because
+ * berthd and its runner write messages there. */
+static void closed_standard_descriptors(void) {
+    char shell[] = "sh", flag[] = "-c", command[512], path[64], target[64];
+    char *argv[] = {shell, flag, command, NULL};
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+    struct child *c;
+
+    ant = host_add_alone("ant", "job \"one\" { command = {\"/bin/sh\", \"-c\", \"exit 3\"} output = \"null\" }\n");
+    snprintf(command, sizeof(command), "exec %s/berthd --with-runner -c %s <&- >&- 2>&-", cluster.build, ant->config);
+    c = child_start(argv, NULL);
+    while (berth(ant, "runs") != 0 && clock_boottime() < until)
+        ;
+    TEST_INT(berth(ant, "start one --wait"), 3);
+    for (int fd = 0; fd <= 2; fd++) {
+        ssize_t n;
+
+        snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int) c->pid, fd);
+        n = readlink(path, target, sizeof(target) - 1);
+        target[n > 0 ? n : 0] = '\0';
+        TEST_STRING(target, "/dev/null");
+    }
+    child_kill(c, SIGTERM);
+    TEST_INT(berth_end(c), 0);
+}
+
+static CU_TestInfo tests[] = {
+    {"berthd --check to a full disk", check_to_a_full_disk},
+    {"check of commands", check_of_commands},
+    {"closed standard descriptors", closed_standard_descriptors},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "berthd", .pSetUpFunc = cluster_up_patient, .pTearDownFunc = cluster_down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}
