@@ -67,7 +67,7 @@ static void buffer_drop(struct buffer *b, size_t n) {
 }
 
 /* Connects to look.sock beside control.sock, for a user who may not use that one. -EACCES: --socket named a
- * socket, or look.sock cannot be used either. */
+ * socket, or look.sock cannot be used either. -ECONNREFUSED: berthd does not run. */
 static int connect_to_look(void) {
     static const char name[] = "control.sock";
     size_t length = strlen(client_socket()), folder = length - strlen(name);
@@ -78,7 +78,7 @@ static int connect_to_look(void) {
         return -EACCES;
     snprintf(path, sizeof(path), "%.*slook.sock", (int) folder, client_socket());
     fd = socket_connect(path, SOCK_STREAM);
-    return fd < 0 && fd != -EAGAIN ? -EACCES : fd;
+    return fd < 0 && fd != -EAGAIN && fd != -ECONNREFUSED ? -EACCES : fd;
 }
 
 int client_connect(struct client **ret) {

@@ -4,9 +4,11 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/socket.h"
 #include "daemon/api/verbs.h"
 #include "tests/harness/host/callers.h"
 
@@ -164,6 +166,19 @@ static void person(void) {
     close(fd);
 }
 
+/* berthd was stopped, and its sockets are left: it is away, and the caller does not lack a right. */
+static void berthd_gone(void) {
+    char aside[140];
+    int fd;
+
+    snprintf(aside, sizeof(aside), "%s.aside", look_path());
+    TEST_INT(rename(look_path(), aside), 0);
+    fd = socket_listen(look_path(), SOCK_STREAM, 0666);
+    close(fd);
+    TEST_INT(berth_end(caller_start(OTHER, "pools")), 69);
+    TEST_INT(rename(aside, look_path()), 0);
+}
+
 /* Callers that may not use control.sock look by look.sock, if they may use that. */
 static void look(void) {
     char keeps_out[300];
@@ -181,6 +196,7 @@ static void look(void) {
             "berth: limit: you may only look, because you are connected to look.sock; other calls need control.sock\n");
     caller_refused(OTHER, "run -p open -- true",
             "berth: run: you may only look, because you are connected to look.sock; other calls need control.sock\n");
+    berthd_gone();
     snprintf(keeps_out, sizeof(keeps_out), "--socket %s pools", callers_host->socket); /* no other socket is tried */
     TEST_INT(berth_end(caller_start(OTHER, keeps_out)), 77);
 }
