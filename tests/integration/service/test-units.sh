@@ -31,7 +31,9 @@ if ! command -v systemd-analyze >/dev/null; then
 fi
 
 installed() {
-    make --no-print-directory -s install-units BUILD="$folder/build" DESTDIR="$root" PREFIX=/usr
+    make --no-print-directory -s install-units BUILD="$folder/build" DESTDIR="$root" PREFIX=/usr || return
+    # Examples are not installed as units, but are tested as such.
+    cp conf/examples/systemd/* "$root/usr/lib/systemd/system"
     ! grep -rn '@[A-Z]*@' "$root/usr/lib/systemd/system"
 }
 # The programs are not installed here, so /bin/true stands in for them.
@@ -49,7 +51,7 @@ score() { # unit, tenths at most
 # Each line that restricts the service has a comment before it, or before its group of lines.
 explained() {
     awk '/^\[/ { section = $0 } /^#/ { commented = 1 } /^$/ { commented = 0 }
-        (section == "[Service]" || section == "[Socket]") && /^[A-Z]/ && !commented && !/^(Type|Restart|RestartSec|ExecStart|NotifyAccess|User|Group)=/ {
+        (section == "[Service]" || section == "[Socket]" || section == "[Timer]") && /^[A-Z]/ && !commented && !/^(Type|Restart|RestartSec|ExecStart|NotifyAccess|User|Group)=/ {
             print FILENAME ": " $0; bad = 1 }
         END { exit bad }' "$root/usr/lib/systemd/system/$1"
 }
@@ -78,7 +80,8 @@ owned() { # PATH MODE UID
     [ "$(stat -c '%a %u' "$root$1")" = "$2 $3" ] || { stat "$root$1" && false; }
 }
 preset() {
-    systemctl --root="$root" preset berthd.service berthd.socket berthd-look.socket berth-runner.service berth-runner.socket || return
+    systemctl --root="$root" preset berthd.service berthd.socket berthd-look.socket berth-runner.service berth-runner.socket berth-metrics.timer || return
+    ! [ -e "$root/etc/systemd/system/timers.target.wants" ] || { echo "a timer is enabled" && return 1; }
     wanted multi-user.target berthd.service && wanted multi-user.target berth-runner.service &&
         wanted sockets.target berthd.socket && wanted sockets.target berthd-look.socket && wanted sockets.target berth-runner.socket
 }
@@ -97,6 +100,13 @@ sockets() {
         grep -q 'descriptor_names\[\] = {"control", "look"};' daemon/main.c &&
         grep -q '^#define SOCKET_NAME "runner"' runner/main.c
 }
+# What berth-metrics writes is what root moves, atomically, to where node-exporter reads.
+metrics_moved() {
+    service=$root/usr/lib/systemd/system/berth-metrics.service
+    written=$(sed -n 's/^ExecStart=.* --output //p' "$service") moved=$(sed -n 's/^ExecStopPost=+.* -T //p' "$service")
+    folder_read=$(sed -n 's/^ConditionPathIsDirectory=//p' "$service")
+    [ "$moved" = "$written $folder_read/berth.prom" ] && [ "$written" = "%S/$(sed -n 's/^StateDirectory=//p' "$service")/berth.prom" ]
+}
 catalog() {
     journalctl --root="$root" --update-catalog &&
         [ "$(journalctl --root="$root" --list-catalog | grep -c ' berth: ')" -eq "$(grep -c '^-- ' units/berth.catalog)" ]
@@ -106,11 +116,15 @@ check "install-units" installed
 check "systemd-analyze verify" verified
 check "berthd.service: exposure above 1.5" score berthd.service 15
 check "berth-runner.service: exposure above 6.1" score berth-runner.service 61
+check "berth-metrics.service: exposure above 0.8" score berth-metrics.service 8
 check "berthd.service: lines without a reason" explained berthd.service
 check "berth-runner.service: lines without a reason" explained berth-runner.service
 check "berthd.socket: lines without a reason" explained berthd.socket
 check "berthd-look.socket: lines without a reason" explained berthd-look.socket
 check "berth-runner.socket: lines without a reason" explained berth-runner.socket
+check "berth-metrics.service: lines without a reason" explained berth-metrics.service
+check "berth-metrics.timer: lines without a reason" explained berth-metrics.timer
+check "berth-metrics.service: the file" metrics_moved
 check "sysusers" user_made
 check "tmpfiles" directories_made
 check "preset" preset

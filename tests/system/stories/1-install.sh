@@ -121,9 +121,31 @@ CONF
     [ "$(berth run -p heavy -- echo done)" = done ]
 
     # systemd-analyze accepts the units
-    systemd-analyze verify berthd.service berthd.socket berthd-look.socket berth-runner.service berth-runner.socket berth.slice
+    systemd-analyze verify berthd.service berthd.socket berthd-look.socket berth-runner.service berth-runner.socket berth.slice \
+        berth-metrics.service berth-metrics.timer
     systemd-analyze security --no-pager --threshold=15 berthd.service | tail -n 1
     systemd-analyze security --no-pager --threshold=61 berth-runner.service | tail -n 1
+
+    # figures for node-exporter, while berthd is there and while it is not
+    not systemctl is-enabled berth-metrics.timer
+    mkdir -p /var/lib/prometheus/node-exporter
+    figures=/var/lib/prometheus/node-exporter/berth.prom
+    systemctl enable --now berth-metrics.timer
+    await grep -qx 'berth_up 1' $figures
+    [ "$(stat -c %a $figures)" = 644 ] || fail "$figures: $(stat -c '%a %U' $figures)"
+    systemctl stop berth-metrics.timer berthd.service
+    systemctl start berth-metrics.service
+    grep -qx 'berth_up 0' $figures || fail "figures of a berthd that is away: $(cat $figures)"
+    systemctl start berth-metrics.timer berthd.socket berthd-look.socket berthd.service
+    [ -z "$(journalctl -q --no-pager -u berth-metrics.service)" ] || fail "$(journalctl -q --no-pager -u berth-metrics.service)"
+
+    # the example of a timer for `berth doctor` (its folder may be excluded, as the pages)
+    if [ -e /usr/share/doc/berth/examples/berth-doctor.service ]; then
+        cp /usr/share/doc/berth/examples/berth-doctor.* /etc/systemd/system
+        systemctl daemon-reload
+        systemctl enable --now berth-doctor.timer
+        systemctl start berth-doctor.service || fail "$(journalctl -q --no-pager -u berth-doctor.service)"
+    fi
 
     # journalctl -x explains events
     journalctl -x --no-pager -t berthd | grep -q 'berthd has recovered the runs of this host'
@@ -155,5 +177,6 @@ CONF
     [ -d /var/lib/berth ]
     apt-get -qq -y purge berth
     [ ! -e /usr/sbin/berthd ] && [ ! -e /etc/berth/berth.conf ] && [ ! -e /var/lib/berth ]
-    for unit in berthd.service berthd.socket berthd-look.socket berth-runner.service berth-runner.socket; do not active $unit; done
+    for unit in berthd.service berthd.socket berthd-look.socket berth-runner.service berth-runner.socket berth-metrics.timer; do not active $unit; done
+    [ ! -e $figures ] || fail "figures remain without berth"
 END

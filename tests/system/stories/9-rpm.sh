@@ -29,6 +29,7 @@ script fred <<'END'
         [ "$(systemctl is-enabled $unit)" = enabled ] || fail "$unit is not enabled"
         not active $unit # the administrator starts services after rpm
     done
+    [ "$(systemctl is-enabled berth-metrics.timer)" = disabled ] || fail "berth-metrics.timer is enabled"
     systemctl start berthd.service
     active berth-runner.service
     [ "$(ps -o user= -C berthd)" = berth ]
