@@ -59,13 +59,26 @@ struct returns { /* of each host */
     struct event_index all;         /* with ends of grace, by their latest possible time */
 };
 
+/* Returns when a host was back after another one logged that an epoch began. A connection in this epoch has a higher
+ * number than those of the epoch before. */
+static const struct entry *return_after_loss(const struct audit *a, const struct returns *r, const char *host,
+                                             const struct entry *begun) {
+    size_t at = event_index_begin(&r->all, host);
+    const struct entry *e;
+
+    while ((e = event_index_next(&r->all, host, &at, audit_hosts_time(a, begun) + 1)) && e->clock > 0 &&
+           e->clock <= begun->clock)
+        at++;
+    return e;
+}
+
 /* Adds an absence from an event of another host. It ends with the first connection of this host after
  * that. */
 static int add_of_others(struct audit *a, struct audit_host *h, const struct returns *r,
                          const struct entry *e) {
     bool expired = strcmp(e->event, "host-expired") == 0;
     const struct entry *back = expired ? event_index_first(&r->connections, h->name, e->clock)
-                                      : event_index_first(&r->all, h->name, audit_hosts_time(a, e) + 1);
+                                      : return_after_loss(a, r, h->name, e);
     int k = add_absence(
         h, expired && e->clock > 0 ? e->clock : usec_sub(audit_hosts_time(a, e), a->options->tolerance),
         audit_hosts_time_latest(a, e));
