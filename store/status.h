@@ -76,6 +76,8 @@ struct redis_counts { /* since berthd started */
     struct histogram round_trips; /* of heartbeats; its bounds: status_round_trip_bounds */
     usec_t heartbeat_age_usec;    /* since the last answered one was sent; USEC_INFINITY: none was */
     struct redis_standstill standstill; /* the longest of a day */
+    uint64_t view_calls;                /* calls that only look */
+    usec_t view_usec;                   /* Redis's time for them, estimated */
 };
 extern const struct histogram_bounds status_round_trip_bounds;
 

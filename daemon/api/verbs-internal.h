@@ -151,10 +151,13 @@ void verbs_forget(struct show *show);
  * none. */
 json_t *json_picture(struct manager *m, const struct snapshot *cluster, json_t *pools, json_t *hosts);
 
-/* --- verbs-metrics-pools.c: 0 or -1 (no memory) --- */
+/* --- verbs-metrics.c, verbs-metrics-pools.c: 0 or -1 (no memory) --- */
 
 /* Adds a sample to an object of metrics. labels: stolen; those of the metric's row. */
 int metrics_put(json_t *metrics, enum metric metric, json_t *labels, double value);
+struct redis_clock;
+/* Adds what is known of the clocks. */
+int metrics_put_clock(json_t *metrics, const struct redis_clock *clock);
 int metrics_put_pools(json_t *metrics, struct manager *m, const struct snapshot *host, const struct snapshot *cluster);
 int metrics_put_hosts(json_t *metrics, struct manager *m, const struct snapshot *cluster);
 

@@ -95,6 +95,16 @@ static int put_events(json_t *metrics, const struct events *events) {
     return k;
 }
 
+int metrics_put_clock(json_t *metrics, const struct redis_clock *clock) {
+    int k = 0;
+
+    if (clock->is_known)
+        k |= put(metrics, METRIC_IS_CLOCK_OFFSET_SECONDS, (double) clock->offset_usec / USEC_PER_SEC);
+    if (clock->has_rate)
+        k |= put(metrics, METRIC_IS_CLOCK_RATE_ERROR_RATIO, clock->rate_ppm / 1e6);
+    return k;
+}
+
 static int put_redis(json_t *metrics, struct manager *m) {
     static const char *const classes[STATUS_ERRORS] = {"retry", "reload", "redirect", "fatal"};
     const struct store *s = manager_cluster_store(m);
@@ -115,6 +125,9 @@ static int put_redis(json_t *metrics, struct manager *m) {
     for (enum status_error i = 0; i < STATUS_ERRORS; i++)
         k |= metrics_put(metrics, METRIC_IS_REDIS_ERRORS_TOTAL, label("class", classes[i]),
                          (double) counts.errors[i]);
+    k |= put(metrics, METRIC_IS_VIEW_CALLS_TOTAL, (double) counts.view_calls);
+    k |= put(metrics, METRIC_IS_VIEW_SECONDS_TOTAL, SECONDS(counts.view_usec));
+    k |= metrics_put_clock(metrics, &status.clock);
     if (counts.heartbeat_age_usec != USEC_INFINITY)
         k |= put(metrics, METRIC_IS_HEARTBEAT_AGE_SECONDS, SECONDS(counts.heartbeat_age_usec));
     return k;

@@ -21,4 +21,6 @@ void inspect_budget_spend(struct inspect_budget *b, usec_t now, usec_t cost_usec
 
     b->debt_usec = debt < most ? debt : most;
     b->at = now;
+    b->all_usec = usec_add(b->all_usec, cost_usec);
+    b->n_calls++;
 }

@@ -13,6 +13,8 @@
 struct inspect_budget { /* all zero: no snapshot yet */
     usec_t debt_usec;   /* time spent and not back yet, at `at` */
     usec_t at, begun;   /* boottime; of the last snapshot */
+    usec_t all_usec;    /* spent since berthd started */
+    uint64_t n_calls;   /* likewise */
 };
 
 /* Returns how long the next snapshot must wait; 0: it may begin. */

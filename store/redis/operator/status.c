@@ -110,5 +110,7 @@ void store_redis_get_counts(const struct store *s, struct redis_counts *ret) {
     memcpy(ret->errors, store->link.n_errors, sizeof(ret->errors));
     ret->round_trips = store->heartbeat.all_round_trips;
     ret->standstill = store->heartbeat.standstill;
+    ret->view_calls = store->operator.inspections.budget.n_calls;
+    ret->view_usec = store->operator.inspections.budget.all_usec;
     ret->heartbeat_age_usec = answered > 0 ? usec_sub(clock_boottime(), answered) : USEC_INFINITY;
 }

@@ -2,6 +2,7 @@
 
 /* `berth metrics`: each counter counts its events and nothing else. */
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,7 @@ static void test_pools(void) {
     struct host *ant = host_up("ant", "%s", JOBS);
     struct child *holder = berth_at_gate(ant, "-p db -p net", "holder", "started"), *waiter;
 
+    IS(ant, "berth_view_calls_total", 0); /* nobody has looked at the cluster */
     IS(ant, "berth_runs{state=\"running\"}", 1);
     IS(ant, "berth_pool_host_permits_used{pool=\"db\"}", 1);
     IS(ant, "berth_pool_permits_configured{pool=\"db\",scope=\"cluster\"}", 1);
@@ -81,6 +83,8 @@ static void test_pools(void) {
     IS(ant, "berth_hosts", -1);
     OF_CLUSTER(ant, "berth_pool_permits_used{pool=\"db\",scope=\"cluster\"}", 1);
     OF_CLUSTER(ant, "berth_hosts", 1);
+    CU_ASSERT(value(ant, "berth_view_calls_total") > 0);
+    CU_ASSERT(value_in(berth_out, "berth_view_seconds_total") >= 10e-6 * value_in(berth_out, "berth_view_calls_total"));
     OF_CLUSTER(ant, "berth_host_claims{host=\"ant\"}", 1);
     OF_CLUSTER(ant, "berth_pool_paused{pool=\"db\"}", 0);
     IS(ant, "berth_claims_refused_total{reason=\"busy\"}", 0);
@@ -169,11 +173,13 @@ static void test_redis(void) {
     CU_ASSERT(value_in(berth_out, "berth_heartbeat_age_seconds") >= 0 &&
               value_in(berth_out, "berth_heartbeat_age_seconds") < 30);
     IS(ant, "berth_lease_seconds", 30);
+    CU_ASSERT(fabs(value_in(berth_out, "berth_clock_offset_seconds")) < 0.9); /* not -1: it is there */
     host_mark(ant);
     redis_server_kill(&cluster.redis);
     host_await(ant, "redis-lost", " ");
     IS(ant, "berth_redis_connected", 0);
     CU_ASSERT(value_in(berth_out, "berth_redis_errors_total{class=\"retry\"}") > 0);
+    TEST_INT((int) value_in(berth_out, "berth_clock_offset_seconds"), -1);
     CU_ASSERT(value_in(berth_out, "berth_heartbeat_age_seconds") > 0);
     CU_ASSERT(value_in(berth_out, "berth_redis_round_trip_seconds_count") >= beats);
     TEST_INT(berth(ant, "metrics --cluster"), 0); /* what this host knows */

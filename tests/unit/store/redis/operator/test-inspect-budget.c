@@ -36,6 +36,7 @@ static void test_rate(void) {
         now += MSEC;
     }
     CU_ASSERT(spent >= 2000 * MSEC && spent <= 2100 * MSEC);
+    CU_ASSERT(b.all_usec == spent && b.n_calls == spent / 700);
 }
 
 /* A call beyond the budget delays the next one by two seconds at most; a pause clears the debt. */
