@@ -22,6 +22,7 @@ struct buffer {
 struct client {
     int fd;
     int output_fd; /* a pipe: waiting ends when it has no reader; -1: none */
+    int other_fd;  /* another connection: waiting for a reply ends when it has one; -1: none */
     struct buffer in, out;
     size_t scanned;    /* first bytes of `in` without a NUL */
     int received_fd;     /* a descriptor that arrived with byte received_at of `in`; -1: none */
@@ -86,7 +87,7 @@ int client_connect(struct client **ret) {
 
     if (!c)
         return -ENOMEM;
-    c->received_fd = c->output_fd = -1;
+    c->received_fd = c->output_fd = c->other_fd = -1;
     c->fd = socket_connect(client_socket(), SOCK_STREAM);
     if (c->fd == -EACCES)
         c->fd = connect_to_look();
@@ -141,16 +142,22 @@ void client_end_with(struct client *c, int fd) {
     c->output_fd = fd;
 }
 
-/* Waits for an event of the connection. -ETIMEDOUT: none came until then. */
+void client_wake_with(struct client *c, const struct client *other) {
+    c->other_fd = other ? other->fd : -1;
+}
+
+/* Waits for an event of the connection. -ETIMEDOUT: none came until then; -EAGAIN: the other
+ * connection has one. */
 static int client_wait(struct client *c, short events, usec_t until) {
-    struct pollfd p[] = {{.fd = c->fd, .events = events}, {.fd = c->output_fd}};
+    struct pollfd p[] = {{.fd = c->fd, .events = events}, {.fd = c->output_fd},
+                         {.fd = events == POLLIN ? c->other_fd : -1, .events = POLLIN}};
 
     for (;;) {
         usec_t left = usec_sub(until, clock_boottime());
         int r = poll(p, ELEMENTSOF(p), (int) ((left + USEC_PER_MSEC - 1) / USEC_PER_MSEC));
 
         if (r > 0)
-            return p[1].revents & (POLLERR | POLLHUP) ? -EPIPE : 0;
+            return p[1].revents & (POLLERR | POLLHUP) ? -EPIPE : p[0].revents ? 0 : -EAGAIN;
         if (r == 0)
             return -ETIMEDOUT;
         if (errno != EINTR)

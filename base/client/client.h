@@ -58,6 +58,9 @@ int client_receive_until(struct client *c, struct client_reply *ret, usec_t unti
 bool client_has_begun(const struct client *c);
 /* Ends the wait for a reply with -EPIPE when this pipe has no reader any more. fd: borrowed. */
 void client_end_with(struct client *c, int fd);
+/* Ends the wait for a reply with -EAGAIN when the other connection has something to read. It must exist as
+ * long as replies are awaited. NULL: none. */
+void client_wake_with(struct client *c, const struct client *other);
 
 struct client_handler {
     /* May take parts of the reply (steal_fd(&reply->fd)); the rest is freed afterwards. */
