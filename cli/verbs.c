@@ -100,7 +100,7 @@ static const struct verb verbs[] = {
      "                  berthd is away, FILE says berth_up 0, and exit status is 0.\n"},
     {"watch", verb_watch, 0, 0, "print the events of this host as they happen",
      "berth watch [--json] [--events NAME[,NAME]...] [--pool POOL]... [--job JOB]...\n"
-     "            [--since DAEMON:SEQ] [-n COUNT] [--timeout DURATION]\n"
+     "            [--cluster] [--since DAEMON:SEQ] [-n COUNT] [--timeout DURATION]\n"
      "\n"
      "Prints a line for each event of this host (berth-events(7)) from now on, until\n"
      "it is interrupted. A line \"gap\" counts events that berth read too late.\n"
@@ -109,6 +109,9 @@ static const struct verb verbs[] = {
      "  --events NAME        only these events: granted,exited\n"
      "  --pool POOL          only events of runs that need POOL, or about POOL\n"
      "  --job JOB            only events of JOB, or of `berth run --name JOB`\n"
+     "  --cluster            also what pictures of the cluster show, one each second:\n"
+     "                       seen-held seen-freed seen-waiting seen-gone seen-limit\n"
+     "                       seen-host seen-host-gone\n"
      "  --since DAEMON:SEQ   begin after this event, as \"at\" of --json names it\n"
      "  -n COUNT             end after COUNT events\n"
      "  --timeout DURATION   end after DURATION: 0 if an event was printed, else 75\n"},

@@ -63,14 +63,13 @@ static json_t *value_to_json(const char *name, const json_t *value) {
     return text && is_number(name) ? json_integer(strtoll(text, NULL, 10)) : json_string(text);
 }
 
-/* Returns the members that each line has. */
-static json_t *line_new(const char *time, const char *at, const char *event, const char *message) {
+json_t *event_line_new(const char *time, const char *at, const char *event, const char *message) {
     return json_pack("{s:i, s:s, s:s, s:s, s:s}", "schema", 1, "time", time, "at", at, "event", event,
                      "message", message);
 }
 
 json_t *event_line_to_json(const json_t *event) {
-    json_t *line = line_new(format_get_text(event, "time"), format_get_text(event, "at"),
+    json_t *line = event_line_new(format_get_text(event, "time"), format_get_text(event, "at"),
                             format_get_text(event, "event"), format_get_text(event, "message"));
     json_t *fields = json_object_get(event, "fields"), *value;
     const char *field;
@@ -103,7 +102,7 @@ json_t *event_line_gap(const char *at, json_int_t missed, usec_t realtime) {
     else
         (void) snprintf(message, sizeof(message), "%" JSON_INTEGER_FORMAT " event%s missed", missed,
                         missed == 1 ? "" : "s");
-    line = line_new(clock_format(realtime, time), at, "gap", message);
+    line = event_line_new(clock_format(realtime, time), at, "gap", message);
     if (json_object_set_new(line, "missed", missed < 0 ? json_null() : json_integer(missed)) == 0)
         return line;
     json_decref(line);
@@ -113,7 +112,7 @@ json_t *event_line_gap(const char *at, json_int_t missed, usec_t realtime) {
 json_t *event_line_reconnected(const char *at, usec_t realtime) {
     char time[CLOCK_TEXT_SIZE];
 
-    return line_new(clock_format(realtime, time), at, "reconnected", "to berthd");
+    return event_line_new(clock_format(realtime, time), at, "reconnected", "to berthd");
 }
 
 /* --- for people --- */
@@ -201,7 +200,11 @@ void event_line_print(FILE *f, const json_t *line, size_t width) {
     add_time(&text, format_get_text(line, "time"));
     text_add(&text, "%-*s", EVENT_WIDTH, format_get_text(line, "event"));
     if (json_object_get(line, "run")) {
-        text_add(&text, " %s %.*s", format_get_text(line, "job"), RUN_SHOWN, format_get_text(line, "run"));
+        if (json_object_get(line, "sampled"))
+            text_add(&text, " %s:%s %.*s", format_get_text(line, "host"), format_get_text(line, "job"),
+                     RUN_SHOWN, format_get_text(line, "run"));
+        else
+            text_add(&text, " %s %.*s", format_get_text(line, "job"), RUN_SHOWN, format_get_text(line, "run"));
         add_pools(&text, json_object_get(line, "pools"));
         add_details(&text, line);
     } else {

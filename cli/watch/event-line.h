@@ -9,8 +9,11 @@
 
 #include "base/clock.h"
 
+/* Returns the members that each line has. time: RFC 3339 UTC. at: the place in the stream. NULL: no memory,
+ * here and below. */
+json_t *event_line_new(const char *time, const char *at, const char *event, const char *message);
 /* Returns the JSON of a line: the fields of the journal in lower case without BERTH_, numbers as numbers,
- * pools as an object. event: io.berth's Event. NULL: no memory, here and below. */
+ * pools as an object. event: io.berth's Event. */
 json_t *event_line_to_json(const json_t *event);
 /* Return the JSON of a line of berth itself: "gap" (missed: -1 is null), "reconnected". at: the place in the
  * stream. */

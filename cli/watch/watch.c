@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* berth watch: the events of this host as lines, across restarts of berthd. */
+/* berth watch: the events of this host, and what pictures of the cluster show, as lines, across restarts of
+ * berthd. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include "cli/table.h"
 #include "cli/verbs.h"
 #include "cli/watch/event-line.h"
+#include "cli/watch/sample.h"
 
 #define VERB "watch"
 #define AWAY_MAX (60 * USEC_PER_SEC) /* berth(1), WATCHING */
@@ -20,12 +22,21 @@
 #define AT_SIZE 64
 
 struct watch {
-    struct string_list events, pools, jobs;
-    bool json;
+    struct string_list pools, jobs;
+    json_t *events;          /* names as members; NULL: all */
+    bool json, is_of_cluster;
+    struct client *pictures; /* the connection of Look; NULL: not of the cluster */
+    json_t *sample;          /* of the last whole picture, or NULL */
     uint64_t count, most; /* printed events; the most to print, 0: any number */
     usec_t until;         /* boottime */
     char at[AT_SIZE];     /* the place in the stream up to which events are printed or counted; "": none */
 };
+
+static void watch_done(struct watch *w) {
+    json_decref(w->events);
+    client_free(w->pictures);
+    json_decref(w->sample);
+}
 
 /* --- lines --- */
 
@@ -52,6 +63,10 @@ static bool is_wanted(const struct watch *w, const json_t *line) {
     return has_pool && has_job;
 }
 
+static bool is_full(const struct watch *w) {
+    return w->most > 0 && w->count >= w->most;
+}
+
 static int take_event(struct watch *w, const json_t *event) {
     json_t *line = event_line_to_json(event);
 
@@ -64,11 +79,45 @@ static int take_event(struct watch *w, const json_t *event) {
     return print_line(w, line);
 }
 
-/* Takes one reply: an event, or how many are missing. Returns 0 or an exit status. */
+/* Prints a line of a comparison, if it is wanted. Returns 0 or an exit status. */
+static int take_line(struct watch *w, json_t *line) {
+    bool is_event = !json_object_get(line, "missed"),
+         is_named = !w->events || json_object_get(w->events, format_get_text(line, "event"));
+
+    if (is_event && !(is_named && is_wanted(w, line)))
+        return 0;
+    w->count += is_event;
+    return print_line(w, json_incref(line));
+}
+
+/* Compares a picture with the last one. Returns 0 or an exit status. */
+static int take_picture(struct watch *w, const json_t *picture) {
+    json_t *sample, *lines, *line;
+    size_t i;
+    int k = 0;
+
+    if (!sample_is_whole(picture))
+        return 0;
+    sample = sample_new(picture);
+    lines = sample ? sample_compare(w->sample, sample, w->at, clock_realtime()) : NULL;
+    json_decref(w->sample);
+    w->sample = sample;
+    if (!lines)
+        return client_explain_errno(-ENOMEM);
+    json_array_foreach (lines, i, line)
+        if (k == 0 && !is_full(w))
+            k = take_line(w, line);
+    json_decref(lines);
+    return k;
+}
+
+/* Takes one reply: a picture, an event, or how many events are missing. Returns 0 or an exit status. */
 static int take_reply(struct watch *w, const struct client_reply *reply) {
     const json_t *event = json_object_get(reply->params, "event");
     json_int_t missed = format_get_number(reply->params, "missed");
 
+    if (json_object_get(reply->params, "pools"))
+        return take_picture(w, reply->params);
     if (json_is_object(event))
         return take_event(w, event);
     (void) snprintf(w->at, sizeof(w->at), "%s", format_get_text(reply->params, "at"));
@@ -77,15 +126,44 @@ static int take_reply(struct watch *w, const struct client_reply *reply) {
 
 /* --- the stream --- */
 
-static json_t *list_to_json(const struct string_list *list) {
-    json_t *names = json_array();
+/* Returns the wanted names of berthd's events. */
+static json_t *berthd_events(const struct watch *w) {
+    json_t *names = json_array(), *value;
+    const char *name;
 
-    for (size_t i = 0; i < list->n; i++)
-        for (const char *name = list->items[i], *end; *name; name = *end ? end + 1 : end) {
-            end = strchrnul(name, ',');
-            (void) json_array_append_new(names, json_stringn(name, (size_t) (end - name)));
-        }
+    json_object_foreach (w->events, name, value)
+        if (!sample_is_event(name))
+            (void) json_array_append_new(names, json_string(name));
     return names;
+}
+
+/* Asks for a picture each second: by name of the wanted pools, of which berthd lists more claims, or of all
+ * pools. Negative errno. */
+static int ask_for_pictures(struct watch *w, bool by_name) {
+    json_t *pools = json_array();
+
+    for (size_t i = 0; by_name && i < w->pools.n; i++)
+        (void) json_array_append_new(pools, json_string(w->pools.items[i]));
+    return client_send(w->pictures, "io.berth.Look",
+                       json_pack("{s:o, s:b}", "pools", pools, "hosts", true), CLIENT_MORE);
+}
+
+static int open_pictures(struct watch *w) {
+    int r = client_connect_patiently(&w->pictures);
+
+    return r == 0 ? ask_for_pictures(w, true) : r;
+}
+
+/* Receives the next picture. -ETIMEDOUT: there is none yet. While Redis is away, berthd does not know pools
+ * that only other hosts define. The watch then asks for all pools, which is never refused. */
+static int receive_picture(struct watch *w, struct client_reply *ret) {
+    int r = client_receive_until(w->pictures, ret, 0);
+
+    if (r != 0 || !ret->error || !w->sample || strcmp(ret->error, "io.berth.NoSuchPool") != 0)
+        return r;
+    client_reply_done(ret);
+    r = ask_for_pictures(w, false);
+    return r == 0 ? -ETIMEDOUT : r;
 }
 
 /* Connects, and receives the first reply. Negative errno. */
@@ -95,9 +173,10 @@ static int open_stream(struct watch *w, struct client **c, struct client_reply *
 
     if (w->at[0])
         (void) json_object_set_new(params, "since", json_string(w->at));
-    if (w->events.n > 0)
-        (void) json_object_set_new(params, "events", list_to_json(&w->events));
+    if (w->events)
+        (void) json_object_set_new(params, "events", berthd_events(w));
     *c = client_free(*c);
+    w->pictures = client_free(w->pictures);
     r = client_connect_patiently(c);
     if (r < 0) {
         json_decref(params);
@@ -105,7 +184,25 @@ static int open_stream(struct watch *w, struct client **c, struct client_reply *
     }
     client_end_with(*c, STDOUT_FILENO);
     r = client_send(*c, "io.berth.Events", params, CLIENT_MORE);
-    return r == 0 ? client_receive_before(*c, ret, w->until) : r;
+    if (r == 0)
+        r = client_receive_before(*c, ret, w->until);
+    if (r < 0 || ret->error || !w->is_of_cluster)
+        return r;
+    r = open_pictures(w);
+    client_wake_with(*c, w->pictures);
+    return r;
+}
+
+/* Receives the next picture or event. Negative errno. */
+static int receive_next(struct watch *w, struct client *c, struct client_reply *ret) {
+    int r;
+
+    do {
+        r = w->pictures ? receive_picture(w, ret) : -ETIMEDOUT;
+        if (r == -ETIMEDOUT)
+            r = client_receive_before(c, ret, w->until);
+    } while (r == -EAGAIN);
+    return r;
 }
 
 /* Waits until berthd is back. Returns 0 with a reply, -ETIME, or an exit status whose reason was printed. */
@@ -143,7 +240,7 @@ static int watch(struct watch *w) {
 
     for (;;) {
         _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
-        int r = has_begun ? client_receive_before(c, &reply, w->until) : open_stream(w, &c, &reply);
+        int r = has_begun ? receive_next(w, c, &reply) : open_stream(w, &c, &reply);
 
         if (r == -EPIPE) /* the reader of the lines is gone */
             return 0;
@@ -157,16 +254,36 @@ static int watch(struct watch *w) {
             return client_explain(&reply);
         has_begun = true;
         r = take_reply(w, &reply);
-        if (r != 0 || (w->most > 0 && w->count >= w->most))
+        if (r != 0 || is_full(w))
             return r;
     }
 }
 
+/* Takes the names of --events. Returns 0 or an exit status. */
+static int take_names(struct watch *w, const struct string_list *list) {
+    const char *name;
+    json_t *value;
+
+    if (list->n > 0)
+        w->events = json_object();
+    for (size_t i = 0; i < list->n; i++)
+        for (const char *end, *at = list->items[i]; *at; at = *end ? end + 1 : end) {
+            end = strchrnul(at, ',');
+            (void) json_object_setn_new(w->events, at, (size_t) (end - at), json_true());
+        }
+    json_object_foreach (w->events, name, value)
+        if (sample_is_event(name) && !w->is_of_cluster)
+            return options_wrong_usage(VERB, "--events %s: needs --cluster", name);
+    return 0;
+}
+
 int verb_watch(int argc, char **argv) {
-    struct watch w = {.until = USEC_INFINITY};
+    _cleanup_(watch_done) struct watch w = {.until = USEC_INFINITY};
+    struct string_list events = {};
     const char *since = NULL, *count = NULL, *timeout = NULL;
     const struct verb_option options[] = {
-        OPTION_FLAG("--json", &w.json),     OPTION_LIST("--events", &w.events),
+        OPTION_FLAG("--json", &w.json),     OPTION_FLAG("--cluster", &w.is_of_cluster),
+        OPTION_LIST("--events", &events),
         OPTION_LIST("--pool", &w.pools),    OPTION_LIST("--job", &w.jobs),
         OPTION_VALUE("--since", &since),    OPTION_VALUE("-n", &count),
         OPTION_VALUE("--timeout", &timeout)};
@@ -175,6 +292,7 @@ int verb_watch(int argc, char **argv) {
 
     if (options_parse(argc, argv, options, ELEMENTSOF(options), &status) < 0)
         return status;
+    status = take_names(&w, &events);
     for (size_t i = 0; status == 0 && i < w.pools.n; i++)
         status = options_check_pool(VERB, w.pools.items[i]);
     for (size_t i = 0; status == 0 && i < w.jobs.n; i++)

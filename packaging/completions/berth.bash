@@ -91,12 +91,12 @@ _berth() {
         ;;
     watch)
         case $previous in
-        --events) _berth_words "queued granted started exited released withdrawn refused" ;;
+        --events) _berth_words "queued granted started exited released withdrawn refused seen-held seen-freed seen-waiting seen-gone seen-limit seen-host seen-host-gone" ;;
         --pool) _berth_words "$(_berth_live name pools)" ;;
         --job) _berth_words "$(_berth_jobs)" ;;
         --timeout) _berth_words "10s 1m 10m 1h" ;;
         --since | -n) ;;
-        *) _berth_words "--json --events --pool --job --since -n --timeout --help" ;;
+        *) _berth_words "--json --events --pool --job --cluster --since -n --timeout --help" ;;
         esac
         ;;
     next)
