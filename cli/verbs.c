@@ -174,16 +174,17 @@ static const struct verb verbs[] = {
      "Reads the config and waits for the result. If the config has errors, they are\n"
      "printed, nothing changes, and the exit status is 78. If Redis cannot be used\n"
      "with its new certificates, user or password, standard error says why (0).\n"},
-    {"logs", verb_logs, 1, 1, "show the output of a job or a run",
-     "berth logs JOB|RUN [-f] [-n N] [--since TIME] [--utc]\n"
-     "                   [--directory DIR | -m] [--unit UNIT]\n"
+    {"logs", verb_logs, 1, WORDS_ANY, "show the output of jobs or runs",
+     "berth logs JOB|RUN... [-f] [-n N] [--events] [--since TIME] [--utc]\n"
+     "                      [--directory DIR | -m] [--unit UNIT]\n"
      "\n"
-     "Shows the output of a job (output = \"journal\") or of one of its runs. RUN is an\n"
-     "id or at least four leading digits of it. Lines are attributed to runs by\n"
+     "Shows the output of jobs (output = \"journal\") or of some of their runs. RUN is\n"
+     "an id or at least four leading digits of it. Lines are attributed to runs by\n"
      "cgroup. The output of `berth run` goes to its caller. Needs no berthd.\n"
      "\n"
      "  -n N             the last N lines\n"
      "  -f               follow: print new lines as they are written\n"
+     "  --events         what berthd did with the runs, too\n"
      "  --since TIME     lines since then: today, -2h, \"2026-11-20 14:00\", ...\n"
      "  --utc            times in UTC, not in local time\n"
      "  --directory DIR  the journal files in DIR\n"

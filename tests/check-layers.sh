@@ -40,7 +40,7 @@ runner              base base/journal base/process conf runner/exec
 runner/exec         base base/journal base/process conf runner
 cli                 base base/client base/explain base/journal base/json base/schedule conf cli/run
 cli/explain         base base/explain base/json cli
-cli/logs            base base/journal cli
+cli/logs            base base/journal cli cli/watch
 cli/watch           base base/json cli
 cli/history         base base/journal base/json cli
 cli/run             base base/json base/process conf cli

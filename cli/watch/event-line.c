@@ -214,6 +214,15 @@ void event_line_print(FILE *f, const json_t *line, size_t width) {
     print_wrapped(f, text.data, width);
 }
 
+void event_line_print_short(FILE *f, const json_t *line) {
+    struct text text = {};
+
+    text_add(&text, "%s", format_get_text(line, "event"));
+    add_details(&text, line);
+    text_make_printable(text.data);
+    fputs(text.data, f);
+}
+
 /* --- which events --- */
 
 bool event_line_has_pool(const json_t *line, const char *wanted) {

@@ -24,6 +24,9 @@ json_t *event_line_reconnected(const char *at, usec_t realtime);
  * text; SIZE_MAX: no line does. */
 void event_line_print(FILE *f, const json_t *line, size_t width);
 
+/* Prints what happened, "granted after 3m12s", without the time, the job, the run, the pools and the end of the line. */
+void event_line_print_short(FILE *f, const json_t *line);
+
 /* Return whether the event belongs to the pool (or a key of the pattern), to the job (or an instance of the
  * template). */
 bool event_line_has_pool(const json_t *line, const char *pool);

@@ -142,7 +142,7 @@ _berth() {
         --directory) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
         -n) _berth_words "10 100 1000" ;;
         --unit) ;;
-        *) _berth_words "$(_berth_live name jobs) $(_berth_live run runs) -f -n --since --utc --directory -m --unit --help" ;;
+        *) _berth_words "$(_berth_live name jobs) $(_berth_live run runs) -f -n --events --since --utc --directory -m --unit --help" ;;
         esac
         ;;
     history)

@@ -134,6 +134,7 @@ complete -c berth -n '__berth_is audit' -l tolerance -x -d 'allowed difference o
 complete -c berth -n '__berth_is logs' -a '(__berth_live name jobs)' -d job
 complete -c berth -n '__berth_is logs' -a '(__berth_live run runs)' -d run
 complete -c berth -n '__berth_is logs' -s f -d follow
+complete -c berth -n '__berth_is logs' -l events -d 'what berthd did'
 complete -c berth -n '__berth_is logs' -s n -x -a '10 100 1000' -d 'last lines'
 complete -c berth -n '__berth_is metrics' -l cluster -d 'also pools and hosts of the cluster'
 complete -c berth -n '__berth_is metrics' -l format -x -a 'prometheus openmetrics' -d 'format of the text'
