@@ -54,7 +54,6 @@ for file in tests/data/crontabs/*; do
         file=$folder/anacrontab
         ;;
     *.user) kind="--user $(id -un)" ;;
-    *.user) kind="--user $(id -un)" ;;
     esac
     # shellcheck disable=SC2086
     ends 0 $kind "$file"
