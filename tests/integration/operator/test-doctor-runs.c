@@ -15,7 +15,8 @@
 #include "tests/harness/test.h"
 
 #define POOLS "pool \"db\" { limit = 2 }\n"
-#define JOB "job \"deaf\" { pools = {\"db\"} output = \"null\" stop-timeout = \"100ms\" script = 'trap \"\" TERM; setsid sleep 1000 & wait' }\n"
+/* Its stop signal ends no process. */
+#define JOB "job \"deaf\" { pools = {\"db\"} output = \"null\" stop-signal = \"WINCH\" stop-timeout = \"100ms\" script = 'setsid sleep 1000 & wait' }\n"
 
 static char own_name[32];
 static struct host *ant;
