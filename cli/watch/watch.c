@@ -154,8 +154,8 @@ static int open_pictures(struct watch *w) {
     return r == 0 ? ask_for_pictures(w, true) : r;
 }
 
-/* Receives the next picture. -ETIMEDOUT: there is none yet. While Redis is away, berthd does not know pools
- * that only other hosts define. The watch then asks for all pools, which is never refused. */
+/* Receives the next picture. Returns -ETIMEDOUT if none has come yet. While Redis is away, berthd refuses
+ * pools that only other hosts define. Then the watch asks for all pools, which berthd never refuses. */
 static int receive_picture(struct watch *w, struct client_reply *ret) {
     int r = client_receive_until(w->pictures, ret, 0);
 

@@ -95,7 +95,7 @@ void link_fail_waiting_later(struct store_redis *store) {
         defer_set(&store->link.fail_waiting);
 }
 
-static const enum status_error classes[] = { /* STATUS_ERROR_RETRY: all others */
+static const enum status_error classes[REDIS_ERROR_FATAL + 1] = { /* the last class; STATUS_ERROR_RETRY: all others */
     [REDIS_ERROR_RELOAD] = STATUS_ERROR_RELOAD,
     [REDIS_ERROR_REDIRECT] = STATUS_ERROR_REDIRECT,
     [REDIS_ERROR_WAIT] = STATUS_ERROR_REDIRECT,

@@ -17,7 +17,7 @@
 -- ARGV  queue|parked POOL FROM           FROM: a rank
 -- Reply {'ok', malformed, ids}: 100 at most
 -- ARGV  records POOL held|queue|parked CLAIM...   of such a call
--- Reply {'ok', malformed, records}: nil: there is none; '': the claim is not in the list any more
+-- Reply {'ok', malformed, records}: nil if a listed claim has no record, '' if the claim has left the list
 -- ARGV  positions POOL CLAIM...          100 at most
 -- Reply {'ok', malformed, position...}   1 first; 0: not in this queue
 -- ARGV  keys PATTERN CURSOR              "0" at first
