@@ -8,8 +8,18 @@
 
 #include "base/number.h"
 
+#define TESTS_MAX 256 /* of one program */
+
 static unsigned n_skipped;
 static bool is_skipped; /* the current test */
+static struct {
+    CU_pTest test;
+    CU_TestFunc run;
+    CU_SetUpFunc set_up;
+    CU_TearDownFunc tear_down;
+} functions[TESTS_MAX];
+static size_t n_functions, current;
+static bool is_set_up; /* for the current test */
 
 static bool is_set(const char *variable, const char *value) {
     const char *is = getenv(variable);
@@ -82,6 +92,49 @@ static void show_failure(const CU_FailureRecord *f) {
     putchar('\n');
 }
 
+static void show_failures(void) {
+    for (CU_pFailureRecord f = CU_get_failure_list(); f; f = f->pNext)
+        show_failure(f);
+}
+
+/* CUnit calls a set-up where a fatal check cannot leave it: the set-up would go on, maybe for ever. So it is
+ * a part of the test here. */
+static void run_test(void) {
+    is_set_up = false;
+    for (current = 0; functions[current].test != CU_get_current_test();)
+        current++;
+    if (functions[current].set_up)
+        functions[current].set_up();
+    is_set_up = true;
+    functions[current].run();
+}
+
+/* What a failed set-up left is not known, so the program ends there. */
+static void end_test(void) {
+    if (!is_set_up) {
+        show_failures();
+        exit(1);
+    }
+    if (functions[current].tear_down)
+        functions[current].tear_down();
+}
+
+static void take_functions(void) {
+    for (CU_pSuite s = CU_get_registry()->pSuite; s; s = s->pNext) {
+        for (CU_pTest t = s->pTest; t; t = t->pNext) {
+            if (n_functions == TESTS_MAX)
+                abort();
+            functions[n_functions].test = t;
+            functions[n_functions].run = t->pTestFunc;
+            functions[n_functions].set_up = s->pSetUpFunc;
+            functions[n_functions++].tear_down = s->pTearDownFunc;
+            t->pTestFunc = run_test;
+        }
+        s->pSetUpFunc = NULL;
+        s->pTearDownFunc = end_test;
+    }
+}
+
 static void choose(const char *part) {
     for (CU_pSuite s = CU_get_registry()->pSuite; s; s = s->pNext)
         for (CU_pTest t = s->pTest; t; t = t->pNext)
@@ -97,13 +150,13 @@ int test_main(int argc, char **argv, CU_SuiteInfo *suites) {
         fprintf(stderr, "%s: %s\n", argv[0], CU_get_error_msg());
         return 1;
     }
+    take_functions();
     CU_set_fail_on_inactive(CU_FALSE);
     CU_set_test_complete_handler(count_skipped);
     if (argc > 1)
         choose(argv[1]);
     (void) CU_run_all_tests();
-    for (CU_pFailureRecord f = CU_get_failure_list(); f; f = f->pNext)
-        show_failure(f);
+    show_failures();
     run = CU_get_number_of_tests_run();
     failed = CU_get_number_of_tests_failed() + CU_get_number_of_suites_failed();
     printf("%u passed, %u failed, %u skipped\n", run - CU_get_number_of_tests_failed() - n_skipped, failed, n_skipped);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* For suites: {.pName = "duration", .pTests = tests}, ended by CU_SUITE_INFO_NULL. Returns main's exit status. With an argument only
- * tests whose name contains it are run. */
+ * tests whose name contains it are run. A fatal check in a set-up ends the program. */
 int test_main(int argc, char **argv, CU_SuiteInfo *suites);
 
 /* Leaves the test, counted as skipped; tests/run.sh shows each reason once. In CI (CI=true) a skip is a failure. */
