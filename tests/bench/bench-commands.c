@@ -4,14 +4,13 @@
 
 #include "tests/bench/benches.h"
 
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "tests/bench/daemon.h"
+#include "tests/harness/port.h"
 
 #define ROUNDS 201
 
@@ -60,24 +59,14 @@ static void add(struct report *r, const struct contestant *c, const struct conte
 }
 
 /* etcd listens on free ports of loopback; its data are in the fleet's folder. */
-static unsigned free_port(void) {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof(a);
-    _cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (fd < 0 || bind(fd, (struct sockaddr *) &a, size) < 0 || getsockname(fd, (struct sockaddr *) &a, &size) < 0)
-        rig_fail("no free port");
-    return ntohs(a.sin_port);
-}
-
 static pid_t start_etcd(const char *program, const char *folder, char endpoint[static 128]) {
     char data[128], peer[128], cluster[160];
     const char *const argv[] = {program, "--data-dir", data, "--listen-client-urls", endpoint, "--advertise-client-urls", endpoint,
                                 "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", cluster, "--log-level", "error", "--unsafe-no-fsync", NULL};
 
     snprintf(data, sizeof(data), "%s/etcd", folder);
-    snprintf(endpoint, 128, "http://127.0.0.1:%u", free_port());
-    snprintf(peer, sizeof(peer), "http://127.0.0.1:%u", free_port());
+    snprintf(endpoint, 128, "http://127.0.0.1:%u", port_reserve());
+    snprintf(peer, sizeof(peer), "http://127.0.0.1:%u", port_reserve());
     snprintf(cluster, sizeof(cluster), "default=%s", peer);
     return command_start(argv);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/bench/rig.h"
 
+#include "tests/harness/port.h"
 #include "tests/harness/redis/tls.h"
 
 #include <stdarg.h>
@@ -158,7 +159,7 @@ static void start_server(struct rig *g) {
     for (; g->options.redis && g->options.redis[n]; n++)
         words[n] = g->options.redis[n];
     if (getenv("BENCH_TCP")) {
-        g->port = tls_free_port();
+        g->port = port_reserve();
         (void) snprintf(port, sizeof(port), "%u", g->port);
         words[n++] = "--port";
         words[n] = port;

@@ -3,13 +3,11 @@
 /* The cluster of a case, with the parts that its plan needs: proxies, a replica, small file systems, a
  * redis-server whose clock the test sets. */
 
-#include <arpa/inet.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +15,7 @@
 #include "tests/faults/fault.h"
 #include "tests/harness/host/host-clock.h"
 #include "tests/harness/host/net.h"
+#include "tests/harness/port.h"
 #include "tests/harness/redis/redis-clock.h"
 #include "tests/harness/test.h"
 
@@ -26,22 +25,12 @@
 static char mounts[LOAD_HOSTS][80], folder[32];
 static size_t n_mounts;
 
-static int free_port(void) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof(address);
-    _cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (fd < 0 || bind(fd, (struct sockaddr *) &address, size) < 0 || getsockname(fd, (struct sockaddr *) &address, &size) < 0)
-        return 0;
-    return ntohs(address.sin_port);
-}
-
 /* Returns options of a replicated server, which needs TCP. */
 static const char *const *replicated(size_t which) {
     static char ports[2][8];
     static const char *words[2][8];
 
-    snprintf(ports[which], sizeof(ports[which]), "%d", free_port());
+    snprintf(ports[which], sizeof(ports[which]), "%u", port_reserve());
     words[which][0] = "--port";
     words[which][1] = ports[which];
     words[which][2] = "--bind";

@@ -52,7 +52,7 @@ export async function hostUp(name) {
   start(name, join(build, 'berthd'), ['-c', join(folder, name + '.conf'), '--with-runner']);
   await await_(name, () => berth(name, 'version'));
 }
-export const port = 20000 + process.pid % 20000;
+export const port = 12000 + process.pid % 20000; // below those of clients
 export const url = 'http://127.0.0.1:' + port + '/';
 export async function webUp(...words) {
   start('web', join(build, 'berth-web'), ['--listen', '127.0.0.1:' + port, '--berth', join(folder, 'ant', 'control.sock'), ...words], { CREDENTIALS_DIRECTORY: folder });

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "tests/harness/port.h"
 #include "tests/harness/runner/attempt.h"
 #include "tests/harness/test.h"
 
@@ -57,7 +58,7 @@ static pid_t relay_start(unsigned *ret_port, size_t piece, size_t most) {
     int listener, client;
     pid_t pid;
 
-    *ret_port = tls_free_port();
+    *ret_port = port_reserve();
     listener = open_socket(*ret_port, true);
     pid = fork();
     if (pid != 0) {

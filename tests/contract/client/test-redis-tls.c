@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tests/harness/port.h"
 #include "tests/harness/runner/attempt.h"
 #include "tests/harness/test.h"
 #include "tests/harness/redis/tls.h"
@@ -297,7 +298,7 @@ static int prepare(void) {
         tls_place_sign(&place, "ca", "server", "x", "DNS:localhost,IP:127.0.0.1", -1, 20) < 0)
         return -EIO;
     port = tls_server_start(&server, &place, "no");
-    plain_port = tls_free_port();
+    plain_port = port_reserve();
     (void) snprintf(text, sizeof(text), "%u", plain_port);
     _cleanup_reply_ redisReply *reply = redis_command(&server, "CONFIG SET port %s", text);
     return port > 0 && reply && reply->type == REDIS_REPLY_STATUS ? 0 : -EIO;

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "store/redis/store-redis.h"
+#include "tests/harness/port.h"
 #include "tests/harness/redis/redis-bed.h"
 #include "tests/harness/redis/redis-nodes.h"
-#include "tests/harness/redis/tls.h"
 
 #define META "berth:{test}:meta"
 #define LIMIT 4 /* of db */
@@ -206,7 +206,7 @@ static void test_pushes(void) {
     }
     bed_done(&b);
 
-    (void) snprintf(port, sizeof(port), "%u", tls_free_port());
+    (void) snprintf(port, sizeof(port), "%u", port_reserve());
     plain_options[1] = port;
     CU_ASSERT_FATAL(redis_server_start(&plain, plain_options) == 0);
     redis_bed.port = (uint16_t) strtoul(port, NULL, 10);

@@ -6,8 +6,8 @@
 
 #include "base/file.h"
 #include "store/redis/store-redis.h"
+#include "tests/harness/port.h"
 #include "tests/harness/redis/redis-bed.h"
-#include "tests/harness/redis/tls.h"
 
 static const char *host = "127.0.0.1";
 static unsigned port;
@@ -114,7 +114,7 @@ static void test_by_name(void) {
 static int prepare(void) {
     char text[64];
 
-    port = tls_free_port();
+    port = port_reserve();
     (void) snprintf(text, sizeof(text), "CONFIG SET port %u", port);
     _cleanup_reply_ redisReply *at = redis_command(&redis_bed.server, "CONFIG SET bind %s", "127.0.0.1 127.0.0.2"),
                                *on = redis_command(&redis_bed.server, text);

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "conf/settings.h"
 #include "tests/harness/clock-file.h"
+#include "tests/harness/port.h"
 #include "tests/harness/redis/tls.h"
 
 struct redis_bed redis_bed = {.lease = REDIS_BED_LEASE, .heartbeat = REDIS_BED_LEASE / 6, .timeout = USEC_PER_SEC};
@@ -67,7 +68,7 @@ int redis_bed_make(_unused_ void *userdata, unsigned host, const char *host_name
 int redis_bed_start_proxy(struct proxy *proxy) {
     char path[16];
 
-    redis_bed.port = (uint16_t) tls_free_port();
+    redis_bed.port = (uint16_t) port_reserve();
     (void) snprintf(path, sizeof(path), ":%u", redis_bed.port);
     return proxy_start(proxy, path, redis_bed.server.socket);
 }

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "tests/harness/host/net.h"
-#include "tests/harness/redis/tls.h"
+#include "tests/harness/port.h"
 
 #define SLOTS 16384
 #define UP_LIMIT (60 * USEC_PER_SEC)
@@ -39,8 +39,8 @@ static int start_server(struct redis_nodes *nodes, struct redis_server *server, 
     int r;
 
     (void) snprintf(nodes->hosts[i], sizeof(nodes->hosts[i]), nodes->is_apart ? NET_ADDRESS : "127.0.0.1", network + 1);
-    (void) snprintf(nodes->ports[i], sizeof(nodes->ports[i]), "%u", tls_free_port());
-    (void) snprintf(nodes->buses[i], sizeof(nodes->buses[i]), "%u", tls_free_port());
+    (void) snprintf(nodes->ports[i], sizeof(nodes->ports[i]), "%u", port_reserve());
+    (void) snprintf(nodes->buses[i], sizeof(nodes->buses[i]), "%u", port_reserve());
     if (nodes->is_apart)
         (void) setenv("REDIS_NETWORK", net_path(network), 1);
     r = redis_server_start(server, extra);

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "tests/harness/host/net.h"
+#include "tests/harness/port.h"
 #include "tests/harness/redis/tls.h"
 
 #define ARGUMENTS_MAX 160
@@ -162,7 +163,7 @@ int redis_server_start(struct redis_server *s, const char *const *extra) {
     (void) kept_extra(s, extra, true);
     if (getenv("BERTH_TEST_TLS")) {
         (void) tls_shared_place(); /* made by this process, not by the server's */
-        s->tls_port = tls_free_port();
+        s->tls_port = port_reserve();
     }
     return redis_server_resume(s);
 }

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "tests/harness/host/net.h"
+#include "tests/harness/port.h"
 #include "tests/harness/redis/tls.h"
 
 #define NODES SENTINEL_BED_NODES
@@ -128,7 +129,7 @@ static int start_all(struct sentinel_bed *bed) {
         return -errno;
     }
     for (unsigned i = 0; i < 2 * NODES; i++) {
-        (void) snprintf(bed->ports[i], sizeof(bed->ports[i]), "%u", tls_free_port());
+        (void) snprintf(bed->ports[i], sizeof(bed->ports[i]), "%u", port_reserve());
         (void) snprintf(bed->hosts[i], sizeof(bed->hosts[i]), bed->is_apart ? NET_ADDRESS : "127.0.0.1",
                         (size_t) (i % NODES > 0) + 1);
     }
@@ -145,7 +146,7 @@ int sentinel_bed_move_sentinel(struct sentinel_bed *bed, unsigned i) {
     int r;
 
     redis_server_kill(&bed->sentinels[i]);
-    (void) snprintf(bed->ports[NODES + i], sizeof(bed->ports[0]), "%u", tls_free_port());
+    (void) snprintf(bed->ports[NODES + i], sizeof(bed->ports[0]), "%u", port_reserve());
     write_options(bed);
     r = redis_server_resume(&bed->sentinels[i]);
     return r < 0 ? r : hurry(bed, i);

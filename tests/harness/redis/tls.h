@@ -25,8 +25,6 @@ char *tls_place_path(const struct tls_place *p, const char *file);
 /* Returns a place with server.crt for 127.0.0.1, made once and removed when the process exits. */
 const struct tls_place *tls_shared_place(void);
 
-/* Returns a free port of 127.0.0.1 that no other test gets while this process lives. */
-unsigned tls_free_port(void);
 /* Starts a server with server.crt of the place on a free port besides its unix socket, and returns the port.
  * auth_clients: "no", "optional", "yes". 0: it does not start. */
 unsigned tls_server_start(struct redis_server *s, const struct tls_place *p, const char *auth_clients);

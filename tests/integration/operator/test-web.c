@@ -19,6 +19,7 @@
 #include "tests/harness/host/host.h"
 #include "tests/harness/place.h"
 #include "tests/harness/memory.h"
+#include "tests/harness/port.h"
 #include "tests/harness/test.h"
 #include "web/stream.h"
 
@@ -50,7 +51,7 @@ static void web_up(void) {
     char *environment[] = {credentials, NULL};
     FILE *f;
 
-    port = 21000 + (unsigned) getpid() % 30000;
+    port = port_reserve();
     snprintf(program, sizeof(program), "%s/berth-web", cluster.build);
     snprintf(listen, sizeof(listen), "127.0.0.1:%u", port);
     snprintf(unix_path, sizeof(unix_path), "%s/web.sock", cluster.folder);
