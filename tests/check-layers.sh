@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Checks the arrows of ARCHITECTURE.md: which folder may include which, where internal headers stay, and which file may use which library.
+# Checks which folder may include which (the arrows of ARCHITECTURE.md), where internal headers stay, and which file may
+# use which library.
 set -u
 bad=0
 complain() {
@@ -8,53 +9,24 @@ complain() {
     bad=1
 }
 
-# folder  folders whose headers it may include, besides its own
-arrows='
-base
-base/process        base
-base/journal        base
-base/schedule       base
-base/json           base base/schedule
-base/explain        base base/json
-base/client         base
-conf                base base/process base/schedule conf/checks conf/syntax conf/types
-conf/types          base base/schedule conf
-conf/checks         base base/process base/schedule conf conf/syntax
-conf/syntax         base conf
-store               base base/journal
-store/memory        base store
-store/redis         base store store/redis/client store/redis/link store/redis/operator store/redis/turns
-store/redis/link    base store store/redis store/redis/client
-store/redis/turns   base store store/redis store/redis/client
-store/redis/operator base store store/redis store/redis/client
-store/redis/client  base conf store/redis/lua
-daemon              base base/journal base/process base/schedule conf store daemon/state daemon/jobs daemon/executor daemon/adhoc daemon/control daemon/api daemon/runs
-daemon/runs         base base/journal base/process base/schedule conf store
-daemon/state        base base/journal daemon daemon/jobs daemon/runs
-daemon/jobs         base base/journal base/schedule conf store daemon daemon/state daemon/runs
-daemon/executor     base base/journal base/process conf store daemon daemon/runs
-daemon/adhoc        base base/journal base/process conf store daemon daemon/state daemon/runs
-daemon/api          base base/json base/journal base/schedule conf store daemon daemon/control daemon/runs
-daemon/control      base daemon
-runner              base base/journal base/process conf runner/exec
-runner/exec         base base/journal base/process conf runner
-cli                 base base/client base/explain base/journal base/json base/schedule conf cli/run
-cli/explain         base base/explain base/json cli
-cli/logs            base base/journal cli cli/watch
-cli/watch           base base/json cli
-cli/history         base base/journal base/json cli
-cli/run             base base/json base/process conf cli
-cli/audit           base base/journal base/schedule conf cli
-cli/import          base base/schedule cli
-cli/doctor          base base/journal base/json conf cli
-web                 base base/client base/explain base/json web/page
-front               base cli cli/run
-'
+# Prints "FOLDER FOLDER..." for each row of the table of folders in ARCHITECTURE.md: a folder, and those whose headers it
+# may include. A name there is a path, or relative to the folder, to one above it, or to base/.
+# shellcheck disable=SC2016
+arrows=$(sed -n 's/^| `\([a-z/]*\)\/` |.*| \([a-z, /]*\)|$/\1 \2/p' ARCHITECTURE.md | while read -r folder names; do
+    printf '%s' "$folder"
+    for name in $(printf '%s' "$names" | tr ',' ' '); do
+        above=$folder
+        while [ ! -d "$above/$name" ] && [ "$above" != . ]; do above=$(dirname "$above"); done
+        [ -d "$above/$name" ] || above=base
+        printf ' %s' "$(printf '%s' "$above/$name" | sed 's|^\./||')"
+    done
+    echo
+done)
 for file in $(git ls-files 'base/*.[ch]' 'conf/*.[ch]' 'store/*.[ch]' 'daemon/*.[ch]' 'runner/*.[ch]' 'cli/*.[ch]' 'front/*.[ch]' 'web/*.[ch]' 2>/dev/null ||
     find base conf store daemon runner cli front web -name '*.[ch]'); do
     folder=${file%/*}
     allowed=$(printf '%s\n' "$arrows" | awk -v folder="$folder" '$1 == folder { $1 = "known"; print }')
-    [ -n "$allowed" ] || complain "$folder/ has no arrows in tests/check-layers.sh"
+    [ -n "$allowed" ] || complain "$folder/ has no row in the table of folders of ARCHITECTURE.md"
     # shellcheck disable=SC2013
     for used in $(sed -n 's|^#include "\(.*\)/[^/]*"|\1|p' "$file" | sort -u); do
         case " $allowed $folder " in
@@ -63,6 +35,13 @@ for file in $(git ls-files 'base/*.[ch]' 'conf/*.[ch]' 'store/*.[ch]' 'daemon/*.
         esac
     done
 done
+
+# An arrow that no file uses says too much.
+printf '%s\n' "$arrows" | while read -r folder allowed; do
+    for used in $allowed; do
+        grep -qsE "^#include \"$used/[^/\"]*\"" "$folder"/*.[ch] || echo "layers: no file of $folder/ includes $used/"
+    done
+done | grep . && bad=1
 
 # What an internal header declares belongs to its folder and those below; the unit tests of that folder may call it.
 # shellcheck disable=SC2013

@@ -151,7 +151,7 @@ static void write_head(FILE *f, const struct report *r) {
 
 static const char assumptions[] =
     "\n## What is not covered\n\n"
-    "The limit depends on these assumptions; `tests/faults/test-assumptions` breaks each of them on purpose and shows the overlap.\n\n"
+    "The limit depends on these assumptions; `tests/faults/test-assumptions.c` breaks each of them on purpose and shows the overlap.\n\n"
     "| assumption | broken by | what berth does about it |\n|---|---|---|\n"
     "| the processes of a machine run | the whole host frozen with its commands (a paused virtual machine) for longer than a lease, then thawed | "
     "commands are stopped as soon as it runs again; the token (`BERTH_TOKEN`) distinguishes the old holder from the new one |\n"
