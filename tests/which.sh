@@ -9,9 +9,11 @@ build=${BUILD:-build}
 name=${file##*/}
 name=${name%.*}
 
-# including HEADER: the test files that include it, themselves or by another header.
+# including HEADER: the test files that include it, themselves or by another header. A file that was moved has left its .d
+# file behind.
 including() {
-    find "$build/tests" -name 'test-*.d' -exec grep -lE "(^| )$1( |\$)" {} + 2>/dev/null | sed "s|^$build/||; s|\.d\$|.c|" | sort
+    find "$build/tests" -name 'test-*.d' -exec grep -lE "(^| )$1( |\$)" {} + 2>/dev/null | sed "s|^$build/||; s|\.d\$|.c|" |
+        while read -r test; do [ ! -e "$test" ] || echo "$test"; done | sort
 }
 
 awk -v file="$file" '
