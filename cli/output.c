@@ -13,6 +13,15 @@
 #define AGE_SHOWN 1000 /* ms; older answers have a note */
 #define MALFORMED_SHOWN 10
 
+void output_seen(struct table *t, const json_t *item) {
+    char text[FORMAT_SIZE];
+
+    if (json_is_integer(json_object_get(item, "seen_ms")))
+        table_cell(t, TABLE_PLAIN, "%s ago", format_duration(item, "seen_ms", text));
+    else
+        table_cell(t, TABLE_PLAIN, "%s", "not known");
+}
+
 int output_error(int r) {
     fprintf(stderr, "berth: %s\n", strerror(-r));
     return EXIT_INTERNAL;

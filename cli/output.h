@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Results on standard output: JSON as berthd sent it, or a table. All return 0, or EXIT_INTERNAL after an
- * error message. */
+/* Results on standard output: JSON as berthd sent it, or a table. An int is 0, or EXIT_INTERNAL
+ * after an error message. */
 
 #include <jansson.h>
 
@@ -15,6 +15,8 @@ int output_table(struct table *t, const char *nothing);
 /* Prints a table with a line for each item. */
 int output_items(const json_t *items, const struct table_column *columns, size_t n,
                  void (*add)(struct table *t, const json_t *item), const char *nothing);
+/* Adds a cell with the time since the host of an item was last seen. */
+void output_seen(struct table *t, const json_t *item);
 /* Prints a negative errno. Returns EXIT_INTERNAL. */
 int output_error(int error);
 /* Prints on standard error what restricts a reply of Pools, Hosts, Jobs or Runs: Redis is away, grace

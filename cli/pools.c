@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Verbs that show the cluster: pools, hosts. */
+/* `berth pools`: limits, holders and queues. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,8 +10,6 @@
 
 #define CLAIMS_SHOWN 3 /* on the line of a pool; the rest as "+N" */
 #define INT "%" JSON_INTEGER_FORMAT
-
-/* --- pools --- */
 
 /* Formats "web-03:pg-dump x2, ant:copy, +3". which: "holders" or "queue". all: their number, listed or
  * not. */
@@ -100,16 +98,6 @@ static int print_pools(const json_t *pools) {
     return output_items(pools, columns, ELEMENTSOF(columns), add_pool, "no pools are defined");
 }
 
-/* Adds the time since a host was last seen. */
-static void put_seen(struct table *t, const json_t *object) {
-    char text[FORMAT_SIZE];
-
-    if (json_is_integer(json_object_get(object, "seen_ms")))
-        table_cell(t, TABLE_PLAIN, "%s ago", format_duration(object, "seen_ms", text));
-    else
-        table_cell(t, TABLE_PLAIN, "%s", "not known");
-}
-
 static void add_holder(struct table *t, const json_t *h) {
     char text[FORMAT_SIZE];
 
@@ -123,7 +111,7 @@ static void add_holder(struct table *t, const json_t *h) {
     else
         table_cell(t, TABLE_PLAIN, "%s", "");
     table_cell(t, TABLE_PLAIN, "%s", format_when(h, "since", clock_realtime(), text));
-    put_seen(t, h);
+    output_seen(t, h);
 }
 
 static int print_holders(const json_t *holders, const char *pool) {
@@ -208,50 +196,4 @@ int verb_pools(int argc, char **argv) {
     output_caveats(answer);
     status = print_pools(json_object_get(answer, "pools"));
     return status == 0 && words > 0 ? print_each_pool(json_object_get(answer, "pools")) : status;
-}
-
-/* --- hosts --- */
-
-/* Formats what differs from the other hosts: "net 3, nightly has other due times". */
-static const char *limits_text(const json_t *host, char buffer[static FORMAT_SIZE]) {
-    const json_t *limits = json_object_get(host, "limits");
-    size_t n = 0, i;
-    json_t *l;
-
-    buffer[0] = '\0';
-    json_array_foreach(limits, i, l)
-        if (n < FORMAT_SIZE)
-            n += (size_t) snprintf(buffer + n, FORMAT_SIZE - n, "%s%.64s " INT, i > 0 ? ", " : "",
-                                   format_get_text(l, "pool"), format_get_number(l, "limit"));
-    json_array_foreach(json_object_get(host, "jobs_differ"), i, l)
-        if (n < FORMAT_SIZE)
-            n += (size_t) snprintf(buffer + n, FORMAT_SIZE - n, "%s%.64s has other due times", n > 0 ? ", " : "",
-                                   json_string_value(l));
-    return buffer;
-}
-
-static void add_host(struct table *t, const json_t *h) {
-    char text[FORMAT_SIZE];
-
-    table_cell(t, TABLE_PLAIN, "%s", format_get_text(h, "host"));
-    table_cell(t, TABLE_PLAIN, "%s", format_get_text(h, "version"));
-    table_cell(t, TABLE_NOTICE, "%s", json_is_true(json_object_get(h, "drained")) ? "drained" : "");
-    table_cell(t, TABLE_PLAIN, INT, format_get_number(h, "claims"));
-    put_seen(t, h);
-    table_cell(t, TABLE_NOTICE, "%s", limits_text(h, text));
-}
-
-static int print_hosts(const json_t *answer) {
-    static const struct table_column columns[] = {
-        {.name = "HOST"}, {.name = "VERSION"}, {.name = "STATE"}, {.name = "CLAIMS", .right = true},
-        {.name = "SEEN"}, {.name = "DIFFERS"},
-    };
-
-    output_caveats(answer);
-    return output_items(json_object_get(answer, "hosts"), columns, ELEMENTSOF(columns), add_host,
-                        "no host is alive");
-}
-
-int verb_hosts(int argc, char **argv) {
-    return output_reply(argc, argv, "io.berth.Hosts", print_hosts);
 }
