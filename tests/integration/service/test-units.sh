@@ -100,7 +100,7 @@ sockets() {
         grep -q 'descriptor_names\[\] = {"control", "look"};' daemon/main.c &&
         grep -q '^#define SOCKET_NAME "runner"' runner/main.c
 }
-# What berth-metrics writes is what root moves, atomically, to where node-exporter reads.
+# root moves the file that berth-metrics writes, atomically, to the folder that node-exporter reads.
 metrics_moved() {
     service=$root/usr/lib/systemd/system/berth-metrics.service
     written=$(sed -n 's/^ExecStart=.* --output //p' "$service") moved=$(sed -n 's/^ExecStopPost=+.* -T //p' "$service")
