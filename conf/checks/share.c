@@ -100,7 +100,7 @@ static void check_shared(const struct settings *s, const struct job_settings *jo
     if (job->hooks.max_silence_usec != USEC_INFINITY)
         value_note(reader, &silence,
                    "on = \"any\" and max-silence exclude each other: a host knows only its own runs; "
-                   "let on-success tell a service that watches");
+                   "name a hook in on-success that reports to a service outside");
     check_triggers(&job->triggers, reader);
     check_standing_by(job, reader);
     check_pools(s, job, reader);

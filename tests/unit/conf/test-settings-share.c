@@ -28,8 +28,8 @@ static void test_shared(void) {
          "c:3: job \"j\": on = \"any\" and overlap = \"replace\" exclude each other; write skip, queue or allow"},
         {ANY JOB("on = any backlog = 2"), "c:3: job \"j\": on = \"any\" and backlog above 1 exclude each other; keep one"},
         {ANY JOB("on = any max-silence = 1d"),
-         "c:3: job \"j\": on = \"any\" and max-silence exclude each other: a host knows only its own runs; let on-success "
-         "tell a service that watches"},
+         "c:3: job \"j\": on = \"any\" and max-silence exclude each other: a host knows only its own runs; name a hook "
+         "in on-success that reports to a service outside"},
         {ANY "pool d { limit = 2 scope = host }\n" JOB("on = any pools = {d}"),
          "c:4: job \"j\": pools \"d\" is of scope \"host\", which on = \"any\" excludes: a host would take the due time and then "
          "wait for its own permits; use a pool of scope \"cluster\""},
