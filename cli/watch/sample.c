@@ -62,7 +62,7 @@ json_t *sample_new(const json_t *picture) {
     json_array_foreach (json_object_get(picture, "pools"), i, item) {
         const char *name = format_get_text(item, "name");
 
-        if (strcmp(format_get_text(item, "scope"), "cluster") != 0) /* of this host, whose events tell all */
+        if (strcmp(format_get_text(item, "scope"), "cluster") != 0) /* of this host, whose events show more */
             continue;
         k |= json_object_set_new(json_object_get(sample, "pools"), name,
                                  json_pack("{s:O, s:O}", "complete", json_object_get(item, "complete"),
@@ -79,8 +79,8 @@ json_t *sample_new(const json_t *picture) {
     return NULL;
 }
 
-/* Returns whether the sample has all claims of at least one of these pools, so that a claim of theirs which
- * it lacks is not there. A key is only listed while it has claims. */
+/* Returns whether the sample has all claims of at least one of these pools. Then a claim of all of them that
+ * is not in the sample does not exist any more. A key is only listed while it has claims. */
 static bool sees_one_of(const json_t *sample, json_t *pools) {
     const json_t *known = json_object_get(sample, "pools"), *pool;
     char pattern[POOL_NAME_SIZE];
@@ -151,12 +151,12 @@ static int compare_gone(struct comparison *c, const char *id, json_t *claim, jso
 
     if (holds(claim))
         return sees_one_of(now, json_object_get(claim, "pools"))
-                   ? add_claim(c, "seen-freed", id, claim, "holds its permits no more")
+                   ? add_claim(c, "seen-freed", id, claim, "no longer holds its permits")
                    : 0;
     if (!sees_one_of(now, json_object_get(claim, "pools")))
         return 0;
     if (json_object_get(claim, "missed"))
-        return add_claim(c, "seen-gone", id, claim, "waits no more");
+        return add_claim(c, "seen-gone", id, claim, "no longer waits");
     k = json_object_set(json_object_get(now, "claims"), id, claim);
     return k | json_object_set_new(claim, "missed", json_true());
 }
@@ -168,7 +168,7 @@ static int compare_claim(struct comparison *c, const char *id, const json_t *bef
     if (before) /* a claim's pools do not change, but one may have been read before its grant */
         k = json_object_update_missing(json_object_get(claim, "pools"), json_object_get(before, "pools"));
     if (before && holds(before) && !holds(claim)) /* its session expired, and it waits again */
-        k |= add_claim(c, "seen-freed", id, claim, "holds its permits no more");
+        k |= add_claim(c, "seen-freed", id, claim, "no longer holds its permits");
     if (holds(claim) && !(before && holds(before)))
         k |= add_claim(c, "seen-held", id, claim, "holds permits");
     if (!holds(claim) && (!before || holds(before)))

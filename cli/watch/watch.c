@@ -16,7 +16,7 @@
 #include "cli/watch/sample.h"
 
 #define VERB "watch"
-#define AWAY_MAX (60 * USEC_PER_SEC) /* berth(1), WATCHING */
+#define AWAY_MAX (60 * USEC_PER_SEC) /* berth(1), SHOWING */
 #define RETRY_MIN 100                /* ms */
 #define RETRY_MAX 2000
 #define AT_SIZE 64
@@ -137,8 +137,8 @@ static json_t *berthd_events(const struct watch *w) {
     return names;
 }
 
-/* Asks for a picture each second: by name of the wanted pools, of which berthd lists more claims, or of all
- * pools. Negative errno. */
+/* Asks for a picture each second: of all pools, or by name of the wanted ones, of which berthd then lists
+ * more claims. Negative errno. */
 static int ask_for_pictures(struct watch *w, bool by_name) {
     json_t *pools = json_array();
 

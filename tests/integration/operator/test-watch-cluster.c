@@ -81,7 +81,7 @@ static void come_and_go(const struct child *watch, const char *pools, const char
     await_text_behind(watch, from, text);
     child_kill(run, SIGTERM);
     TEST_INT(berth_end(run), 128 + SIGTERM);
-    (void) snprintf(text, sizeof(text), "bee:%s holds its permits no more", name);
+    (void) snprintf(text, sizeof(text), "bee:%s no longer holds its permits", name);
     await_text_behind(watch, from, text);
 }
 
@@ -99,10 +99,10 @@ static void test_claims(void) {
     await_text(watch, "bee:report waits for permits");
     child_kill(waiter, SIGTERM);
     TEST_INT(berth_end(waiter), 128 + SIGTERM);
-    await_text(watch, "bee:report waits no more");
+    await_text(watch, "bee:report no longer waits");
     test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
-    await_text(watch, "bee:dump holds its permits no more");
+    await_text(watch, "bee:dump no longer holds its permits");
     TEST_INT(berth(ant, "run -p db --name own -- true"), 0);
     await_text(watch, "\"granted\"");
     watch_end(watch);
@@ -154,7 +154,7 @@ static void test_filters(void) {
     job = berth_start(ant, "watch --cluster --job two --json");
     come_and_go(keys, "-p tenant/acme -p net", "one");
     while (!strstr(child_text(job, 1),
-                   "bee:two holds its permits no more")) { /* again, if it did not compare yet */
+                   "bee:two no longer holds its permits")) { /* again, if it did not compare yet */
         TEST_FATAL(clock_boottime() < until, "a run is not seen");
         come_and_go(db, "-p db -p net", "two");
         child_turn(usec_add(clock_boottime(), USEC_PER_SEC));

@@ -97,7 +97,7 @@ static void test_claim(void) {
     sees_db("", IMPORT "," BACKUP(2), "");
     sees_db(BACKUP(2), IMPORT, "seen-held bee:backup holds permits db:2;");
     sees_db(BACKUP(2), IMPORT, "");
-    sees_db("", IMPORT, "seen-freed bee:backup holds its permits no more db:2;");
+    sees_db("", IMPORT, "seen-freed bee:backup no longer holds its permits db:2;");
     sees_db("", IMPORT, "");
 }
 
@@ -107,12 +107,12 @@ static void test_missed(void) {
     sees_db("", "", "");
     sees_db(BACKUP(2), "", "seen-held bee:backup holds permits db:2;");
     sees_db("", BACKUP(2),
-            "seen-freed bee:backup holds its permits no more db:2;seen-waiting bee:backup waits for permits "
+            "seen-freed bee:backup no longer holds its permits db:2;seen-waiting bee:backup waits for permits "
             "db:2;");
     sees_db("", "", "");
     sees_db("", BACKUP(2), "");
     sees_db("", "", "");
-    sees_db("", "", "seen-gone bee:backup waits no more db:2;");
+    sees_db("", "", "seen-gone bee:backup no longer waits db:2;");
     sees_db("", "", "");
 }
 
@@ -134,7 +134,7 @@ static void test_two_pools(void) {
     (void) snprintf(both, sizeof(both), "%s,%s", pool("db", true, BACKUP(2), ""), pool("net", true, "", ""));
     sees(both, "");
     (void) snprintf(both, sizeof(both), "%s,%s", pool("db", true, "", ""), pool("net", true, "", ""));
-    sees(both, "seen-freed bee:backup holds its permits no more db:2 net:1;");
+    sees(both, "seen-freed bee:backup no longer holds its permits db:2 net:1;");
 }
 
 /* Where not all claims are listed, one that is not listed may be there. */
@@ -144,7 +144,7 @@ static void test_cut(void) {
     sees(pool("db", false, BACKUP(2), ""), "");
     sees(pool("db", false, "", IMPORT), "");
     sees(pool("db", true, BACKUP(2), IMPORT), "");
-    sees_db("", IMPORT, "seen-freed bee:backup holds its permits no more db:2;");
+    sees_db("", IMPORT, "seen-freed bee:backup no longer holds its permits db:2;");
     json_decref(last);
     last = NULL;
     sees(pool("db", false, "", ""), "gap db: not all claims are listed; some changes are not seen db:0;");
@@ -163,7 +163,7 @@ static void test_key(void) {
     sees(keyed, "seen-held bee:backup holds permits tenant/a:1;");
     (void) snprintf(keyed, sizeof(keyed), "%s," KEY, pool("tenant/*", true, "", ""), 3, BACKUP(1));
     sees(keyed, "seen-limit tenant/a: the limit is 3, was 4 tenant/a:0;");
-    sees(pool("tenant/*", true, "", ""), "seen-freed bee:backup holds its permits no more tenant/a:1;");
+    sees(pool("tenant/*", true, "", ""), "seen-freed bee:backup no longer holds its permits tenant/a:1;");
     sees(keyed, "seen-held bee:backup holds permits tenant/a:1;");
     sees(pool("tenant/*", false, "", ""),
          "gap tenant/*: not all claims are listed; some changes are not seen tenant/*:0;");
