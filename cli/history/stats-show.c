@@ -149,11 +149,9 @@ void history_print_hosts(const struct history_hosts *hosts, bool merged) {
 static void print_scope(const struct stats *s, const struct history_hosts *hosts, bool merged) {
     history_print_hosts(hosts, merged);
     if (s->waiting + s->running > 0)
-        printf("%zu wait%s and %zu run%s still: not in the figures\n", s->waiting,
-               s->waiting == 1 ? "s" : "", s->running, s->running == 1 ? "s" : "");
+        printf("not in the figures: %zu waiting and %zu running\n", s->waiting, s->running);
     if (s->unlogged > 0)
-        printf("%zu ended with %s host and %s no end in the journal: not in the figures\n", s->unlogged,
-               s->unlogged == 1 ? "its" : "their", s->unlogged == 1 ? "has" : "have");
+        printf("not in the figures: %zu whose host went down before it logged the end\n", s->unlogged);
 }
 
 static int show_table(const struct stats *s, const struct history_hosts *hosts, bool merged) {

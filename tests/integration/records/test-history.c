@@ -227,7 +227,7 @@ static void test_stats_table(void) {
     CU_ASSERT(strstr(berth_out, "NAME RUNS FAIL LOST WAIT50 WAIT95 WAITMAX HELD50 HELD95 16M\n") != NULL);
     CU_ASSERT(strstr(berth_out, "dump    3  33%    1   1.0s      -    1.0s   2.5s      -  +@") != NULL);
     CU_ASSERT(strstr(berth_out, "\nof 1 host (ant); bee is known and has no journal here (see -m)\n"
-                                "0 wait and 1 runs still: not in the figures\n") != NULL);
+                                "not in the figures: 0 waiting and 1 running\n") != NULL);
     TEST_INT(berth(NULL, "history --directory %s --stats", journal_folder), 0);
     TEST_STRING(berth_err, "no such run ended in that time\n");
     TEST_INT(berth(NULL, "history --directory %s --stats --by day", journal_folder), 64);
