@@ -157,9 +157,10 @@ static const struct verb verbs[] = {
     {"grace", verb_grace, 0, 0, "end the grace period of a new namespace",
      "berth grace --end\n"
      "\n"
-     "After Redis restarted or lost its data, nothing is granted for one lease, until\n"
-     "all hosts have reported what they hold. This ends the grace period at once. Use\n"
-     "it only for a namespace that is known to be new: limits may be exceeded.\n"},
+     "After Redis restarted or lost its data, nothing is granted for one lease or\n"
+     "longer, so that hosts can report what they hold. This ends the grace period at\n"
+     "once. Use it only for a namespace that is known to be new: else limits may be\n"
+     "exceeded.\n"},
     {"drain", verb_drain, 0, 0, "begin no more runs on this host",
      "berth drain [--wait]\n"
      "\n"

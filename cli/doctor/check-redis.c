@@ -134,7 +134,7 @@ void doctor_redis_memory(const struct facts *f, struct report *r) {
         return;
     report_add(r, SEVERITY_WARN, "Redis has evicted " INT " key%s since it started", evicted, evicted == 1 ? "" : "s");
     report_measure(r, (double) evicted, 0);
-    report_do(r, "its memory was full; under the policy of now no key of berth is evicted; to begin the count again:");
+    report_do(r, "its memory was full; its present policy evicts no key of berth; to begin the count again:");
     report_command(r, "redis-cli", "CONFIG", "RESETSTAT");
 }
 

@@ -19,7 +19,7 @@ static int add_fields(json_t *fields, struct journal_reader *reader) {
 
         k = journal_reader_get(reader, shown[i], &value);
         if (k >= 0 && value)
-            (void) json_object_set_new(fields, shown[i], json_string(value)); /* -1: no text of ours */
+            (void) json_object_set_new(fields, shown[i], json_string(value)); /* fails if it is no UTF-8: not from berthd */
     }
     return k;
 }
