@@ -100,10 +100,10 @@ static const struct job_settings *runner_find_job(struct runner *runner, const s
         return job;
     if (is_defined)
         answer_refused(runner->berthd, record->run, "config-differs",
-                       "the job is defined otherwise in the runner's config");
+                       "berth-runner's config defines the job differently");
     else
         answer_refused(runner->berthd, record->run, "unknown-job",
-                       "the job is not defined in the runner's config");
+                       "berth-runner's config does not define the job");
     return NULL;
 }
 
