@@ -7,7 +7,7 @@
 #include "base/name.h"
 #include "cli/choice.h"
 #include "cli/client.h"
-#include "cli/cluster.h"
+#include "cli/cluster-runs.h"
 #include "cli/verbs.h"
 
 static bool is_unknown(const char *error) {
@@ -22,7 +22,7 @@ static int ask_names(json_t *list, json_t *set, json_t **ret) {
 
     if (r < 0)
         return client_explain_errno(r);
-    if (reply.error && is_unknown(reply.error) && cluster_say_where(format_get_text(reply.params, "name")))
+    if (reply.error && is_unknown(reply.error) && cluster_runs_say_where(format_get_text(reply.params, "name")))
         return EXIT_UNKNOWN_NAME;
     if (!reply.error)
         *ret = json_incref(json_object_get(reply.params, "found"));

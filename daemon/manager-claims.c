@@ -103,7 +103,7 @@ static void log_released(struct run *r) {
     usec_t held = usec_sub(clock_boottime(), r->started.granted_boottime);
 
     if (r->started.granted_boottime > 0) {
-        tally_hold(&manager_of(r)->tally, r, held);
+        counters_hold(&manager_of(r)->counters, r, held);
         manager_times_add(r, held); /* if it has a result: the host's store may call this before the run is done */
     }
     r->started.granted_boottime = 0;

@@ -30,7 +30,7 @@
 #include "daemon/runs/run-log.h"
 #include "daemon/runs/run-table.h"
 #include "daemon/state/state.h"
-#include "daemon/tally.h"
+#include "daemon/counters.h"
 #include "daemon/times.h"
 
 enum manager_phase {
@@ -63,7 +63,7 @@ struct manager {
     struct adhoc *adhoc;
     struct scheduler *scheduler;
     struct run_table runs;
-    struct tally tally;
+    struct counters counters;
     struct manager_times times;
     int recover_error; /* a run could not be recovered: berthd exits and never gets ready */
     bool drained;      /* `berth drain`; also in state */

@@ -34,7 +34,7 @@ void manager_run_taken(struct run *r) {
     e.took.has_wait = true;
     e.took.wait_usec = usec_sub(clock_boottime(), r->queued.boottime);
     run_log(r, &e, "%s may start", r->name);
-    tally_wait(&manager_of(r)->tally, r, e.took.wait_usec);
+    counters_wait(&manager_of(r)->counters, r, e.took.wait_usec);
     FAILPOINT("granted-logged");
     if (r->kind == RUN_KIND_JOB) {
         run_enter(r, RUN_STATE_STARTING);
@@ -62,7 +62,7 @@ void manager_run_refuse(struct run *r, const char *why, const char *pool) {
     } else {
         run_set_reason(r, "%s", why);
     }
-    tally_refuse(&manager_of(r)->tally, tally_refusal_parse(why));
+    counters_refuse(&manager_of(r)->counters, counters_refusal_parse(why));
     e = run_event(r, EVENT_REFUSED, pools);
     run_log(r, &e, "%s gets no permit: %s", r->name, run_reason_text(r->reason));
     manager_run_end(r, RUN_RESULT_NOT_STARTED);
@@ -211,7 +211,7 @@ void manager_run_end(struct run *r, enum run_result result) {
         state_remove_run(&m->state, r);
     return_permits(r);
     FAILPOINT("run-ended");
-    tally_finish(&m->tally, r);
+    counters_finish(&m->counters, r);
     run_enter(r, RUN_STATE_DONE);
     scheduler_run_over(m->scheduler, r, manager_now());
     if (r->host_claim.state == CLAIM_STATE_NONE && r->cluster_claim.state == CLAIM_STATE_NONE)

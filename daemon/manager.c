@@ -113,7 +113,7 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
     m->event = sd_event_ref(event);
     list_init(&m->idle_watches);
     list_init(&m->moves);
-    tally_start(&m->tally, clock_realtime());
+    counters_start(&m->counters, clock_realtime());
     m->has_service_manager = getenv("NOTIFY_SOCKET") != NULL;
     m->config = strdup(options->config);
     if (!m->config)
@@ -205,8 +205,8 @@ struct store *manager_cluster_store(struct manager *m) {
 struct events *manager_events(struct manager *m) {
     return m->events;
 }
-const struct tally *manager_tally(const struct manager *m) {
-    return &m->tally;
+const struct counters *manager_counters(const struct manager *m) {
+    return &m->counters;
 }
 bool manager_is_recovering(const struct manager *m) {
     return m->phase == MANAGER_PHASE_RECOVERING;
@@ -258,7 +258,7 @@ int manager_hold(struct manager *m, const struct adhoc_request *request, struct 
         return 0;
     }
     if (m->drained) {
-        tally_refuse(&m->tally, TALLY_REFUSAL_DRAINED);
+        counters_refuse(&m->counters, COUNTERS_REFUSAL_DRAINED);
         return MANAGER_E_DRAINED;
     }
     k = adhoc_check_admission(&m->runs, request, outer, m->settings, m->text);

@@ -13,7 +13,7 @@
 #include "base/journal/event.h"
 #include "daemon/adhoc/adhoc.h"
 #include "daemon/runs/run.h"
-#include "daemon/tally.h"
+#include "daemon/counters.h"
 #include "store/store.h"
 
 struct manager;
@@ -46,7 +46,7 @@ sd_event *manager_event(struct manager *m);
 struct store *manager_host_store(struct manager *m);
 struct store *manager_cluster_store(struct manager *m); /* NULL: no redis section */
 struct events *manager_events(struct manager *m);
-const struct tally *manager_tally(const struct manager *m);
+const struct counters *manager_counters(const struct manager *m);
 /* Returns how long this host's last runs held their permits, as times_tell(), to be freed; NULL: no
  * memory. */
 char *manager_tell_times(struct manager *m);

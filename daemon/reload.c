@@ -34,7 +34,7 @@ static int add_error(struct settings_errors *errors, const char *config, const c
 static void log_refused(struct manager *m, const struct settings_errors *errors) {
     struct event e = {.type = EVENT_CONFIG_REFUSED, .reason = errors->n > 0 ? errors->lines[0] : "cannot be read"};
 
-    tally_reload(&m->tally, true, clock_realtime());
+    counters_reload(&m->counters, true, clock_realtime());
     event_emit(m->events, &e, "%s: refused, the config in force stays", m->config);
     for (size_t i = 1; i < errors->n; i++)
         manager_log(m, LOG_ERR, "%s", errors->lines[i]);
@@ -77,7 +77,7 @@ static int load_again(struct manager *m, struct settings_errors *errors) {
         return k;
     }
     use_settings(m, steal_pointer(&settings));
-    tally_reload(&m->tally, false, clock_realtime());
+    counters_reload(&m->counters, false, clock_realtime());
     limits = settings_format_limits(m->settings);
     event_emit(m->events, &(struct event) {.type = EVENT_CONFIG_LOADED, .limits = limits}, "%s: %zu pools, %zu jobs", m->config,
                settings_count_pools(m->settings), m->settings->n_jobs);

@@ -13,7 +13,7 @@
 #include "runner/answers.h"
 #include "runner/berthd-link.h"
 #include "runner/delayed.h"
-#include "runner/home.h"
+#include "runner/directories.h"
 #include "runner/report.h"
 #include "runner/resource-control.h"
 #include "runner/runs.h"
@@ -357,7 +357,7 @@ int runner_new(struct runner **ret, sd_event *event, struct journal *journal,
     r = berthd_link_new(&runner->berthd, event, &runner->access, &handler);
     if (r < 0)
         return r;
-    r = home_take(journal, runner->config->settings->runtime_directory,
+    r = directories_take(journal, runner->config->settings->runtime_directory,
                   runner->ends_with_berthd ? LOCK_TIME_CHILD : LOCK_TIME, &runner->lock_fd);
     if (r >= 0)
         r = runner_recover(runner);

@@ -11,7 +11,7 @@
 #include "web/call.h"
 #include "web/explain.h"
 #include "web/files.h"
-#include "web/plain.h"
+#include "web/plain-page.h"
 #include "web/source.h"
 #include "web/stream.h"
 #include "web/timeline.h"
@@ -116,7 +116,7 @@ static void answer_file(struct exchange *x, const struct http_request *q, enum p
 
 static void answer_plain(struct exchange *x, const struct app *a) {
     size_t size;
-    _cleanup_free_ char *text = plain_make(a->board, &size);
+    _cleanup_free_ char *text = plain_page_make(a->board, &size);
 
     if (!text)
         answer_text(x, 503, "out of memory\n");

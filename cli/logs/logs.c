@@ -8,7 +8,7 @@
 #include "base/name.h"
 #include "base/number.h"
 #include "cli/client.h"
-#include "cli/cluster.h"
+#include "cli/cluster-runs.h"
 #include "cli/logs/log-event.h"
 #include "cli/logs/log-index.h"
 #include "cli/logs/log-target.h"
@@ -237,7 +237,7 @@ static int explain_missing(const struct logs *l, bool is_machine) {
 
     if (!missing)
         return 0;
-    if (!is_machine || !cluster_say_where(missing->name))
+    if (!is_machine || !cluster_runs_say_where(missing->name))
         fprintf(stderr,
                 "berth logs: the journal has no job or run %s; `berth jobs` and `berth history` list them\n",
                 missing->name);

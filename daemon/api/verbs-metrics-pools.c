@@ -10,7 +10,7 @@
 #include "base/silence.h"
 #include "daemon/api/verbs-internal.h"
 
-#define POOLS_MAX TALLY_POOLS_MAX
+#define POOLS_MAX COUNTERS_POOLS_MAX
 #define HOSTS_MAX 100
 
 static json_t *labels_of(const char *pool, bool is_host_scoped) {

@@ -56,17 +56,17 @@ static json_t *label(const char *name, const char *value) {
 
 static int put_daemon(json_t *metrics, struct control_call *call, struct manager *m) {
     const struct settings *s = manager_settings(m);
-    const struct tally *t = manager_tally(m);
+    const struct counters *c = manager_counters(m);
     struct events *events = manager_events(m);
     int k = metrics_put(
         metrics, METRIC_IS_BUILD_INFO,
         json_pack("{s:s, s:s, s:s}", "version", VERSION, "namespace", s->namespace, "host", s->host), 1);
 
-    k |= put(metrics, METRIC_IS_START_TIME_SECONDS, SECONDS(t->started_realtime));
+    k |= put(metrics, METRIC_IS_START_TIME_SECONDS, SECONDS(c->started_realtime));
     k |= put(metrics, METRIC_IS_RECOVERING, manager_is_recovering(m));
     k |= put(metrics, METRIC_IS_DRAINED, manager_is_drained(m));
-    k |= put(metrics, METRIC_IS_CONFIG_LAST_RELOAD_SUCCESSFUL, !t->is_refused);
-    k |= put(metrics, METRIC_IS_CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS, SECONDS(t->loaded_realtime));
+    k |= put(metrics, METRIC_IS_CONFIG_LAST_RELOAD_SUCCESSFUL, !c->is_refused);
+    k |= put(metrics, METRIC_IS_CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS, SECONDS(c->loaded_realtime));
     k |= put(metrics, METRIC_IS_LEASE_SECONDS, SECONDS(s->lease_usec));
     k |= put(metrics, METRIC_IS_HEARTBEAT_INTERVAL_SECONDS, SECONDS(s->heartbeat_usec));
     k |= put(metrics, METRIC_IS_CLIENTS, (double) control_call_count_clients(call));
@@ -135,7 +135,7 @@ static int put_redis(json_t *metrics, struct manager *m) {
 
 /* --- runs --- */
 
-static int put_finished(json_t *metrics, const struct tally_job *job) {
+static int put_finished(json_t *metrics, const struct counters_job *job) {
     int k = 0;
 
     for (enum run_result i = RUN_RESULT_SUCCESS; i < RUN_RESULTS; i++)
@@ -147,7 +147,7 @@ static int put_finished(json_t *metrics, const struct tally_job *job) {
 }
 
 static int put_runs(json_t *metrics, struct manager *m) {
-    const struct tally *t = manager_tally(m);
+    const struct counters *c = manager_counters(m);
     int k = 0;
 
     for (enum run_state state = RUN_STATE_RETRYING; state < RUN_STATE_DONE; state++) {
@@ -157,19 +157,19 @@ static int put_runs(json_t *metrics, struct manager *m) {
             n++;
         k |= metrics_put(metrics, METRIC_IS_RUNS, label("state", run_state_name(state)), (double) n);
     }
-    for (size_t i = 0; i < t->n_jobs; i++)
-        k |= put_finished(metrics, &t->jobs[i]);
-    k |= put_finished(metrics, &t->others) | put_finished(metrics, &t->adhoc);
-    for (enum tally_refusal i = 0; i < TALLY_REFUSALS; i++)
-        k |= metrics_put(metrics, METRIC_IS_CLAIMS_REFUSED_TOTAL, label("reason", tally_refusal_name(i)),
-                         (double) t->refused[i]);
-    for (size_t i = 0; i < t->n_pools; i++) {
-        const struct tally_pool *pool = &t->pools[i];
+    for (size_t i = 0; i < c->n_jobs; i++)
+        k |= put_finished(metrics, &c->jobs[i]);
+    k |= put_finished(metrics, &c->others) | put_finished(metrics, &c->adhoc);
+    for (enum counters_refusal i = 0; i < COUNTERS_REFUSALS; i++)
+        k |= metrics_put(metrics, METRIC_IS_CLAIMS_REFUSED_TOTAL, label("reason", counters_refusal_name(i)),
+                         (double) c->refused[i]);
+    for (size_t i = 0; i < c->n_pools; i++) {
+        const struct counters_pool *pool = &c->pools[i];
 
         k |= put_histogram(metrics, METRIC_IS_WAIT_SECONDS, label("pool", pool->name), &pool->wait,
-                           &tally_bounds);
+                           &counters_bounds);
         k |= put_histogram(metrics, METRIC_IS_HOLD_SECONDS, label("pool", pool->name), &pool->hold,
-                           &tally_bounds);
+                           &counters_bounds);
     }
     return k;
 }

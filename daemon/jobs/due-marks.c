@@ -4,7 +4,7 @@
  *
  *     JOB        mark mark-local schedule serial last-trigger; health, if the job uses attempts
  *     JOB:RUN    due: noted or queued
- *     JOB:RUN    all of a run that is not over (attempts-lasting.c)
+ *     JOB:RUN    all of a run that is not over (attempts-reboot.c)
  *
  * The runtime directory has the mark as well (jobs/JOB); the one with the higher serial counts. That record
  * has no noted due times, so its mark stays before them until they are begun. */
@@ -44,14 +44,14 @@ void due_marks_save(struct scheduler *scheduler, const struct job *job) {
     message_put_u64(&w, "last-trigger", job->last_trigger_realtime);
     if (attempts_are_used(job->settings))
         attempts_put_health(&job->attempts.health, &w);
-    lasting_put(scheduler->due_runs.lasting, job->name, &w);
+    jobs_file_put(scheduler->due_runs.jobs_file, job->name, &w);
 }
 
 void due_runs_note_trigger(struct scheduler *scheduler, const struct job *job) {
     if (!schedule_is_empty(&job->settings->triggers.schedule) || !due_marks_needs_memory(job->settings))
         return;
     due_marks_save(scheduler, job);
-    (void) lasting_sync(scheduler->due_runs.lasting);
+    (void) jobs_file_sync(scheduler->due_runs.jobs_file);
 }
 
 void due_marks_put_run(struct scheduler *scheduler, const struct job *job, const char *run,
@@ -59,7 +59,7 @@ void due_marks_put_run(struct scheduler *scheduler, const struct job *job, const
     char key[KEY_SIZE];
 
     (void) snprintf(key, KEY_SIZE, "%s:%s", job->name, run);
-    lasting_put(scheduler->due_runs.lasting, key, record);
+    jobs_file_put(scheduler->due_runs.jobs_file, key, record);
 }
 
 /* Oldest first. */
@@ -106,16 +106,16 @@ void due_marks_forget_schedule(struct scheduler *scheduler, struct job *job) {
     if (needs_memory(job->settings))
         due_marks_save(scheduler, job);
     else
-        lasting_put(scheduler->due_runs.lasting, job->name, NULL);
-    (void) lasting_sync(scheduler->due_runs.lasting);
+        jobs_file_put(scheduler->due_runs.jobs_file, job->name, NULL);
+    (void) jobs_file_sync(scheduler->due_runs.jobs_file);
 }
 
 void due_marks_forget(struct scheduler *scheduler, struct job *job) {
     due_marks_forget_schedule(scheduler, job);
     list_foreach (run, &job->runs, struct run, job.of_job)
         due_marks_put_run(scheduler, job, run->id, NULL);
-    lasting_put(scheduler->due_runs.lasting, job->name, NULL);
-    (void) lasting_sync(scheduler->due_runs.lasting);
+    jobs_file_put(scheduler->due_runs.jobs_file, job->name, NULL);
+    (void) jobs_file_sync(scheduler->due_runs.jobs_file);
 }
 
 /* --- read --- */
@@ -220,16 +220,16 @@ static bool any_needs_memory(const struct scheduler *scheduler) {
 void due_marks_open(struct scheduler *scheduler) {
     struct due_runs *due_runs = &scheduler->due_runs;
     const char *directory = scheduler->settings->state_directory;
-    struct lasting_handler handler = {.on_record = due_marks_on_record,
+    struct jobs_file_handler handler = {.on_record = due_marks_on_record,
                                       .on_synced = due_runs_on_synced,
                                       .userdata = scheduler,
                                       .reader = scheduler};
 
-    if (due_runs->lasting || !directory || (!any_needs_memory(scheduler) && !lasting_is_there(directory)))
+    if (due_runs->jobs_file || !directory || (!any_needs_memory(scheduler) && !jobs_file_is_there(directory)))
         return;
     scheduler->is_resumed = state_is_resumed(scheduler->state);
     due_runs->open_error =
-        lasting_open(&due_runs->lasting, scheduler->event, directory, scheduler->journal, &handler);
+        jobs_file_open(&due_runs->jobs_file, scheduler->event, directory, scheduler->journal, &handler);
 }
 
 void due_marks_settle(struct scheduler *scheduler, struct run_time now) {
@@ -240,12 +240,12 @@ void due_marks_settle(struct scheduler *scheduler, struct run_time now) {
         const char *run;
 
         if (!find_job(scheduler, doubtful->key, &run) || !run || !run_table_find(scheduler->runs, run))
-            lasting_put(due_runs->lasting, doubtful->key, NULL);
+            jobs_file_put(due_runs->jobs_file, doubtful->key, NULL);
         list_unlink(&doubtful->link);
         free(doubtful);
     }
-    (void) lasting_sync(due_runs->lasting);
-    if (!due_runs->lasting || scheduler->is_resumed)
+    (void) jobs_file_sync(due_runs->jobs_file);
+    if (!due_runs->jobs_file || scheduler->is_resumed)
         return;
     scheduler->is_resumed = true;
     state_set_resumed(scheduler->state);
@@ -254,5 +254,5 @@ void due_marks_settle(struct scheduler *scheduler, struct run_time now) {
 const char *scheduler_state_error(const struct scheduler *scheduler) {
     int error = scheduler->due_runs.open_error;
 
-    return error < 0 ? strerror(-error) : lasting_error(scheduler->due_runs.lasting);
+    return error < 0 ? strerror(-error) : jobs_file_error(scheduler->due_runs.jobs_file);
 }

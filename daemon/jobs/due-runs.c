@@ -67,7 +67,7 @@ static void retry_later(struct scheduler *scheduler, struct job *job, struct run
 static void begin_when_synced(struct scheduler *scheduler, struct job *job) {
     struct due_runs *due_runs = &scheduler->due_runs;
 
-    job->schedule.sync = lasting_sync(due_runs->lasting);
+    job->schedule.sync = jobs_file_sync(due_runs->jobs_file);
     move(job->schedule.sync > 0 ? &due_runs->syncing : &due_runs->beginning, &job->schedule.beginning);
 }
 
@@ -175,7 +175,7 @@ static void due_runs_on_work(void *userdata) {
         list_unlink(&job->schedule.beginning);
         begin_job(scheduler, job, now);
     }
-    (void) lasting_sync(due_runs->lasting);
+    (void) jobs_file_sync(due_runs->jobs_file);
     if (is_active(scheduler) &&
         (!list_is_empty(&due_runs->planning) || !list_is_empty(&due_runs->beginning)))
         timer_set(&due_runs->work, AT_ONCE);
@@ -281,7 +281,7 @@ void due_runs_use_settings(struct scheduler *scheduler, struct run_time now) {
             scheduler_save(scheduler, job);
         }
     }
-    (void) lasting_sync(scheduler->due_runs.lasting);
+    (void) jobs_file_sync(scheduler->due_runs.jobs_file);
 }
 
 void due_runs_drop_job(struct scheduler *scheduler, struct job *job) {
@@ -311,7 +311,7 @@ int due_runs_init(struct scheduler *scheduler) {
 void due_runs_done(struct scheduler *scheduler) {
     struct due_runs *due_runs = &scheduler->due_runs;
 
-    due_runs->lasting = lasting_close(due_runs->lasting);
+    due_runs->jobs_file = jobs_file_close(due_runs->jobs_file);
     list_foreach_safe (doubtful, &due_runs->doubtful, struct doubtful_key, link)
         free(doubtful);
     clock_watch_done(&due_runs->clock);

@@ -40,7 +40,7 @@ struct job_schedule {
     const struct shared_zone *zone;   /* NULL, or has no zone: cannot be read, so the job is never due */
     usec_t splay_usec;                /* this job's part */
     struct list entries;              /* struct due_entry: noted, oldest first */
-    uint64_t sync;                    /* lasting_sync() that the entries wait for; 0: none */
+    uint64_t sync;                    /* jobs_file_sync() that the entries wait for; 0: none */
     struct list planning, beginning;  /* links on the scheduler's lists of that name */
     uint64_t n_missed;                /* since berthd started */
     int64_t last_missed;

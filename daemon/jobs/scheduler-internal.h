@@ -17,7 +17,7 @@
  *     open.c        instances that an open template does not list
  *     ends.c        the end of a run, and the queued run that begins next
  *     attempts.c    retries and restarts
- *     attempts-lasting.c  their runs, and the health of jobs, over a reboot
+ *     attempts-reboot.c  their runs, and the health of jobs, over a reboot
  *     hooks.c       jobs that the end of another job starts; max-silence */
 
 #include <string.h>
@@ -27,7 +27,7 @@
 #include "base/timer.h"
 #include "base/clock-watch.h"
 #include "daemon/jobs/due.h"
-#include "daemon/jobs/lasting.h"
+#include "daemon/jobs/jobs-file.h"
 #include "daemon/jobs/scheduler.h"
 #include "daemon/jobs/zones.h"
 
@@ -44,8 +44,8 @@ struct due_runs {
     struct clock_watch clock;
     struct timer hourly;     /* looks at zones */
     struct zones zones;
-    struct lasting *lasting; /* NULL: not needed yet, or cannot be used */
-    int open_error;          /* of lasting_open(), or 0 */
+    struct jobs_file *jobs_file; /* NULL: not needed yet, or cannot be used */
+    int open_error;          /* of jobs_file_open(), or 0 */
     struct list doubtful;    /* struct doubtful_key: removed after recovery unless its run was found */
     const char *reason;      /* of due times that the present wake-up misses */
     usec_t ahead_logged;     /* boottime of the latest event clock-ahead; 0: none yet */
@@ -130,7 +130,7 @@ void attempts_start_job(struct scheduler *scheduler, struct job *job, struct run
 void attempts_supersede(struct scheduler *scheduler, struct job *job);
 void attempts_forget_service(struct scheduler *scheduler, struct job *job);
 
-/* --- attempts-lasting.c; these do nothing for jobs that do not use attempts --- */
+/* --- attempts-reboot.c; these do nothing for jobs that do not use attempts --- */
 /* Writes the job's records in both directories. */
 void attempts_save(struct scheduler *scheduler, const struct job *job);
 /* The run begins, or will begin after its delay. */

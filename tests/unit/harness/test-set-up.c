@@ -9,7 +9,7 @@
 #include "tests/harness/child.h"
 #include "tests/harness/test.h"
 
-static void fail_fatally(void) {
+static void fail_facounters(void) {
     CU_ASSERT_FATAL(!"the bed is broken");
     puts("went on");
 }
@@ -21,7 +21,7 @@ static void say_that_it_runs(void) {
 static int main_of_child(char **argv) {
     CU_TestInfo tests[] = {{"first", say_that_it_runs}, {"second", say_that_it_runs}, CU_TEST_INFO_NULL};
     CU_SuiteInfo suites[] = {
-        {.pName = "child", .pSetUpFunc = fail_fatally, .pTearDownFunc = say_that_it_runs, .pTests = tests}, CU_SUITE_INFO_NULL};
+        {.pName = "child", .pSetUpFunc = fail_facounters, .pTearDownFunc = say_that_it_runs, .pTests = tests}, CU_SUITE_INFO_NULL};
 
     return test_main(1, argv, suites);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "web/plain.h"
+#include "web/plain-page.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -129,7 +129,7 @@ static void put_state(FILE *f, const struct board *b) {
     json_decref(overview);
 }
 
-char *plain_make(const struct board *b, size_t *ret_size) {
+char *plain_page_make(const struct board *b, size_t *ret_size) {
     char *text = NULL;
     FILE *f = open_memstream(&text, ret_size);
 

@@ -11,29 +11,29 @@
 #include "base/journal/journal.h"
 #include "base/record-file.h"
 
-struct lasting;
+struct jobs_file;
 
-struct lasting_handler {
+struct jobs_file_handler {
     void (*on_record)(const char *key, const struct message *record,
-                      void *reader); /* during lasting_open() */
+                      void *reader); /* during jobs_file_open() */
     void *reader;
-    /* All records put before this lasting_sync() are on the disk, or berthd waits for them no longer. */
+    /* All records put before this jobs_file_sync() are on the disk, or berthd waits for them no longer. */
     void (*on_synced)(uint64_t sync, void *userdata);
     void *userdata;
 };
 
 /* Makes the directory if its parent exists. Returns 0 or a negative errno, logged; go on with NULL. */
-int lasting_open(struct lasting **ret, sd_event *event, const char *directory, struct journal *journal,
-                 const struct lasting_handler *handler);
+int jobs_file_open(struct jobs_file **ret, sd_event *event, const char *directory, struct journal *journal,
+                   const struct jobs_file_handler *handler);
 /* Whether an earlier berthd left a file there. */
-bool lasting_is_there(const char *directory);
-struct lasting *lasting_close(struct lasting *lasting);
-DEFINE_CLEANUP(struct lasting, lasting_close)
+bool jobs_file_is_there(const char *directory);
+struct jobs_file *jobs_file_close(struct jobs_file *f);
+DEFINE_CLEANUP(struct jobs_file, jobs_file_close)
 
 /* With NULL these do nothing. A record for which memory lacks counts as one that cannot be written. record
  * NULL: removes the key. */
-void lasting_put(struct lasting *lasting, const char *key, const struct message_writer *record);
+void jobs_file_put(struct jobs_file *f, const char *key, const struct message_writer *record);
 /* Returns the number to wait for (on_synced); 0: do not wait. */
-uint64_t lasting_sync(struct lasting *lasting);
+uint64_t jobs_file_sync(struct jobs_file *f);
 /* Returns why the file cannot be written, or "". Valid until the next call. */
-const char *lasting_error(const struct lasting *lasting);
+const char *jobs_file_error(const struct jobs_file *f);

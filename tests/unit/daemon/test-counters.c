@@ -2,7 +2,7 @@
 
 /* Counts of runs and pools, and their bounds. */
 
-#include "daemon/tally.h"
+#include "daemon/counters.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 
 #include "tests/harness/test.h"
 
-static struct tally tally;
+static struct counters counters;
 
 static void reset(void) {
-    memset(&tally, 0, sizeof(tally));
-    tally_start(&tally, 7);
+    memset(&counters, 0, sizeof(counters));
+    counters_start(&counters, 7);
 }
 
 /* A run with one demand of this pool. */
@@ -33,7 +33,7 @@ static void finish(enum run_kind kind, const char *name, enum run_result result)
     struct run *run = make_run(kind, name, "db");
 
     run->end.result = result;
-    tally_finish(&tally, run);
+    counters_finish(&counters, run);
     free(run);
 }
 
@@ -44,25 +44,25 @@ static void test_jobs(void) {
     finish(RUN_KIND_ADHOC, "a", RUN_RESULT_SUCCESS);
     finish(RUN_KIND_JOB, "a", RUN_RESULT_FAILURE);
     finish(RUN_KIND_JOB, "a", RUN_RESULT_FAILURE);
-    TEST_INT(tally.adhoc.finished[RUN_RESULT_SUCCESS], 1);
-    TEST_STRING(tally.adhoc.name, "");
-    TEST_INT(tally.n_jobs, 1);
-    TEST_INT(tally.jobs[0].finished[RUN_RESULT_FAILURE], 2);
+    TEST_INT(counters.adhoc.finished[RUN_RESULT_SUCCESS], 1);
+    TEST_STRING(counters.adhoc.name, "");
+    TEST_INT(counters.n_jobs, 1);
+    TEST_INT(counters.jobs[0].finished[RUN_RESULT_FAILURE], 2);
     for (int i = 0; i < 300; i++) {
         (void) snprintf(name, sizeof(name), "job%d", i);
         finish(RUN_KIND_JOB, name, RUN_RESULT_SUCCESS);
     }
-    TEST_INT(tally.n_jobs, TALLY_JOBS_MAX);
-    TEST_STRING(tally.others.name, "_other");
-    TEST_INT(tally.others.finished[RUN_RESULT_SUCCESS], 300 - (TALLY_JOBS_MAX - 1));
+    TEST_INT(counters.n_jobs, COUNTERS_JOBS_MAX);
+    TEST_STRING(counters.others.name, "_other");
+    TEST_INT(counters.others.finished[RUN_RESULT_SUCCESS], 300 - (COUNTERS_JOBS_MAX - 1));
     finish(RUN_KIND_JOB, "job1", RUN_RESULT_SUCCESS); /* job1 has a row already */
-    TEST_INT(tally.others.finished[RUN_RESULT_SUCCESS], 300 - (TALLY_JOBS_MAX - 1));
+    TEST_INT(counters.others.finished[RUN_RESULT_SUCCESS], 300 - (COUNTERS_JOBS_MAX - 1));
 }
 
 static void wait_for(const char *pool, usec_t usec) {
     struct run *run = make_run(RUN_KIND_ADHOC, "a", pool);
 
-    tally_wait(&tally, run, usec);
+    counters_wait(&counters, run, usec);
     free(run);
 }
 
@@ -71,23 +71,23 @@ static void test_pools(void) {
 
     reset();
     wait_for("@report", 1); /* of a job */
-    TEST_INT(tally.n_pools, 0);
+    TEST_INT(counters.n_pools, 0);
     wait_for("tenant/acme", 1);
     wait_for("tenant/b", 1);
-    TEST_INT(tally.n_pools, 1);
-    TEST_STRING(tally.pools[0].name, "tenant/*");
-    TEST_INT(tally.pools[0].wait.counts[0], 2);
-    TEST_INT(tally.pools[0].hold.counts[0], 0);
+    TEST_INT(counters.n_pools, 1);
+    TEST_STRING(counters.pools[0].name, "tenant/*");
+    TEST_INT(counters.pools[0].wait.counts[0], 2);
+    TEST_INT(counters.pools[0].hold.counts[0], 0);
     for (int i = 0; i < 100; i++) {
         (void) snprintf(name, sizeof(name), "pool%d", i);
         wait_for(name, 1);
     }
-    TEST_INT(tally.n_pools, TALLY_POOLS_MAX);
+    TEST_INT(counters.n_pools, COUNTERS_POOLS_MAX);
 }
 
 /* A bucket includes its upper bound. */
 static void test_buckets(void) {
-    const struct histogram *h = &tally.pools[0].wait;
+    const struct histogram *h = &counters.pools[0].wait;
 
     reset();
     wait_for("db", 0);
@@ -103,19 +103,19 @@ static void test_buckets(void) {
 }
 
 static void test_refusals(void) {
-    for (enum tally_refusal i = 0; i < TALLY_REFUSALS; i++)
-        TEST_INT(tally_refusal_parse(tally_refusal_name(i)), i);
-    TEST_INT(tally_refusal_parse("no-memory: the memory of Redis at a is full"), TALLY_REFUSAL_NO_MEMORY);
-    TEST_INT(tally_refusal_parse("busybody"), TALLY_REFUSAL_OTHER);
-    TEST_INT(tally_refusal_parse("grace"), TALLY_REFUSAL_OTHER);
+    for (enum counters_refusal i = 0; i < COUNTERS_REFUSALS; i++)
+        TEST_INT(counters_refusal_parse(counters_refusal_name(i)), i);
+    TEST_INT(counters_refusal_parse("no-memory: the memory of Redis at a is full"), COUNTERS_REFUSAL_NO_MEMORY);
+    TEST_INT(counters_refusal_parse("busybody"), COUNTERS_REFUSAL_OTHER);
+    TEST_INT(counters_refusal_parse("grace"), COUNTERS_REFUSAL_OTHER);
 }
 
 static void test_reload(void) {
     reset();
-    tally_reload(&tally, true, 8);
-    CU_ASSERT(tally.is_refused && tally.loaded_realtime == 7);
-    tally_reload(&tally, false, 9);
-    CU_ASSERT(!tally.is_refused && tally.loaded_realtime == 9 && tally.started_realtime == 7);
+    counters_reload(&counters, true, 8);
+    CU_ASSERT(counters.is_refused && counters.loaded_realtime == 7);
+    counters_reload(&counters, false, 9);
+    CU_ASSERT(!counters.is_refused && counters.loaded_realtime == 9 && counters.started_realtime == 7);
 }
 
 int main(int argc, char **argv) {
@@ -127,7 +127,7 @@ int main(int argc, char **argv) {
         {"reloads", test_reload},
         CU_TEST_INFO_NULL,
     };
-    static CU_SuiteInfo suites[] = {{.pName = "tally", .pTests = tests}, CU_SUITE_INFO_NULL};
+    static CU_SuiteInfo suites[] = {{.pName = "counters", .pTests = tests}, CU_SUITE_INFO_NULL};
 
     return test_main(argc, argv, suites);
 }

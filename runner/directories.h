@@ -8,4 +8,5 @@
 /* Creates missing directories and takes the lock, which *ret_lock_fd holds. Waits patience_s seconds for
  * another holder, by alarm(2): the program must handle SIGALRM. 0 or a negative errno, logged; -EBUSY: there
  * is another runner. */
-int home_take(struct journal *j, const char *runtime_directory, unsigned patience_s, int *ret_lock_fd);
+int directories_take(struct journal *j, const char *runtime_directory, unsigned patience_s,
+                     int *ret_lock_fd);

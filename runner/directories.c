@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runner/home.h"
+#include "runner/directories.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +53,8 @@ static int take_lock(struct journal *j, const char *path, unsigned patience_s, i
     return k;
 }
 
-int home_take(struct journal *j, const char *runtime_directory, unsigned patience_s, int *ret_lock_fd) {
+int directories_take(struct journal *j, const char *runtime_directory, unsigned patience_s,
+                     int *ret_lock_fd) {
     char path[GUARD_FILE_PATH_SIZE];
     int k;
 

@@ -8,4 +8,4 @@
 
 /* If exactly one run has an id that begins with this word, prints its host on standard error and returns
  * true. */
-bool cluster_say_where(const char *word);
+bool cluster_runs_say_where(const char *word);

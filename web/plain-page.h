@@ -6,4 +6,4 @@
 #include "web/board.h"
 
 /* Returns an owned text, *ret_size long; NULL: no memory. */
-char *plain_make(const struct board *b, size_t *ret_size);
+char *plain_page_make(const struct board *b, size_t *ret_size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "cli/cluster.h"
+#include "cli/cluster-runs.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "cli/client.h"
 #include "cli/verbs.h"
 
-bool cluster_say_where(const char *word) {
+bool cluster_runs_say_where(const char *word) {
     _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
     _cleanup_json_ json_t *runs = NULL;
     const json_t *found = NULL;

@@ -10,7 +10,7 @@
 void attempts_save(struct scheduler *scheduler, const struct job *job) {
     scheduler_save(scheduler, job);
     due_marks_save(scheduler, job);
-    (void) lasting_sync(scheduler->due_runs.lasting);
+    (void) jobs_file_sync(scheduler->due_runs.jobs_file);
 }
 
 void attempts_note_run(struct scheduler *scheduler, const struct job *job, const struct run *run) {
@@ -23,7 +23,7 @@ void attempts_note_run(struct scheduler *scheduler, const struct job *job, const
     message_begin(&w, "attempt");
     state_put_run(&w, run);
     due_marks_put_run(scheduler, job, run->id, &w);
-    (void) lasting_sync(scheduler->due_runs.lasting);
+    (void) jobs_file_sync(scheduler->due_runs.jobs_file);
 }
 
 void attempts_note_over(struct scheduler *scheduler, const struct job *job, const struct run *run) {
