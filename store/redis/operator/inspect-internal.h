@@ -80,8 +80,8 @@ const struct snapshot_session *inspect_find_session(const struct snapshot *snaps
 
 /* --- inspect-malformed.c --- */
 
-/* Adds a record of any bytes; id and record may be NULL. Returns it, borrowed until the next one, or NULL:
- * the list is full, or there is no memory. */
+/* Adds a record of any bytes, unless the list has it; id and record may be NULL. Returns it, borrowed until
+ * the next one, or NULL: the list is full, or there is no memory. */
 struct snapshot_malformed *inspect_malformed_add(struct snapshot *snapshot, const char *key,
                                                  const struct redisReply *id,
                                                  const struct redisReply *record);

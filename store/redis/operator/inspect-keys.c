@@ -2,6 +2,7 @@
 
 /* The keys of a pattern in a snapshot. Redis lists them in parts (SSCAN). */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,14 @@ static struct inspected_key *add_key(struct inspection *i) {
     return &i->of_pattern[i->n_of_pattern++];
 }
 
-/* Reads keys, and leaves out texts that are none of the pattern, which any client may have written. */
+static void add_malformed(struct inspection *i, const char *pattern, const struct redisReply *name) {
+    char key[sizeof(i->snapshot->malformed->key)];
+
+    (void) snprintf(key, sizeof(key), "pool:%s:keys", pattern);
+    (void) inspect_malformed_add(i->snapshot, key, name, NULL);
+}
+
+/* Reads keys. Texts that are none of the pattern, which any client may have written, are listed as malformed. */
 static int read_keys(struct inspection *i, const char *pattern, const struct redisReply *reply) {
     const struct redisReply *name;
 
@@ -34,8 +42,10 @@ static int read_keys(struct inspection *i, const char *pattern, const struct red
 
         if (reply_copy(name, key.name, sizeof(key.name)) < 0 || !pool_name_matches(pattern, key.name) ||
             reply_u32(reply_at(reply, at + KEY_LIMIT), &key.limit) < 0 || reply_u32(reply_at(reply, at + KEY_USED), &key.used) < 0 ||
-            reply_u32(reply_at(reply, at + KEY_WAITING), &key.waiting) < 0 || reply_u32(reply_at(reply, at + KEY_PARKED), &key.parked) < 0)
+            reply_u32(reply_at(reply, at + KEY_WAITING), &key.waiting) < 0 || reply_u32(reply_at(reply, at + KEY_PARKED), &key.parked) < 0) {
+            add_malformed(i, pattern, name);
             continue;
+        }
         added = add_key(i);
         if (!added)
             return -ENOMEM;

@@ -10,6 +10,18 @@
 
 enum { MALFORMED_KEY, MALFORMED_ID, MALFORMED_TEXT };
 
+/* Returns the entry that equals the last one, or the last one: several calls find the same record. */
+static struct snapshot_malformed *drop_twin(struct snapshot *s) {
+    struct snapshot_malformed *last = &s->malformed[s->n_malformed - 1];
+
+    for (size_t i = 0; i + 1 < s->n_malformed; i++)
+        if (strcmp(s->malformed[i].key, last->key) == 0 && strcmp(s->malformed[i].id, last->id) == 0) {
+            s->n_malformed--;
+            return &s->malformed[i];
+        }
+    return last;
+}
+
 struct snapshot_malformed *inspect_malformed_add(struct snapshot *s, const char *key,
                                                  const struct redisReply *id,
                                                  const struct redisReply *record) {
@@ -25,18 +37,7 @@ struct snapshot_malformed *inspect_malformed_add(struct snapshot *s, const char 
     (void) snprintf(grown->key, sizeof(grown->key), "%s", key);
     reply_escape(id, grown->id, sizeof(grown->id));
     reply_escape(record, grown->record, sizeof(grown->record));
-    return grown;
-}
-
-/* Drops the last entry if it is listed already: several calls find the same key. */
-static void drop_twin(struct snapshot *s) {
-    const struct snapshot_malformed *last = &s->malformed[s->n_malformed - 1];
-
-    for (size_t i = 0; i + 1 < s->n_malformed; i++)
-        if (strcmp(s->malformed[i].key, last->key) == 0 && strcmp(s->malformed[i].id, last->id) == 0) {
-            s->n_malformed--;
-            return;
-        }
+    return drop_twin(s);
 }
 
 void inspect_malformed_read(struct snapshot *s, const struct redisReply *list) {
@@ -47,7 +48,5 @@ void inspect_malformed_read(struct snapshot *s, const struct redisReply *list) {
 
         reply_escape(reply_at(item, MALFORMED_KEY), key, sizeof(key));
         (void) inspect_malformed_add(s, key, reply_at(item, MALFORMED_ID), reply_at(item, MALFORMED_TEXT));
-        if (s->n_malformed > 0)
-            drop_twin(s);
     }
 }

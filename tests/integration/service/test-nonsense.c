@@ -9,7 +9,7 @@
 #include "tests/harness/host/host.h"
 #include "tests/harness/test.h"
 
-#define POOLS "pool \"db\" { limit = 4 }\npool \"net\" { limit = 2 }\n"
+#define POOLS "pool \"db\" { limit = 4 }\npool \"net\" { limit = 2 }\npool \"site/*\" { limit = 2 }\n"
 #define NS "berth:{test}:"
 #define SESSION "ffffffffffffffffffffffffffffffff"
 #define CLAIM "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee"
@@ -61,6 +61,15 @@ static const struct row rows[] = {
     {"override: its limit", {{"HSET", NS "meta", "o:net", "5\t99999999999\t0\tid\t\twhy"}}, {{"HDEL", NS "meta", "o:net"}}, "", ""},
     {"override: its reason", {{"HSET", NS "meta", "o:net", "5\t1\t0\tid\t\t" BYTES}}, {{"HDEL", NS "meta", "o:net"}}, NULL, NULL},
     {"override: its end", {{"HSET", NS "meta", "o:net", "5\t1\t99999999999999999999\tid\t\twhy"}}, {{"HDEL", NS "meta", "o:net"}}, "meta", ""},
+    {"keys: bytes", {{"SADD", NS "pool:site/*:keys", BYTES}}, {{"SREM", NS "pool:site/*:keys", BYTES}}, "pool:site/*:keys", "\\xff\\xfe\\x80"},
+    {"keys: another pool", {{"SADD", NS "pool:site/*:keys", "net"}}, {{"SREM", NS "pool:site/*:keys", "net"}}, "pool:site/*:keys", "net"},
+    {"keys of another type", {{"SET", NS "pool:site/*:keys", "x"}}, {{"DEL", NS "pool:site/*:keys"}}, "pool:site/*:keys", ""},
+    {"limit in force", {{"HSET", NS "meta", "l:net", BYTES}}, {{"HSET", NS "meta", "l:net", "2"}}, NULL, NULL},
+    {"clock", {{"HSET", NS "meta", "lead", BYTES}}, {{"HSET", NS "meta", "lead", "0"}}, NULL, NULL},
+    {"host names: bytes", {{"HSET", NS "meta", "h:bee", BYTES}}, {{"HDEL", NS "meta", "h:bee"}}, NULL, NULL},
+    {"times of another type", {{"SET", NS "times", "x"}}, {{"DEL", NS "times"}}, NULL, NULL},
+    {"marks of another type", {{"SET", NS "marks", "x"}}, {{"DEL", NS "marks"}}, NULL, NULL},
+    {"marks: bytes", {{"ZADD", NS "marks", "1", BYTES}}, {{"ZREM", NS "marks", BYTES}}, NULL, NULL},
     {"grace_elapsed", {{"HSET", NS "meta", "grace_elapsed", BYTES}}, {{"HSET", NS "meta", "grace_elapsed", "0"}}, NULL, NULL},
     {"held of another type", {{"SET", NS "pool:net:held", "x"}}, {{"DEL", NS "pool:net:held"}}, "pool:net:held", ""},
     {"queue of another type", {{"SET", NS "pool:net:queue", "x"}}, {{"DEL", NS "pool:net:queue"}}, "pool:net:queue", ""},
@@ -106,7 +115,8 @@ static bool is_listed(const json_t *answer, const struct row *row) {
 
 /* Each verb answers of Redis, with the two hosts and what is held. */
 static void check_verbs(const struct row *row) {
-    static const char *const verbs[] = {"hosts", "pools", "pools db net", "runs", "runs --all", "jobs", "runs --json"};
+    static const char *const verbs[] = {"hosts", "pools", "pools db net", "pools site/*", "runs", "runs --all", "runs --cluster", "jobs", "runs --json",
+                                        "next", "redis", "explain waiting", "metrics --cluster"};
     json_t *hosts, *pools;
     bool listed;
 
@@ -130,7 +140,7 @@ static void check_verbs(const struct row *row) {
 }
 
 static void each_field(void) {
-    struct child *holder;
+    struct child *holder, *waiting;
 
     /* No heartbeat in a test: the check of the keys that follows one finds some of the rows, and has all hosts report again. */
     cluster.lease = "24h";
@@ -138,6 +148,8 @@ static void each_field(void) {
     ant = host_up("ant", POOLS);
     (void) host_up("bee", POOLS);
     holder = berth_at_gate(ant, "-p db", "held", "started");
+    waiting = berth_start(ant, "run -p db:4 --name waiting -- true");
+    host_await(ant, "queued", "job=waiting");
     for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
         unsigned before = CU_get_number_of_failures();
 
@@ -149,6 +161,7 @@ static void each_field(void) {
     }
     test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
+    TEST_INT(berth_end(waiting), 0);
     TEST_INT(berth(ant, "run -n -p net:2 -- true"), 0);
 }
 
