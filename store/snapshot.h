@@ -19,7 +19,7 @@
 
 struct snapshot_holder {
     char claim[ID_TEXT_SIZE], host[NAME_MAX_LENGTH + 1], name[NAME_MAX_LENGTH + 1];
-    uint32_t permits, pid;
+    uint32_t permits;
     uint64_t token;
     usec_t since_realtime;
     usec_t seen_usec; /* how long ago at most its host was alive; USEC_INFINITY: not known (yet) */

@@ -34,7 +34,6 @@ static int fill_holders(struct pool *pool, const char *host, struct snapshot_poo
         snprintf(h->host, sizeof(h->host), "%s", host);
         snprintf(h->name, sizeof(h->name), "%s", c->claim->name);
         h->permits = part->permits;
-        h->pid = c->claim->pid;
         h->token = c->token;
         h->since_realtime = c->granted_realtime;
     }

@@ -19,7 +19,7 @@ enum { STATE, TOKEN, SESSION, POOLS, TICKET, SINCE, HEAD_START, PID, RUN, NAME, 
 struct claim_record {
     char state, session[ID_TEXT_SIZE], name[NAME_MAX_LENGTH + 1];
     uint64_t token, since;
-    uint32_t permits, pid;
+    uint32_t permits;
 };
 
 struct inspected_claim {
@@ -65,7 +65,6 @@ static int read_record(const char *text, const char *pool, struct claim_record *
     ret->state = words[STATE][0];
     memcpy(ret->session, words[SESSION], strlen(words[SESSION]) + 1);
     memcpy(ret->name, words[NAME], strlen(words[NAME]) + 1);
-    ret->pid = (uint32_t) pid;
     return read_permits(words[POOLS], pool, &ret->permits);
 }
 
@@ -243,7 +242,6 @@ static void add_holder(struct inspection *i, const struct inspected_claim *c) {
     (void) snprintf(h->host, sizeof(h->host), "%s", host_of(session));
     memcpy(h->name, c->record.name, sizeof(h->name));
     h->permits = c->record.permits;
-    h->pid = c->record.pid;
     h->token = c->record.token;
     h->since_realtime = c->record.since;
     h->seen_usec = session ? session->seen_usec : USEC_INFINITY;

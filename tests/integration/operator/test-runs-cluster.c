@@ -42,6 +42,10 @@ static void all_hosts(void) {
     TEST_INT(json_array_size(berth_at(answer, "runs")), 3);
     AT_STRING(answer, "runs.name=report.state", "waiting"); /* although it holds a permit of its host */
     json_decref(answer);
+    answer = berth_json(bee, "pools db");
+    AT_STRING(answer, "pools.name=db.holders.name=dump.host", "ant");
+    AT_NULL(answer, "pools.name=db.holders.name=dump.pid"); /* of another host */
+    json_decref(answer);
     answer = berth_json(ant, "runs --cluster report");
     TEST_INT(json_array_size(berth_at(answer, "runs")), 1);
     json_decref(answer);
