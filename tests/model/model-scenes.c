@@ -55,6 +55,20 @@ static const struct scene scenes[] = {
                {STEP_DRAIN, .at = MS(40000), .host = 1, .a = MS(1000)},
                {STEP_CLOCK, .at = MS(40100), .a = MS(3600000), .b = 1},
                {STEP_RECONNECT, .at = MS(45000)}}},
+    /* A host stands still until its session is over, and again from its next hello on. It receives the reply 30 s later. In
+     * between another host draws numbers. That host and Redis's data are lost, and Redis's clock is set back. */
+    {.name = "a reply that is received late",
+     .n_hosts = 2,
+     .n_pools = 1,
+     .limits = {1},
+     .steps = {{STEP_FREEZE, .at = MS(15000), .a = MS(11000)},
+               {STEP_FREEZE, .at = MS(26005), .a = MS(30000)},
+               {STEP_CLAIM, .at = MS(54000), .host = 1, .a = 1, .d = MS(200)},
+               {STEP_REBOOT, .at = MS(54800), .host = 1, .a = MS(60000)},
+               {STEP_WIPE, .at = MS(54900), .a = 1},
+               {STEP_CLOCK, .at = MS(54901), .a = MS(3600000), .b = 1},
+               {STEP_CLAIM, .at = MS(60000), .a = 1, .d = MS(200)},
+               {STEP_RECONNECT, .at = MS(75000)}}},
 };
 
 const struct scene *scene_find(const char *name) {

@@ -78,6 +78,7 @@ static const struct model_mutation mutations[] = {
      .from = "if number and number > clock and is_plausible(number) then clock = number end", .to = ""},
     /* model-token-after-wipe */
     {.name = "remembered clocks do not age", .seed = 163, .no_ageing = true},
+    {.name = "the age of a number counts from when it was received", .scene = "a reply that is received late", .age_from_hearing = true},
     /* model-old-push */
     {.name = "hosts accept pushes of any epoch", .seed = 10, .any_epoch = true},
     {.name = "hosts do not miss pushes", .no_chain = true},
