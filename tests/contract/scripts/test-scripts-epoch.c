@@ -310,6 +310,21 @@ static void test_clock_remembered(void) {
     script_end();
 }
 
+/* No call takes over a number that was never drawn, whichever host reports it. */
+static void test_implausible_number(void) {
+    static const char *const numbers[] = {"9000000000000000", "9007199254740993", "4102444800000000" /* 2100 */};
+
+    script_begin();
+    for (size_t i = 0; i < ELEMENTSOF(numbers); i++) {
+        EXPECT(script_sayf("hello s1 1 ~ s1 m1 v1 %d %s %s $ 0 0 0 ! 2 db 4 net 2", LEASE, numbers[i], numbers[i]), "ok * 0 1 *");
+        script_learn_new_epoch();
+        EXPECT(script_sayf("sync s1 1 $ %s 1 1 a H %s %s 0 0 7 r-a name db:1", numbers[i], numbers[i], numbers[i]), "ok $ *");
+        EXPECT(script_sayf("heartbeat s1 1 $ 0 0 0 0 0 %s", numbers[i]), "ok $ *");
+        CU_ASSERT(redis_number(&script_server, "HGET " META " clock") < (long long) clock_realtime() + LEASE);
+    }
+    script_end();
+}
+
 /* hello resets an implausible lead, because hosts would refuse every number drawn with it. */
 static void test_implausible_lead(void) {
     script_begin();
@@ -336,6 +351,7 @@ static CU_TestInfo tests[] = {
     {"partly gone", test_partly_gone},
     {"heartbeat proves a loss", test_heartbeat_proves},
     {"clock remembered", test_clock_remembered},
+    {"an implausible number", test_implausible_number},
     {"an implausible lead", test_implausible_lead},
     CU_TEST_INFO_NULL,
 };

@@ -162,11 +162,14 @@ static void serve_all(void) {
 struct halfway {
     const char *session, *line;
     const char *requests, *releases, *releases_too; /* claims, or NULL */
+    bool wipes; /* the epoch ends before any claim is lost */
 };
 
 static const struct halfway calls[] = {
     {.session = "s1", .line = "hello s1 1 ~ s1 m1 v1 30000000 0 0 $ 0 0 0 ! 2 db 3 net 2"},
     {.session = "s1", .line = "hello s1 1 ~ s1 m1 v1 30000000 0 0 $ 0 0 1 ! 2 db 4 net 2"},
+    {.session = "s1", .line = "hello s1 1 ~ s1 m1 v1 30000000 0 0 $ 0 0 2 ! 2 db 4 net 2", .wipes = true},
+    {.session = "s1", .line = "hello s1 1 ~ s1 m1 v1 30000000 0 0 0 0 0 2 ! 2 db 4 net 2", .wipes = true}, /* of a host that was in no epoch */
     {.session = "s1", .line = "heartbeat s1 1 $ 0 0 0 0 0 0"},
     {.session = "s1", .line = "heartbeat s1 1 $ 2 0 0 0"}, /* expires s2 */
     {.session = "s1", .line = "claim s1 1 $ x 0_7_r-x_name 0 0 db 1 100", .requests = "x"},
@@ -204,6 +207,8 @@ static bool fails_at(const struct halfway *h, unsigned at) {
     if (!strstr(reply, "halfway"))
         return false;
     CU_ASSERT(strstr(reply, "script: ") && redis_error_class(reply) == REDIS_ERROR_FATAL); /* berthd recognizes the error by this */
+    if (h->wipes && strcmp(script_field("meta", "epoch"), script_epoch) == 0)
+        TEST_INT(redis_number(&script_server, "HLEN berth:{t}:claims"), ELEMENTSOF(before) - 3);
     if (h->requests)
         find(h->requests)->state = 'A';
     if (h->releases)

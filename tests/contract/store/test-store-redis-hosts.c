@@ -10,6 +10,8 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/message.h"
+#include "store/redis/store-redis.h"
+#include "tests/harness/clock-file.h"
 #include "tests/harness/redis/redis-bed.h"
 
 static char session_path[sizeof(redis_bed.server.directory) + 16];
@@ -343,9 +345,29 @@ static void test_end_of_an_earlier_grace(void) {
     bed_done(&b);
 }
 
+/* R7: a number is as old as the call whose reply named it, however late the host reads the reply. */
+static void test_read_late(void) {
+    struct bed b;
+
+    if (!redis_bed_begin(&b, 1))
+        return;
+    const struct store_redis *store = store_redis_of(b.stores[0]);
+    for (unsigned i = 0; i < 2; i++) { /* of hello; of a heartbeat in grace, because each of them asks for the latest number */
+        redis_bed_command(i == 0 ? "CLIENT KILL TYPE normal SKIPME yes" : "FLUSHALL");
+        BED_UNTIL(&b, i == 0 ? store->link.phase == PHASE_HELLO
+                             : store->epoch.in_grace && store->heartbeat.is_under_way && store->heartbeat.sent > store->clock.observed_at);
+        usec_t sent = i == 0 ? store->hello.sent : store->heartbeat.sent, observed = store->clock.observed_at;
+        clock_file_stand(&own_clock, clock_boottime() + redis_bed.heartbeat / 2);
+        BED_UNTIL(&b, store->clock.observed_at != observed);
+        CU_ASSERT(store->clock.since <= sent);
+    }
+    bed_done(&b);
+}
+
 static CU_TestInfo tests[] = {
     {"dead host", test_dead_host},
     {"restarted daemon", test_restarted_daemon},
+    {"a reply that is read late", test_read_late},
     {"clock in the session's file", test_clock_in_the_file},
     {"adopted token", test_adopted_token},
     {"back too late", test_back_too_late},
