@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Command line of berthd: --check, and closed standard descriptors. */
+/* Command line of berthd: --check, warnings about a config, and closed standard descriptors. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -54,6 +54,27 @@ static void check_of_commands(void) {
                 "environment-file /no/such/file: No such file or directory");
 }
 
+/* Each way to read a config warns of a password that crosses a network unencrypted. 0.0.0.0 leads to this host, but berth cannot
+ * know that of an address. */
+static void cleartext(void) {
+    static const char warning[] = ": warning: redis: the password goes to 0.0.0.0 unencrypted";
+    char shell[] = "sh", flag[] = "-c", command[512];
+    char *argv[] = {shell, flag, command, NULL};
+    struct child *c;
+
+    ant = host_add_alone("ant", "redis { url = \"redis://bob@0.0.0.0:1\" }\n");
+    TEST_INT(berth(ant, "check-config %s", ant->config), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, warning));
+    snprintf(command, sizeof(command), "exec %s/berthd --check --config %s", cluster.build, ant->config);
+    c = child_start(argv, NULL);
+    CU_ASSERT(child_await(c, HOST_PATIENCE));
+    TEST_INT(c->exit_code, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(child_text(c, 2), warning));
+    child_free(c);
+    host_start(ant);
+    CU_ASSERT_PTR_NOT_NULL(strstr(host_log(ant), warning));
+}
+
 /* The caller of berthd may have closed 0, 1 and 2: no socket of berthd must get these numbers, because
  * berthd and its runner write messages there. */
 static void closed_standard_descriptors(void) {
@@ -83,6 +104,7 @@ static void closed_standard_descriptors(void) {
 static CU_TestInfo tests[] = {
     {"berthd --check to a full disk", check_to_a_full_disk},
     {"check of commands", check_of_commands},
+    {"cleartext", cleartext},
     {"closed standard descriptors", closed_standard_descriptors},
     CU_TEST_INFO_NULL,
 };

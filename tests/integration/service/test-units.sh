@@ -55,6 +55,11 @@ explained() {
             print FILENAME ": " $0; bad = 1 }
         END { exit bad }' "$root/usr/lib/systemd/system/$1"
 }
+# has UNIT LINE...: what bounds a service that hangs or is attacked.
+has() {
+    unit=$root/usr/lib/systemd/system/$1 && shift
+    for line; do grep -q "^$line" "$unit" || { echo "no $line" && return 1; }; done
+}
 user_made() {
     mkdir -p "$root/etc" && : >"$root/etc/passwd" && : >"$root/etc/group"
     systemd-sysusers --root="$root" && grep -q '^berth:' "$root/etc/passwd" && grep -q '^berth:' "$root/etc/group" &&
@@ -117,6 +122,8 @@ check "systemd-analyze verify" verified
 check "berthd.service: exposure above 1.5" score berthd.service 15
 check "berth-runner.service: exposure above 6.1" score berth-runner.service 61
 check "berth-metrics.service: exposure above 0.8" score berth-metrics.service 8
+check "berthd.service: bounds" has berthd.service MemoryMax= TasksMax= LimitCORE=0 WatchdogSec= '#   IPAddressDeny=any'
+check "berth-runner.service: bounds" has berth-runner.service LimitCORE=0 WatchdogSec=
 check "berthd.service: lines without a reason" explained berthd.service
 check "berth-runner.service: lines without a reason" explained berth-runner.service
 check "berthd.socket: lines without a reason" explained berthd.socket
