@@ -18,7 +18,7 @@ hosts() {
     "$programs/test-restarts" || status=1
     DUE_DEATHS=$deaths "$programs/test-due-deaths" || status=1
     "$programs/test-claim-moves" || status=1
-    [ -n "$clocks" ] || GRANT_STALLS=all "$programs/../integration/run/test-grant-stalls" || status=1
+    [ -n "$clocks" ] || BERTH_TEST_GRANT_STALLS=all "$programs/../integration/run/test-grant-stalls" || status=1
     return $status
 }
 servers() {

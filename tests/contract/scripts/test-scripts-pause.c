@@ -2,7 +2,7 @@
 
 /* The scripts alone: a pool with many waiting claims is paused and resumed, without delay for another pool's
  * claims (R2, R15). Another process requests permits of the other pool, one claim after the other, while
- * this one pauses, resumes and sends heartbeats. WAITING=n: the number of waiting claims. */
+ * this one pauses, resumes and sends heartbeats. BERTH_TEST_PAUSED=n: the number of waiting claims. */
 
 #include <poll.h>
 #include <stdlib.h>
@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/number.h"
 #include "store/redis/client/script.h"
 #include "tests/harness/redis/script.h"
 
@@ -143,11 +142,9 @@ static bool is_soon(const struct seen *s, const struct seen *quiet) {
 }
 
 static void test_long_queue(void) {
-    const char *text = getenv("WAITING");
-    uint64_t size = 10000;
+    uint64_t size = test_count("BERTH_TEST_PAUSED", 10000);
     struct seen quiet, paused, resumed;
 
-    CU_ASSERT_FATAL(!text || number_parse(text, 1000000, &size) == 0);
     script_begin();
     crowd((unsigned) size);
     printf("%" PRIu64 " claims wait\n", size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Redis is restored from the same copy again and again (R10), ROUNDS=n times. Each time the first hello is
+/* Redis is restored from the same copy again and again (R10), BERTH_TEST_RESTORES times. Each time the first hello is
  * from a new berthd whose host has a new name. The clock in the copy is an hour ahead of Redis's clock.
  * One of two other hosts runs a command whose grant the copy does not have. The other one waits for the
  * same permit, and reaches Redis first. */
@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "tests/harness/host/host.h"
 #include "tests/harness/redis/proxy.h"
 #include "tests/harness/redis/redis-clock.h"
@@ -170,11 +169,9 @@ static void judge_rounds(unsigned rounds, unsigned whole) {
 }
 
 static void test_again_and_again(void) {
-    const char *text = getenv("ROUNDS");
-    uint64_t rounds = 5;
+    uint64_t rounds = test_count("BERTH_TEST_RESTORES", 5);
     unsigned whole = 0;
 
-    TEST_FATAL(!text || number_parse(text, 1000, &rounds) == 0, "ROUNDS is a number");
     start_hosts();
     make_copy();
     for (unsigned i = 0; i < rounds; i++)

@@ -3,7 +3,7 @@
 /* Permits are granted while something stalls for half a lease to more than one. Whatever is left of the
  * lease, each command runs once and to its end, now or later in its old place. No command starts only to be
  * stopped. A job's guard stalls before it looks at its deadline, or with the command that it has forked.
- * GRANT_STALLS=all: also each two percent of the lease, for each thing that can stall. */
+ * BERTH_TEST_GRANT_STALLS=all: also each two percent of the lease, for each thing that can stall. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -232,7 +232,7 @@ static void stall_all(const struct stall *stalls, size_t n) {
 }
 
 static bool is_all(void) {
-    const char *wanted = getenv("GRANT_STALLS");
+    const char *wanted = getenv("BERTH_TEST_GRANT_STALLS");
 
     return wanted && strcmp(wanted, "all") == 0;
 }
