@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+
+/* `berth explain` of the last one of a long queue: what that costs Redis, and how long it takes. Another client
+ * writes what a host with so many claims would. */
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "tests/harness/host/host.h"
+#include "tests/harness/test.h"
+
+#define HELD 1000
+#define EMPTY_RUNS 2000
+#define CALLS_MAX 80
+#define CPU_MAX (3 * USEC_PER_SEC) /* of `berth explain`: 0.4 s, more with sanitizers */
+#define SLICE_MAX 110 /* claims in one call: 100, and those that a scan of a set adds */
+
+/* bee has 1000 claims and more behind them, of the jobs a, b, c and d. Each has 64 known runs. */
+#define FILL                                                                                                \
+    "local at, s, t = 'berth:{test}:', string.format('5%%031d', 1), redis.call('TIME')[1] - 60 "            \
+    "local function put(i, kind, letter) local id = string.format('%%s%%031x', kind, i) "                   \
+    "redis.call('HSET', at .. 'claims', id, letter .. ' ' .. i .. ' ' .. s .. ' db:1 ' .. i .. ' ' .. t "   \
+    ".. '000000 0 77 ' .. id .. ' ' .. string.char(97 + i %% 4) .. ' ') return id end "                     \
+    "for i = 1, %d do redis.call('SADD', at .. 'pool:db:held', put(i, 'a', 'H') .. '#1') end "              \
+    "for i = 1, %d do redis.call('ZADD', at .. 'pool:db:queue', i, put(i, 'b', 'W')) end "                  \
+    "redis.call('HSET', at .. 'sessions', s, 'bee m 1 db=1000') "                                           \
+    "redis.call('HSET', at .. 'meta', 'h:bee', s) redis.call('ZADD', at .. 'heartbeats', 1000000, s) "      \
+    "local told = '' for i = 0, 3 do told = told .. string.char(97 + i) .. ' 64 0 40000 50000 60000 70000 " \
+    "80000 90000 95000 99000\\n' end redis.call('HSET', at .. 'times', s, told)"
+
+static struct host *ant;
+static struct child *waiter;
+
+static void fill(unsigned waiting) {
+    char script[2048];
+
+    snprintf(script, sizeof(script), FILL, HELD, waiting);
+    _cleanup_reply_ redisReply *reply = redis_command(&cluster.redis, "EVAL %s 0", script);
+    TEST_FATAL(reply && reply->type != REDIS_REPLY_ERROR, "bee is not written");
+}
+
+static void up(void) {
+    static const char *const log[] = {"--slowlog-log-slower-than", "0", "--slowlog-max-len", "20000", NULL};
+
+    cluster.redis_extra = log;
+    cluster_up_patient();
+}
+
+static void begin(unsigned waiting) {
+    ant = host_up("ant", "pool \"db\" { limit = 1000 queue-limit = 5000 }\n");
+    fill(waiting);
+    waiter = berth_at_gate(ant, "-p db", "report", "queued");
+}
+
+/* What bee had goes with all other data. */
+static void end(void) {
+    TEST_INT(berth(ant, "stop report"), 0);
+    (void) berth_end(waiter);
+    host_mark(ant);
+    freeReplyObject(redis_command(&cluster.redis, "FLUSHALL"));
+    host_await(ant, "grace-begun", " ");
+    host_end_grace(ant);
+}
+
+/* --- what it costs --- */
+
+struct cost {
+    double usec; /* of all calls */
+    long long n, longest, claims; /* longest: µs; claims: the most that a call lists */
+};
+
+static double usec_of_scripts(long long *ret_n) {
+    _cleanup_reply_ redisReply *stats = redis_command(&cluster.redis, "INFO commandstats");
+    const char *at = stats ? strstr(stats->str, "cmdstat_evalsha:") : NULL;
+    double usec = 0;
+
+    *ret_n = 0;
+    if (at)
+        (void) sscanf(at, "cmdstat_evalsha:calls=%lld,usec=%lf", ret_n, &usec);
+    return usec;
+}
+
+static double empty_script(void) {
+    _cleanup_reply_ redisReply *sha = redis_command(&cluster.redis, "SCRIPT LOAD %s", "return 1");
+    long long n;
+
+    freeReplyObject(redis_command(&cluster.redis, "CONFIG RESETSTAT"));
+    for (int i = 0; i < EMPTY_RUNS; i++)
+        freeReplyObject(redis_command(&cluster.redis, "EVALSHA %s 0", sha->str));
+    return usec_of_scripts(&n) / EMPTY_RUNS;
+}
+
+/* Returns how many records a logged call asks for. Redis logs 32 words of it, the last one as "... (70 more arguments)". */
+static long long records_of(const redisReply *words) {
+    size_t first = 3 + (size_t) strtoul(words->element[2]->str, NULL, 10), n = words->elements;
+    long long more = 0;
+
+    if (first >= n || strcmp(words->element[first]->str, "records") != 0)
+        return 0;
+    if (sscanf(words->element[n - 1]->str, "... (%lld more", &more) == 1)
+        more--;
+    return (long long) (n - first) - 3 + more;
+}
+
+static struct cost cost_so_far(void) {
+    _cleanup_reply_ redisReply *log = redis_command(&cluster.redis, "SLOWLOG GET 20000");
+    struct cost c = {};
+
+    c.usec = usec_of_scripts(&c.n);
+    for (size_t i = 0; log && i < log->elements; i++) {
+        const redisReply *words = log->element[i]->element[3];
+        long long usec = log->element[i]->element[2]->integer, claims;
+
+        if (strcasecmp(words->element[0]->str, "EVALSHA") != 0)
+            continue;
+        claims = records_of(words);
+        c.longest = usec > c.longest ? usec : c.longest;
+        c.claims = claims > c.claims ? claims : c.claims;
+    }
+    return c;
+}
+
+static usec_t cpu_of_children(void) {
+    struct rusage u;
+
+    CU_ASSERT_FATAL(getrusage(RUSAGE_CHILDREN, &u) == 0);
+    return (usec_t) u.ru_utime.tv_sec * USEC_PER_SEC + (usec_t) u.ru_utime.tv_usec;
+}
+
+/* Other load delays each of these, so the times are printed, and the sizes of the calls are checked. */
+static void test_last(void) {
+    double empty;
+    struct cost c;
+    usec_t took, cpu;
+    json_t *answer;
+
+    begin(999);
+    empty = empty_script();
+    freeReplyObject(redis_command(&cluster.redis, "CONFIG RESETSTAT"));
+    freeReplyObject(redis_command(&cluster.redis, "SLOWLOG RESET"));
+    cpu = cpu_of_children();
+    took = clock_boottime();
+    answer = berth_json(ant, "explain report");
+    took = clock_boottime() - took;
+    cpu = cpu_of_children() - cpu;
+    c = cost_so_far();
+    printf("%" PRIu64 " ms, %" PRIu64 " ms of a processor; %lld calls of %.0f empty scripts in all, the longest of %.0f\n", took / 1000,
+           cpu / 1000, c.n, c.usec / empty, (double) c.longest / empty);
+    AT_INT(answer, "explained.0.pools.0.place", 1000);
+    AT_INT(answer, "explained.0.pools.0.used", 1000);
+    AT_STRING(answer, "explained.0.pools.0.why.code", "full");
+    AT_INT(answer, "explained.0.estimate.samples", 200);
+    CU_ASSERT(berth_number_at(answer, "explained.0.estimate.low_ms") > 0);
+    CU_ASSERT(c.claims > SLICE_MAX / 2 && c.claims <= SLICE_MAX);
+    CU_ASSERT(c.n > 2 * HELD / SLICE_MAX && c.n < CALLS_MAX);
+    CU_ASSERT(cpu < CPU_MAX);
+    json_decref(answer);
+    end();
+}
+
+/* The list of a queue ends before it, so nothing is estimated. */
+static void test_too_many(void) {
+    json_t *answer;
+
+    begin(1100);
+    answer = berth_json(ant, "explain report");
+    AT_INT(answer, "explained.0.pools.0.place", 1101);
+    AT_NULL(answer, "explained.0.estimate");
+    AT_STRING(answer, "explained.0.no_estimate", "not all claims of these pools are listed");
+    json_decref(answer);
+    end();
+}
+
+int main(int argc, char **argv) {
+    CU_TestInfo tests[] = {{"the last of a thousand", test_last}, {"too many", test_too_many}, CU_TEST_INFO_NULL};
+    CU_SuiteInfo suites[] = {{.pName = "explain-large", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
+                             CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
