@@ -94,15 +94,24 @@ static void add_claims(struct candidates *c, const json_t *claims, const char *w
             candidates_add(c, format_get_text(claim, "claim"), format_get_text(claim, "name"));
 }
 
+static void add_all(struct candidates *c, const json_t *pools, const char *word) {
+    json_t *pool;
+    size_t i;
+
+    json_array_foreach (pools, i, pool) {
+        add_claims(c, json_object_get(pool, "holders"), word);
+        add_claims(c, json_object_get(pool, "queue"), word);
+    }
+}
+
 /* Finds the only run in the cluster that holds or awaits permits and whose id begins with the word. A whole
- * id is not looked up, because a pool lists at most 100 of each. Returns 0, or an exit status whose reason
+ * id is not looked up, because not all claims of a pool are listed. Returns 0, or an exit status whose reason
  * was printed. */
 static int find_claim(const char *word, char ret[static ID_TEXT_SIZE]) {
     _cleanup_json_ json_t *answer = NULL;
     struct candidates c = {};
-    json_t *pool;
+    bool is_more = false;
     int status;
-    size_t i;
 
     snprintf(ret, ID_TEXT_SIZE, "%s", word);
     if (id_is_valid(word))
@@ -110,10 +119,13 @@ static int find_claim(const char *word, char ret[static ID_TEXT_SIZE]) {
     status = client_call("io.berth.Pools", NULL, &answer);
     if (status != 0)
         return status;
-    json_array_foreach (json_object_get(answer, "pools"), i, pool) {
-        add_claims(&c, json_object_get(pool, "holders"), word);
-        add_claims(&c, json_object_get(pool, "queue"), word);
-    }
+    add_all(&c, json_object_get(answer, "pools"), word);
+    if (c.n == 0)
+        status = cluster_runs_ask_more(&answer, &is_more);
+    if (status != 0)
+        return status;
+    if (is_more)
+        add_all(&c, json_object_get(answer, "pools"), word);
     if (c.n > 1)
         return candidates_explain(&c, word);
     if (c.n == 1) {

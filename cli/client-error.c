@@ -6,6 +6,7 @@
 
 #include "base/job-name.h"
 #include "base/json/format.h"
+#include "base/name.h"
 #include "base/nearest.h"
 #include "base/pool-name.h"
 #include "cli/choice.h"
@@ -48,6 +49,8 @@ static void explain_unknown(const json_t *params, const char *kind) {
         fprintf(stderr, " (a template; name an instance, such as %sNAME)", written);
     } else if (json_is_array(known))
         fprintf(stderr, " (there is no %s)", kind);
+    if (strcmp(kind, "job") == 0 && strlen(written) < ID_PREFIX_MIN && written[strspn(written, "0123456789abcdef")] == '\0')
+        fprintf(stderr, "; a run needs %d digits at least", ID_PREFIX_MIN);
     fputs("\n", stderr);
 }
 

@@ -33,3 +33,24 @@ bool cluster_runs_say_where(const char *word) {
                 format_get_text(found, "name"), format_get_text(found, "host"));
     return found != NULL;
 }
+
+int cluster_runs_ask_more(json_t **answer, bool *ret_is_more) {
+    json_t *names = json_array(), *more, *pool;
+    int status;
+    size_t i;
+
+    *ret_is_more = false;
+    if (json_is_true(json_object_get(*answer, "complete"))) {
+        json_decref(names);
+        return 0;
+    }
+    json_array_foreach (json_object_get(*answer, "pools"), i, pool)
+        (void) json_array_append(names, json_object_get(pool, "name"));
+    status = client_call("io.berth.Pools", json_pack("{s:o}", "pools", names), &more);
+    if (status != 0)
+        return status;
+    json_decref(*answer);
+    *answer = more;
+    *ret_is_more = true;
+    return 0;
+}

@@ -9,6 +9,7 @@
 #include "base/name.h"
 #include "cli/choice.h"
 #include "cli/client.h"
+#include "cli/cluster-runs.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
 
@@ -43,19 +44,34 @@ static void set_label(struct target *t, const json_t *pools, const char *list) {
                 snprintf(t->label, sizeof(t->label), "%s:%s", format_get_text(claim, "host"), format_get_text(claim, "name"));
 }
 
-/* Finds the claim that a name or the first digits of an id mean, among those that hold permits (`held`),
- * those that wait (`waiting`), or both. Returns 0, or an exit status whose reason was printed. */
-static int find_target(const json_t *pools, const char *word, bool held, bool waiting, struct target *ret) {
-    struct candidates c = {};
-
-    for (int by_name = 1; by_name >= 0 && c.n == 0; by_name--) {
+static void add_named(struct candidates *c, const json_t *pools, const char *word, bool held, bool waiting) {
+    for (int by_name = 1; by_name >= 0 && c->n == 0; by_name--) {
         if (!by_name && !id_prefix_is_valid(word))
             break;
         if (waiting)
-            add_all(&c, pools, "queue", word, by_name);
+            add_all(c, pools, "queue", word, by_name);
         if (held)
-            add_all(&c, pools, "holders", word, by_name);
+            add_all(c, pools, "holders", word, by_name);
     }
+}
+
+/* Finds the claim that a name or the first digits of an id mean, among those that hold permits (`held`),
+ * those that wait (`waiting`), or both: first in *answer of io.berth.Pools, then in a longer one, which
+ * replaces it. Returns 0, or an exit status whose reason was printed. */
+static int find_target(json_t **answer, const char *word, bool held, bool waiting, struct target *ret) {
+    struct candidates c = {};
+    bool is_more = false;
+    const json_t *pools;
+    int status = 0;
+
+    add_named(&c, json_object_get(*answer, "pools"), word, held, waiting);
+    if (c.n == 0 && !id_is_valid(word))
+        status = cluster_runs_ask_more(answer, &is_more);
+    if (status != 0)
+        return status;
+    pools = json_object_get(*answer, "pools");
+    if (is_more)
+        add_named(&c, pools, word, held, waiting);
     if (c.n > 1)
         return candidates_explain(&c, word);
     if (c.n == 0 && !id_is_valid(word)) {
@@ -158,9 +174,9 @@ int verb_move(int argc, char **argv) {
     if (status == 0)
         status = client_call("io.berth.Pools", NULL, &pools);
     if (status == 0)
-        status = find_target(json_object_get(pools, "pools"), argv[1], true, true, &target);
+        status = find_target(&pools, argv[1], true, true, &target);
     if (status == 0 && before)
-        status = find_target(json_object_get(pools, "pools"), before, false, true, &other);
+        status = find_target(&pools, before, false, true, &other);
     if (status != 0)
         return status;
     params = json_pack("{s:s, s:s, s:s*}", "claim", target.id, "kind", first ? "first" : before ? "before" : "by", "reason", reason);
@@ -241,7 +257,6 @@ int verb_steal(int argc, char **argv) {
     bool yes = false;
     const struct verb_option options[] = {OPTION_VALUE("--for", &to), OPTION_VALUE("--reason", &reason), OPTION_FLAG("--yes", &yes)};
     _cleanup_json_ json_t *answer = NULL;
-    const json_t *pools;
     struct target holder, waiter;
     int status;
 
@@ -252,12 +267,11 @@ int verb_steal(int argc, char **argv) {
     status = client_call("io.berth.Pools", NULL, &answer);
     if (status != 0)
         return status;
-    pools = json_object_get(answer, "pools");
-    status = find_target(pools, argv[1], true, false, &holder);
+    status = find_target(&answer, argv[1], true, false, &holder);
     if (status == 0)
-        status = find_target(pools, to, false, true, &waiter);
+        status = find_target(&answer, to, false, true, &waiter);
     if (status == 0)
-        status = confirm(&holder, &waiter, pools, yes);
+        status = confirm(&holder, &waiter, json_object_get(answer, "pools"), yes);
     if (status == 0) /* the move comes first, so no other run gets the permits */
         status = do_move(json_pack("{s:s, s:s, s:s*}", "claim", waiter.id, "kind", "first", "reason", reason), false);
     if (status == 0)

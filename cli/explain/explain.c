@@ -10,6 +10,7 @@
 #include "base/name.h"
 #include "cli/choice.h"
 #include "cli/client.h"
+#include "cli/cluster-runs.h"
 #include "cli/explain/text.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
@@ -50,7 +51,7 @@ static int choose_runs(const json_t *answer, const char *host, const char *word,
 
 /* --- runs of other hosts, by their claims --- */
 
-static int choose_claims(const json_t *pools, const char *word, json_t *list, struct candidates *c) {
+static int add_claims(const json_t *pools, const char *word, json_t *list, struct candidates *c) {
     _cleanup_json_ json_t *runs = claims_as_runs(pools);
     json_t *run;
     int k = runs ? 0 : -1;
@@ -62,6 +63,19 @@ static int choose_claims(const json_t *pools, const char *word, json_t *list, st
             k |= json_array_append_new(list, explained_new(run, format_get_text(run, "host")));
         }
     return k;
+}
+
+/* Chooses among the first 100 claims of each list, or else among the first 1000. Returns 0, or an exit status
+ * whose reason was printed. */
+static int choose_claims(json_t **all, const char *word, json_t *list, struct candidates *c) {
+    int k = add_claims(json_object_get(*all, "pools"), word, list, c), status = 0;
+    bool is_more = false;
+
+    if (k == 0 && c->n == 0)
+        status = cluster_runs_ask_more(all, &is_more);
+    if (status == 0 && is_more)
+        k |= add_claims(json_object_get(*all, "pools"), word, list, c);
+    return k != 0 ? output_error(-ENOMEM) : status;
 }
 
 /* --- their pools --- */
@@ -96,6 +110,16 @@ static int show(json_t *list, const json_t *answer, const char *host, bool json)
     return 0;
 }
 
+static bool is_job(const json_t *answer, const char *word) {
+    json_t *job;
+    size_t i;
+
+    json_array_foreach (json_object_get(answer, "jobs"), i, job)
+        if (choice_is_name(word, format_get_text(job, "name")))
+            return true;
+    return false;
+}
+
 /* For a word that means no run here and no claim anywhere: prints that a job has no run, or that the name is
  * unknown. */
 static int explain_none(char **words, bool json, const char *host) {
@@ -103,10 +127,16 @@ static int explain_none(char **words, bool json, const char *host) {
     char when[FORMAT_SIZE];
     json_t *job;
     size_t i;
-    int status = find_names("explain", words, 1, NULL, &found);
+    int status = client_call("io.berth.Jobs", NULL, &answer);
 
+    if (status == 0 && id_prefix_is_valid(words[0]) && !is_job(answer, words[0])) {
+        fprintf(stderr,
+                "berth: no run %s on this host, nor among the first 1000 claims of a pool; ask its host\n",
+                words[0]);
+        return EXIT_UNKNOWN_NAME;
+    }
     if (status == 0)
-        status = client_call("io.berth.Jobs", NULL, &answer);
+        status = find_names("explain", words, 1, NULL, &found);
     if (status != 0)
         return status;
     if (json)
@@ -146,7 +176,9 @@ int verb_explain(int argc, char **argv) {
     if (status != 0)
         return status;
     if (json_array_size(list) == 0 && id_prefix_is_valid(argv[1]))
-        k |= choose_claims(json_object_get(all, "pools"), argv[1], list, &c);
+        status = choose_claims(&all, argv[1], list, &c);
+    if (status != 0)
+        return status;
     if (c.n > 1)
         return candidates_explain(&c, argv[1]);
     if (json_array_size(list) == 0 && k == 0)

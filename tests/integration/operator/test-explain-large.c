@@ -19,13 +19,16 @@
 /* bee has 1000 claims and more behind them, of the jobs a, b, c and d. Each has 64 known runs. */
 #define FILL                                                                                                \
     "local at, s, t = 'berth:{test}:', string.format('5%%031d', 1), redis.call('TIME')[1] - 60 "            \
-    "local function put(i, kind, letter) local id = string.format('%%s%%031x', kind, i) "                   \
-    "redis.call('HSET', at .. 'claims', id, letter .. ' ' .. i .. ' ' .. s .. ' db:1 ' .. i .. ' ' .. t "   \
-    ".. '000000 0 77 ' .. id .. ' ' .. string.char(97 + i %% 4) .. ' ') return id end "                     \
+    "local function number(i) return t .. string.format('%%06d', i) end "                                   \
+    "local function put(i, kind, letter) local id = string.format('%%s%%03x%%028d', kind, i, 0) "           \
+    "redis.call('HSET', at .. 'claims', id, letter .. ' ' .. number(i) .. ' ' .. s .. ' db:1 ' .. "         \
+    "number(i) .. ' ' .. number(i) .. ' 0 77 ' .. id .. ' ' .. string.char(97 + i %% 4) .. ' ') return id " \
+    "end "                                                                                                  \
     "for i = 1, %d do redis.call('SADD', at .. 'pool:db:held', put(i, 'a', 'H') .. '#1') end "              \
-    "for i = 1, %d do redis.call('ZADD', at .. 'pool:db:queue', i, put(i, 'b', 'W')) end "                  \
+    "for i = 1, %d do redis.call('ZADD', at .. 'pool:db:queue', number(i), put(i, 'b', 'W')) end "          \
     "redis.call('HSET', at .. 'sessions', s, 'bee m 1 db=1000') "                                           \
-    "redis.call('HSET', at .. 'meta', 'h:bee', s) redis.call('ZADD', at .. 'heartbeats', 1000000, s) "      \
+    "redis.call('HSET', at .. 'meta', 'h:bee', s, 'c:' .. s, '1 0') "                                       \
+    "redis.call('ZADD', at .. 'heartbeats', 1000000, s) "                                                   \
     "local told = '' for i = 0, 3 do told = told .. string.char(97 + i) .. ' 64 0 40000 50000 60000 70000 " \
     "80000 90000 95000 99000\\n' end redis.call('HSET', at .. 'times', s, told)"
 
@@ -159,6 +162,24 @@ static void test_last(void) {
     end();
 }
 
+/* Claims of bee are found by their first digits. berthd sends the first hundred of each list, and a thousand if
+ * it is asked again. */
+static void test_far(void) {
+    json_t *answer;
+
+    begin(998);
+    answer = berth_json(ant, "explain b1f4");
+    AT_STRING(answer, "explained.0.host", "bee");
+    AT_INT(answer, "explained.0.pools.0.place", 500);
+    json_decref(answer);
+    TEST_INT(berth(ant, "move a1f4 --by 1ms"), 64);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, " holds its permits already"));
+    TEST_INT(berth(ant, "move report --first"), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, " (ant:report) is now first of db, 998 were passed: bee:b, bee:c, "));
+    TEST_INT(berth(ant, "revoke b1f4"), 0);
+    end();
+}
+
 /* The list of a queue ends before it, so nothing is estimated. */
 static void test_too_many(void) {
     json_t *answer;
@@ -169,11 +190,14 @@ static void test_too_many(void) {
     AT_NULL(answer, "explained.0.estimate");
     AT_STRING(answer, "explained.0.no_estimate", "not all claims of these pools are listed");
     json_decref(answer);
+    TEST_INT(berth(ant, "explain b44c"), 65);
+    TEST_STRING(berth_err, "berth: no run b44c on this host, nor among the first 1000 claims of a pool; ask its host\n");
     end();
 }
 
 int main(int argc, char **argv) {
-    CU_TestInfo tests[] = {{"the last of a thousand", test_last}, {"too many", test_too_many}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {
+        {"the last of a thousand", test_last}, {"claims far behind", test_far}, {"too many", test_too_many}, CU_TEST_INFO_NULL};
     CU_SuiteInfo suites[] = {{.pName = "explain-large", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
                              CU_SUITE_INFO_NULL};
 

@@ -57,6 +57,7 @@ static void test_id(void) {
 
     TEST_INT(berth(ant, "stop %.3s", a), 65); /* too short to be an id */
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "no such job"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "; a run needs 4 digits at least\n"));
     TEST_INT(berth(ant, "stop 0000ffff0000"), 65);
     TEST_STRING(berth_err, "berth: no such run: 0000ffff0000\n");
     TEST_INT(berth(ant, "runs %.8s", a), 0);
