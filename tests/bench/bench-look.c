@@ -16,6 +16,8 @@
 #define POOLS 5
 #define CLAIMS 2000 /* of each pool: half of them wait */
 #define LOOKS 10
+#define CALLS_MAX 1000 /* of a look */
+#define WORDS 4        /* records POOL LIST CLAIM */
 #define WARM (10 * USEC_PER_SEC) /* what a host may cost at once is spent by then */
 #define WATCHED (10 * USEC_PER_SEC)
 
@@ -47,40 +49,85 @@ static void look(struct viewer *v) {
     rig_touch(v->host);
 }
 
-static double worst_call(struct redis_server *s) {
-    _cleanup_reply_ redisReply *log = redis_command(s, "SLOWLOG GET 1000");
-    long long worst = 0;
+/* One call, which each look makes again. */
+struct look_call {
+    char words[200]; /* those that tell it from others */
+    double usec[LOOKS];
+    size_t n;
+};
 
-    for (size_t i = 0; log && i < log->elements; i++) {
-        const redisReply *words = log->element[i]->element[3];
-
-        if (strcasecmp(words->element[0]->str, "EVALSHA") == 0 && log->element[i]->element[2]->integer > worst)
-            worst = log->element[i]->element[2]->integer;
-    }
-    return (double) worst;
+static struct look_call *find_call(struct look_call *calls, size_t *n_calls, const char *words) {
+    for (size_t i = 0; i < *n_calls; i++)
+        if (strcmp(calls[i].words, words) == 0)
+            return &calls[i];
+    if (*n_calls == CALLS_MAX)
+        rig_fail("a look has too many calls");
+    (void) snprintf(calls[*n_calls].words, sizeof(calls->words), "%s", words);
+    return &calls[(*n_calls)++];
 }
 
-/* The worst call of a look is the median of ten, because the machine may interrupt one. */
-static void slices(struct report *r, struct rig *g, const struct store_question *question, const char *what) {
-    struct viewer v = {.host = &g->hosts[0], .question = question};
-    double worst[LOOKS], empty = peer_cost(&peer_empty, &g->server, 200) / 2, usec;
-    char name[100];
-    uint64_t calls;
+/* Adds the calls of a look. Returns the longest of them, µs. */
+static double read_calls(struct redis_server *s, struct look_call *calls, size_t *n_calls) {
+    _cleanup_reply_ redisReply *log = redis_command(s, "SLOWLOG GET 4000");
+    double longest = 0;
 
+    for (size_t i = 0; log && i < log->elements; i++) {
+        double usec = (double) log->element[i]->element[2]->integer;
+        char text[sizeof(calls->words)] = "";
+        redisReply *const *words;
+        struct look_call *call;
+        size_t n;
+
+        if (!(words = rig_look_words(log->element[i], &n)))
+            continue;
+        for (size_t k = 0, at = 0; k < n && k < WORDS && at < sizeof(text); k++)
+            at += (size_t) snprintf(text + at, sizeof(text) - at, "%s ", words[k]->str);
+        call = find_call(calls, n_calls, text);
+        if (call->n < LOOKS)
+            call->usec[call->n++] = usec;
+        longest = usec > longest ? usec : longest;
+    }
+    return longest;
+}
+
+/* A machine that delays one call of a hundred delays some call of each look. So each call counts by its median of
+ * all looks, and the longest is that of the dearest call. */
+static double dearest_call(struct look_call *calls, size_t n) {
+    double dearest = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        double usec = calls[i].n > LOOKS / 2 ? quantile(calls[i].usec, calls[i].n, 0.5) : 0;
+
+        dearest = usec > dearest ? usec : dearest;
+    }
+    return dearest;
+}
+
+static void slices(struct report *r, struct rig *g, const struct store_question *question, const char *what) {
+    static struct look_call calls[CALLS_MAX];
+    struct viewer v = {.host = &g->hosts[0], .question = question};
+    double longest[LOOKS], empty = peer_cost(&peer_empty, &g->server, 200) / 2, usec;
+    size_t n_calls = 0;
+    uint64_t n_made;
+    char name[100];
+
+    memset(calls, 0, sizeof(calls));
     rig_reset_stats(&g->server);
     for (unsigned i = 0; i < LOOKS; i++) {
         redis_reply_freep(&(redisReply *) {redis_command(&g->server, "SLOWLOG RESET")});
         look(&v);
         RIG_UNTIL(g, v.n_looks > i);
-        worst[i] = worst_call(&g->server);
+        longest[i] = read_calls(&g->server, calls, &n_calls);
     }
-    usec = rig_server_usec(&g->server, "evalsha", &calls);
+    usec = rig_server_usec(&g->server, "evalsha", &n_made);
     snprintf(name, sizeof(name), "%s, server time in all", what);
     report_add(r, &(struct figure) {name, usec / LOOKS, "µs", NULL, 0, GOAL_NONE, 0});
     snprintf(name, sizeof(name), "%s, calls", what);
-    report_add(r, &(struct figure) {name, (double) calls / LOOKS, "calls", NULL, 0, GOAL_NONE, 0});
-    snprintf(name, sizeof(name), "%s, its longest call", what);
-    report_add(r, &(struct figure) {name, quantile(worst, LOOKS, 0.5), "µs", "an empty script", empty, GOAL_RATIO_AT_MOST, 250});
+    report_add(r, &(struct figure) {name, (double) n_made / LOOKS, "calls", NULL, 0, GOAL_NONE, 0});
+    snprintf(name, sizeof(name), "%s, its dearest call", what);
+    report_add(r, &(struct figure) {name, dearest_call(calls, n_calls), "µs", "an empty script", empty, GOAL_RATIO_AT_MOST, 250});
+    snprintf(name, sizeof(name), "%s, its longest call, delays of the machine included", what);
+    report_add(r, &(struct figure) {name, quantile(longest, LOOKS, 0.5), "µs", "an empty script", empty, GOAL_NONE, 0});
 }
 
 static void share(struct report *r, struct rig *g) {
@@ -121,7 +168,7 @@ void bench_look(struct report *r) {
         (void) snprintf(pools[i].name, sizeof(pools[i].name), "%s", names[i]);
     }
     rig_up(&g, &(struct rig_options) {.n_hosts = HOSTS, .pools = pools, .n_pools = POOLS,
-                                      .redis = (const char *const[]) {"--slowlog-log-slower-than", "0", "--slowlog-max-len", "1000", NULL}});
+                                      .redis = (const char *const[]) {"--slowlog-log-slower-than", "0", "--slowlog-max-len", "4000", NULL}});
     peer_empty.prepare(&g.server, 0);
     for (size_t i = 0; i < POOLS; i++) {
         slots[i] = rig_slots(&g, CLAIMS, 0, names[i], 1);
