@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/socket.h"
-#include "tests/harness/linger.h"
+#include "tests/harness/slow-close.h"
 #include "tests/harness/test.h"
 
 #define NOBODY 65534
@@ -39,9 +39,9 @@ static bool attach(int socket, const char *text, size_t size, int flags) {
     pid_t pid = fork();
 
     if (pid == 0) {
-        int fd = linger_socket();
+        int fd = slow_close_socket();
 
-        _exit(fd >= 0 && linger_send(socket, text, size, fd, flags) > 0 ? 0 : 1);
+        _exit(fd >= 0 && slow_close_send(socket, text, size, fd, flags) > 0 ? 0 : 1);
     }
     return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
@@ -50,7 +50,7 @@ static void freeze(struct attack *a, const char *path, int type) {
     const char *text = type == SOCK_STREAM ? call : packet;
     size_t size = type == SOCK_STREAM ? sizeof(call) : sizeof(packet) - 1;
 
-    linger_begin(); /* here, not in the process that ends */
+    slow_close_begin(); /* here, not in the process that ends */
     for (unsigned i = 0;; i++) {
         int fd = socket_connect(path, type);
 
@@ -73,7 +73,7 @@ static void freeze(struct attack *a, const char *path, int type) {
         }
         close(fd);
         if (i % ATTACKS_A_LISTENER == ATTACKS_A_LISTENER - 1)
-            linger_end(), linger_begin();
+            slow_close_end(), slow_close_begin();
     }
 }
 

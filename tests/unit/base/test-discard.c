@@ -15,7 +15,7 @@
 #include "base/connection.h"
 #include "base/discard.h"
 #include "base/clock.h"
-#include "tests/harness/linger.h"
+#include "tests/harness/slow-close.h"
 #include "tests/harness/test.h"
 
 #define SOON (8 * USEC_PER_SEC) /* much less than what one close would take */
@@ -35,7 +35,7 @@ static void down(void) {
     discard = discard_free(discard);
     event = sd_event_unref(event);
     CU_ASSERT(clock_boottime() - begin < SOON);
-    linger_end();
+    slow_close_end();
     while (waitpid(-1, NULL, 0) > 0) /* the children that had the descriptors end, too, and without lingering */
         ;
     CU_ASSERT(clock_boottime() - begin < SOON);
@@ -70,7 +70,7 @@ static void test_attack_works(void) {
     pid_t pid;
 
     make_pair(SOCK_STREAM, &ours, &theirs);
-    TEST_INT(linger_attack(theirs, "x", 1, 0), 1);
+    TEST_INT(slow_close_attack(theirs, "x", 1, 0), 1);
     pid = fork();
     if (pid == 0) {
         close(theirs);
@@ -90,7 +90,7 @@ static void attacked(int type, int flags) {
 
     make_pair(type, &ours, &theirs);
     TEST_INT(send(theirs, "abc", 3, MSG_NOSIGNAL), 3);
-    TEST_INT(linger_attack(theirs, "def", 3, flags), 3);
+    TEST_INT(slow_close_attack(theirs, "def", 3, flags), 3);
     if (type == SOCK_SEQPACKET)
         TEST_INT(connection_receive(ours, bytes, sizeof(bytes)), 3);
     for (int i = 0; i < 3; i++)
@@ -163,7 +163,7 @@ static void unread(int type, size_t before, size_t each) {
     make_pair(type, &ours, &theirs);
     for (size_t i = 0; i < before; i++)
         TEST_INT(send(theirs, much, each, MSG_NOSIGNAL), (ssize_t) each);
-    CU_ASSERT(linger_attack(theirs, "x", 1, 0) > 0);
+    CU_ASSERT(slow_close_attack(theirs, "x", 1, 0) > 0);
     discard_connection(discard, ours);
     settle();
     close(theirs);
@@ -183,7 +183,7 @@ static void test_many(void) {
 
     for (size_t i = 0; i < ELEMENTSOF(ours); i++) {
         make_pair(SOCK_STREAM, &ours[i], &theirs[i]);
-        CU_ASSERT(linger_attack(theirs[i], "x", 1, 0) > 0);
+        CU_ASSERT(slow_close_attack(theirs[i], "x", 1, 0) > 0);
     }
     for (size_t i = 0; i < ELEMENTSOF(ours); i++)
         discard_connection(discard, ours[i]);
@@ -199,7 +199,7 @@ static void test_freed(void) {
     int ours, theirs;
 
     make_pair(SOCK_STREAM, &ours, &theirs);
-    CU_ASSERT(linger_attack(theirs, "x", 1, 0) > 0);
+    CU_ASSERT(slow_close_attack(theirs, "x", 1, 0) > 0);
     discard_connection(discard, ours);
     discard = discard_free(discard);
     TEST_INT(fcntl(ours, F_GETFD), -1);

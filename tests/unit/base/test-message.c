@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
-#include "tests/harness/linger.h"
+#include "tests/harness/slow-close.h"
 #include "tests/harness/test.h"
 
 static struct message m; /* large */
@@ -171,7 +171,7 @@ static void test_descriptors(void) {
 
     connected(fds);
     a = fds[0], b = fds[1];
-    TEST_INT(linger_send(a, "hello\n", 6, a, 0), 6);
+    TEST_INT(slow_close_send(a, "hello\n", 6, a, 0), 6);
     TEST_INT(message_receive(b, &m), -EBADMSG);
     TEST_INT(message_receive(b, &m), -EBADMSG);
 }

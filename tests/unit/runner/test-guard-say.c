@@ -9,7 +9,7 @@
 
 #include "base/connection.h"
 #include "runner/guard-internal.h"
-#include "tests/harness/linger.h"
+#include "tests/harness/slow-close.h"
 #include "tests/harness/test.h"
 
 static int ours, theirs;
@@ -25,7 +25,7 @@ static void begin(void) {
 
 static void end(void) {
     close(theirs);
-    linger_end();
+    slow_close_end();
 }
 
 static bool is_open(int fd) {
@@ -40,10 +40,10 @@ static void test_nothing_attached(void) {
 
 /* The last close would sleep as long as the attached socket lingers, and a deadline may pass meanwhile. */
 static void test_attached(void) {
-    TEST_INT(linger_attack(theirs, "x", 1, 0), 1);
+    TEST_INT(slow_close_attack(theirs, "x", 1, 0), 1);
     guard_give_up(ours);
     CU_ASSERT(is_open(ours));
-    linger_end(); /* now nothing lingers */
+    slow_close_end(); /* now nothing lingers */
     close(ours);
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "tests/harness/host/control-server.h"
-#include "tests/harness/linger.h"
+#include "tests/harness/slow-close.h"
 #include "tests/harness/test.h"
 
 #define BIG(size) "{\"method\":\"io.test.Big\",\"parameters\":{\"size\":" size "}}"
@@ -161,7 +161,7 @@ static void test_unasked_fd(void) {
     CU_ASSERT_FATAL(pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) == 0);
     server_up(NULL);
     fd = server_client();
-    TEST_INT(linger_send(fd, ECHO, sizeof(ECHO), pipe_fds[1], 0), sizeof(ECHO));
+    TEST_INT(slow_close_send(fd, ECHO, sizeof(ECHO), pipe_fds[1], 0), sizeof(ECHO));
     close(pipe_fds[1]);
     TEST_STRING(peer_answer(fd),
                 "{\"error\":\"io.berth.BadRequest\",\"parameters\":{\"text\":\"the call has a descriptor attached; berthd accepts none\"}}");

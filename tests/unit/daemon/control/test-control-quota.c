@@ -12,7 +12,7 @@
 #include "base/socket.h"
 #include "daemon/control/control-internal.h"
 #include "tests/harness/host/control-server.h"
-#include "tests/harness/linger.h"
+#include "tests/harness/slow-close.h"
 #include "tests/harness/test.h"
 
 #define NOBODY 65534
@@ -219,14 +219,14 @@ static void test_abuse(void) {
     BEGIN(NULL);
     TEST_INT(pipe2(pipe_fds, O_CLOEXEC), 0);
     fd = client_of(NOBODY);
-    TEST_INT(linger_send(fd, ECHO, sizeof(ECHO), pipe_fds[0], 0), sizeof(ECHO));
+    TEST_INT(slow_close_send(fd, ECHO, sizeof(ECHO), pipe_fds[0], 0), sizeof(ECHO));
     expect_refused(fd, "the call has a descriptor attached; berthd accepts none");
     expect_refused(client_of(NOBODY), "your user passed a descriptor to berthd, which accepts none; berthd refuses its connections for a minute");
     fd = client_of(NOBODY - 1);
     peer_expect_ok(fd);
     close(fd);
     fd = client_of(0);
-    TEST_INT(linger_send(fd, ECHO, sizeof(ECHO), pipe_fds[0], 0), sizeof(ECHO));
+    TEST_INT(slow_close_send(fd, ECHO, sizeof(ECHO), pipe_fds[0], 0), sizeof(ECHO));
     expect_refused(fd, "the call has a descriptor attached; berthd accepts none");
     fd = client_of(0); /* a trusted user is not refused for a mistake */
     peer_expect_ok(fd);

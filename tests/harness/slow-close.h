@@ -7,15 +7,15 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define LINGER_TIME 20 /* seconds that a close sleeps, if nothing ends it earlier */
+#define SLOW_CLOSE_TIME 20 /* seconds that a close sleeps, if nothing ends it earlier */
 
 /* Makes a socket on loopback whose last close sleeps. The peers live as long as the process that first
- * called linger_begin(), or this function, or until linger_end(). */
-int linger_begin(void);
-int linger_socket(void);
-void linger_end(void);
+ * called slow_close_begin(), or this function, or until slow_close_end(). */
+int slow_close_begin(void);
+int slow_close_socket(void);
+void slow_close_end(void);
 
 /* sendmsg(2) of these bytes with the descriptor attached. fd stays the caller's. */
-ssize_t linger_send(int socket, const void *data, size_t size, int fd, int flags);
+ssize_t slow_close_send(int socket, const void *data, size_t size, int fd, int flags);
 /* Sends a new lingering socket, to which the message has the only reference. */
-ssize_t linger_attack(int socket, const void *data, size_t size, int flags);
+ssize_t slow_close_attack(int socket, const void *data, size_t size, int flags);

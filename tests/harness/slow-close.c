@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/harness/linger.h"
+#include "tests/harness/slow-close.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -12,7 +12,7 @@
 static int listener = -1; /* never accepts: the peers stay in its queue */
 static struct sockaddr_in address;
 
-int linger_begin(void) {
+int slow_close_begin(void) {
     const int small = 4096; /* its connections inherit it: the rest stays unsent */
     socklen_t size = sizeof(address);
 
@@ -24,13 +24,13 @@ int linger_begin(void) {
     return 0;
 }
 
-int linger_socket(void) {
-    const struct linger linger = {.l_onoff = 1, .l_linger = LINGER_TIME};
+int slow_close_socket(void) {
+    const struct linger linger = {.l_onoff = 1, .l_linger = SLOW_CLOSE_TIME};
     const int size = 4096; /* little, for there may be thousands */
     static const char bytes[65536];
     _cleanup_close_ int fd = -1;
 
-    if (listener < 0 && linger_begin() < 0)
+    if (listener < 0 && slow_close_begin() < 0)
         return -errno;
     fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) < 0 ||
@@ -42,11 +42,11 @@ int linger_socket(void) {
     return steal_fd(&fd);
 }
 
-void linger_end(void) {
+void slow_close_end(void) {
     listener = close_fd(listener);
 }
 
-ssize_t linger_send(int socket, const void *data, size_t size, int fd, int flags) {
+ssize_t slow_close_send(int socket, const void *data, size_t size, int fd, int flags) {
     union {
         struct cmsghdr align;
         char space[CMSG_SPACE(sizeof(int))];
@@ -64,9 +64,9 @@ ssize_t linger_send(int socket, const void *data, size_t size, int fd, int flags
     return sendmsg(socket, &message, MSG_NOSIGNAL | flags);
 }
 
-ssize_t linger_attack(int socket, const void *data, size_t size, int flags) {
-    _cleanup_close_ int fd = linger_socket();
-    ssize_t n = fd < 0 ? fd : linger_send(socket, data, size, fd, flags);
+ssize_t slow_close_attack(int socket, const void *data, size_t size, int flags) {
+    _cleanup_close_ int fd = slow_close_socket();
+    ssize_t n = fd < 0 ? fd : slow_close_send(socket, data, size, fd, flags);
     /* This close does not sleep while the message has another reference. Without a message it must not sleep
      * either. */
     const struct linger none = {0};
