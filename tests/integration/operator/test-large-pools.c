@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* `berth explain` of the last one of a long queue: what that costs Redis, and how long it takes. Another client
- * writes what a host with so many claims would. */
+/* Questions about pools with thousands of claims: why the last one of a queue waits, and what fifty such
+ * pools have. What that costs Redis, and how long it takes. Another client writes what a host with so many
+ * claims would. */
 
 #include <stdio.h>
 #include <string.h>
@@ -11,34 +12,40 @@
 #include "tests/harness/test.h"
 
 #define HELD 1000
+#define POOLS 50
 #define EMPTY_RUNS 2000
 #define CALLS_MAX 80
+#define CALLS_OF_A_POOL 8          /* pool, held, queue, their records, and some more of a scan */
 #define CPU_MAX (3 * USEC_PER_SEC) /* of `berth explain`: 0.4 s, more with sanitizers */
-#define SLICE_MAX 110 /* claims in one call: 100, and those that a scan of a set adds */
+#define SLICE_MAX 110              /* claims in one call: 100, and those that a scan of a set adds */
 
-/* bee has 1000 claims and more behind them, of the jobs a, b, c and d. Each has 64 known runs. */
+/* bee has 1000 claims of each pool and more behind them, of the jobs a, b, c and d. Each has 64 known runs.
+ */
 #define FILL                                                                                                \
     "local at, s, t = 'berth:{test}:', string.format('5%%031d', 1), redis.call('TIME')[1] - 60 "            \
     "local function number(i) return t .. string.format('%%06d', i) end "                                   \
-    "local function put(i, kind, letter) local id = string.format('%%s%%03x%%028d', kind, i, 0) "           \
-    "redis.call('HSET', at .. 'claims', id, letter .. ' ' .. number(i) .. ' ' .. s .. ' db:1 ' .. "         \
-    "number(i) .. ' ' .. number(i) .. ' 0 77 ' .. id .. ' ' .. string.char(97 + i %% 4) .. ' ') return id " \
-    "end "                                                                                                  \
-    "for i = 1, %d do redis.call('SADD', at .. 'pool:db:held', put(i, 'a', 'H') .. '#1') end "              \
-    "for i = 1, %d do redis.call('ZADD', at .. 'pool:db:queue', number(i), put(i, 'b', 'W')) end "          \
+    "local function put(p, pool, kind, i) local id = string.format('%%s%%03x%%028d', kind, i, p) "          \
+    "redis.call('HSET', at .. 'claims', id, (kind == 'a' and 'H ' or 'W ') .. number(i) .. ' ' .. s .. "    \
+    "' ' .. pool .. ':1 ' .. number(i) .. ' ' .. number(i) .. ' 0 77 ' .. id .. ' ' .. "                    \
+    "string.char(97 + i %% 4) .. ' ') return id end "                                                       \
+    "for p = 1, %d do local pool = p == 1 and 'db' or 'p' .. p local lists = at .. 'pool:' .. pool "        \
+    "for i = 1, %d do redis.call('SADD', lists .. ':held', put(p, pool, 'a', i) .. '#1') end "              \
+    "for i = 1, %d do redis.call('ZADD', lists .. ':queue', number(i), put(p, pool, 'b', i)) end end "      \
     "redis.call('HSET', at .. 'sessions', s, 'bee m 1 db=1000') "                                           \
     "redis.call('HSET', at .. 'meta', 'h:bee', s, 'c:' .. s, '1 0') "                                       \
     "redis.call('ZADD', at .. 'heartbeats', 1000000, s) "                                                   \
     "local told = '' for i = 0, 3 do told = told .. string.char(97 + i) .. ' 64 0 40000 50000 60000 70000 " \
     "80000 90000 95000 99000\\n' end redis.call('HSET', at .. 'times', s, told)"
 
+#define DB "pool \"db\" { limit = 1000 queue-limit = 5000 }\n"
+
 static struct host *ant;
 static struct child *waiter;
 
-static void fill(unsigned waiting) {
+static void fill(unsigned pools, unsigned waiting) {
     char script[2048];
 
-    snprintf(script, sizeof(script), FILL, HELD, waiting);
+    snprintf(script, sizeof(script), FILL, pools, HELD, waiting);
     _cleanup_reply_ redisReply *reply = redis_command(&cluster.redis, "EVAL %s 0", script);
     TEST_FATAL(reply && reply->type != REDIS_REPLY_ERROR, "bee is not written");
 }
@@ -51,25 +58,29 @@ static void up(void) {
 }
 
 static void begin(unsigned waiting) {
-    ant = host_up("ant", "pool \"db\" { limit = 1000 queue-limit = 5000 }\n");
-    fill(waiting);
+    ant = host_up("ant", DB);
+    fill(1, waiting);
     waiter = berth_at_gate(ant, "-p db", "report", "queued");
 }
 
 /* What bee had goes with all other data. */
-static void end(void) {
-    TEST_INT(berth(ant, "stop report"), 0);
-    (void) berth_end(waiter);
+static void lose(void) {
     host_mark(ant);
     freeReplyObject(redis_command(&cluster.redis, "FLUSHALL"));
     host_await(ant, "grace-begun", " ");
     host_end_grace(ant);
 }
 
+static void end(void) {
+    TEST_INT(berth(ant, "stop report"), 0);
+    (void) berth_end(waiter);
+    lose();
+}
+
 /* --- what it costs --- */
 
 struct cost {
-    double usec; /* of all calls */
+    double usec;                  /* of all calls */
     long long n, longest, claims; /* longest: µs; claims: the most that a call lists */
 };
 
@@ -94,7 +105,8 @@ static double empty_script(void) {
     return usec_of_scripts(&n) / EMPTY_RUNS;
 }
 
-/* Returns how many records a logged call asks for. Redis logs 32 words of it, the last one as "... (70 more arguments)". */
+/* Returns how many records a logged call asks for. Redis logs 32 words of it, the last one as "... (70 more
+ * arguments)". */
 static long long records_of(const redisReply *words) {
     size_t first = 3 + (size_t) strtoul(words->element[2]->str, NULL, 10), n = words->elements;
     long long more = 0;
@@ -132,38 +144,70 @@ static usec_t cpu_of_children(void) {
 }
 
 /* Other load delays each of these, so the times are printed, and the sizes of the calls are checked. */
+static json_t *ask(const char *words, struct cost *ret) {
+    double empty = empty_script();
+    usec_t took, cpu = cpu_of_children();
+    json_t *answer;
+
+    freeReplyObject(redis_command(&cluster.redis, "CONFIG RESETSTAT"));
+    freeReplyObject(redis_command(&cluster.redis, "SLOWLOG RESET"));
+    took = clock_boottime();
+    answer = berth_json(ant, "%s", words);
+    took = clock_boottime() - took;
+    cpu = cpu_of_children() - cpu;
+    *ret = cost_so_far();
+    printf("%s: %" PRIu64 " ms, %" PRIu64
+           " ms of a processor; %lld calls of %.0f empty scripts in all, the longest of %.0f\n",
+           words, took / 1000, cpu / 1000, ret->n, ret->usec / empty, (double) ret->longest / empty);
+    CU_ASSERT(ret->claims > SLICE_MAX / 2 && ret->claims <= SLICE_MAX);
+    CU_ASSERT(cpu < CPU_MAX);
+    return answer;
+}
+
 static void test_last(void) {
-    double empty;
     struct cost c;
-    usec_t took, cpu;
     json_t *answer;
 
     begin(999);
-    empty = empty_script();
-    freeReplyObject(redis_command(&cluster.redis, "CONFIG RESETSTAT"));
-    freeReplyObject(redis_command(&cluster.redis, "SLOWLOG RESET"));
-    cpu = cpu_of_children();
-    took = clock_boottime();
-    answer = berth_json(ant, "explain report");
-    took = clock_boottime() - took;
-    cpu = cpu_of_children() - cpu;
-    c = cost_so_far();
-    printf("%" PRIu64 " ms, %" PRIu64 " ms of a processor; %lld calls of %.0f empty scripts in all, the longest of %.0f\n", took / 1000,
-           cpu / 1000, c.n, c.usec / empty, (double) c.longest / empty);
+    answer = ask("explain report", &c);
     AT_INT(answer, "explained.0.pools.0.place", 1000);
     AT_INT(answer, "explained.0.pools.0.used", 1000);
     AT_STRING(answer, "explained.0.pools.0.why.code", "full");
     AT_INT(answer, "explained.0.estimate.samples", 200);
     CU_ASSERT(berth_number_at(answer, "explained.0.estimate.low_ms") > 0);
-    CU_ASSERT(c.claims > SLICE_MAX / 2 && c.claims <= SLICE_MAX);
     CU_ASSERT(c.n > 2 * HELD / SLICE_MAX && c.n < CALLS_MAX);
-    CU_ASSERT(cpu < CPU_MAX);
     json_decref(answer);
     end();
 }
 
-/* Claims of bee are found by their first digits. berthd sends the first hundred of each list, and a thousand if
- * it is asked again. */
+/* Each list has its first hundred claims. */
+static void test_pools(void) {
+    char config[8192] = "", path[64];
+    size_t n = 0;
+    struct cost c;
+    json_t *answer;
+
+    for (unsigned i = 2; i <= POOLS; i++)
+        n += (size_t) snprintf(config + n, sizeof(config) - n,
+                               "pool \"p%u\" { limit = 1000 queue-limit = 5000 }\n", i);
+    ant = host_up("ant", DB "%s", config);
+    fill(POOLS, 1000);
+    answer = ask("pools", &c);
+    TEST_INT(json_array_size(json_object_get(answer, "pools")), POOLS);
+    for (unsigned i = 2; i <= POOLS; i++) {
+        snprintf(path, sizeof(path), "pools.name=p%u", i);
+        AT_INT(berth_at(answer, path), "used", 1000);
+        AT_INT(berth_at(answer, path), "waiting", 1000);
+        TEST_INT(json_array_size(json_object_get(berth_at(answer, path), "queue")), 100);
+        TEST_INT(json_array_size(json_object_get(berth_at(answer, path), "holders")), 100);
+    }
+    CU_ASSERT(c.n < CALLS_OF_A_POOL * POOLS);
+    json_decref(answer);
+    lose();
+}
+
+/* Claims of bee are found by their first digits. berthd sends the first hundred of each list, and a thousand
+ * if it is asked again. */
 static void test_far(void) {
     json_t *answer;
 
@@ -175,7 +219,8 @@ static void test_far(void) {
     TEST_INT(berth(ant, "move a1f4 --by 1ms"), 64);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, " holds its permits already"));
     TEST_INT(berth(ant, "move report --first"), 0);
-    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, " (ant:report) is now first of db, 998 were passed: bee:b, bee:c, "));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(berth_out, " (ant:report) is now first of db, 998 were passed: bee:b, bee:c, "));
     TEST_INT(berth(ant, "revoke b1f4"), 0);
     end();
 }
@@ -191,15 +236,21 @@ static void test_too_many(void) {
     AT_STRING(answer, "explained.0.no_estimate", "not all claims of these pools are listed");
     json_decref(answer);
     TEST_INT(berth(ant, "explain b44c"), 65);
-    TEST_STRING(berth_err, "berth: no run b44c on this host, nor among the first 1000 claims of a pool; ask its host\n");
+    TEST_STRING(
+        berth_err,
+        "berth: no run b44c on this host, nor among the first 1000 claims of a pool; ask its host\n");
     end();
 }
 
 int main(int argc, char **argv) {
-    CU_TestInfo tests[] = {
-        {"the last of a thousand", test_last}, {"claims far behind", test_far}, {"too many", test_too_many}, CU_TEST_INFO_NULL};
-    CU_SuiteInfo suites[] = {{.pName = "explain-large", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
-                             CU_SUITE_INFO_NULL};
+    CU_TestInfo tests[] = {{"the last of a thousand", test_last},
+                           {"fifty pools", test_pools},
+                           {"claims far behind", test_far},
+                           {"too many", test_too_many},
+                           CU_TEST_INFO_NULL};
+    CU_SuiteInfo suites[] = {
+        {.pName = "large-pools", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
+        CU_SUITE_INFO_NULL};
 
     return test_main(argc, argv, suites);
 }
