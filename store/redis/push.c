@@ -93,6 +93,7 @@ static char *next_word(char **text) {
 }
 
 /* granted|revoked EPOCH BEFORE NUMBER CLAIM ..., moved EPOCH BEFORE NUMBER CLAIM GIVEN-µs, parked|queued EPOCH POSITION TICKET CLAIM ...,
+ * grace-over EPOCH 0 0 -,
  * turn EPOCH BEFORE NUMBER POOL DUE ATTEMPT DELAY-MS WHY */
 enum push_field {
     PUSH_VERB,
@@ -129,7 +130,7 @@ static int push_parse(struct store_redis *store, char *text, struct push *ret) {
     if (!ret->id || reply_number_parse(fields[PUSH_ONE], &ret->one) < 0 ||
         reply_number_parse(fields[PUSH_TWO], &ret->two) < 0)
         return -EBADMSG;
-    if (strcmp(ret->verb, "revoked") == 0) /* followed by a reason for people */
+    if (strcmp(ret->verb, "revoked") == 0 || strcmp(ret->verb, "grace-over") == 0) /* followed by a reason for people; by nothing */
         return 0;
     if (strcmp(ret->verb, "moved") == 0)
         return fields[PUSH_TICKET] ? reply_number_parse(fields[PUSH_TICKET], &ret->ticket) : -EBADMSG;
@@ -178,6 +179,11 @@ static void handle_push(struct store_redis *store, char *text) {
         handle_malformed(store);
     if (r != 0)
         return;
+    if (strcmp(push.verb, "grace-over") == 0) {
+        if (store->epoch.in_grace) /* the reply shows it */
+            heartbeat_send_extra(store);
+        return;
+    }
     entry = claim_table_find(store, push.id);
     is_parked = strcmp(push.verb, "parked") == 0;
     if (!is_parked && strcmp(push.verb, "queued") != 0)

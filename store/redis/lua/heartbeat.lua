@@ -64,6 +64,9 @@ if grace then
     if known >= tonumber(lease) and in_epoch() then
         call('HDEL', meta, 'grace', 'grace_elapsed')
         grace = false
+        for _, other in ipairs(call('ZRANGE', heartbeats, '+inf', '(0', 'BYSCORE', 'REV', 'LIMIT', 0, 129)) do
+            if other ~= s then push(other, 'grace-over', epoch, 0, 0, '-') end
+        end
     elseif known > tonumber(call('HGET', meta, 'grace_elapsed') or 0) then
         call('HSET', meta, 'grace_elapsed', known_usec)
     end

@@ -116,6 +116,31 @@ static void full(void) {
     TEST_INT(berth(ant, "run -n -p db -- true"), 0);
 }
 
+/* `berth grace --end` on one host: the other one takes part at once, not with its next heartbeat. */
+static void ended_elsewhere(void) {
+    struct host *ant, *bee;
+    usec_t until;
+    int status;
+
+    cluster.lease = "24h";
+    cluster.heartbeat = "8h";
+    ant = host_up("ant", POOLS);
+    bee = host_up("bee", POOLS);
+    host_mark(ant);
+    host_mark(bee);
+    redis_server_kill(&cluster.redis);
+    TEST_INT(redis_server_resume(&cluster.redis), 0);
+    host_await(ant, "redis-connected", " ");
+    host_await(bee, "redis-connected", " ");
+    TEST_INT(berth(bee, "run -n -p db -- true"), 75);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "grace"));
+    host_end_grace(ant);
+    until = clock_boottime() + HOST_PATIENCE;
+    while ((status = berth(bee, "run -n -p db -- true")) != 0 && clock_boottime() < until)
+        TEST_INT(status, 75);
+    TEST_INT(status, 0);
+}
+
 /* A host without a heartbeat since this session began may be dead for days. */
 static void seen(void) {
     struct host *ant = host_up("ant", POOLS), *bee;
@@ -147,6 +172,7 @@ static CU_TestInfo tests[] = {
     {"connecting and away", connecting_and_away},
     {"why it is away", why_away},
     {"full", full},
+    {"ended elsewhere", ended_elsewhere},
     {"seen", seen},
     CU_TEST_INFO_NULL,
 };

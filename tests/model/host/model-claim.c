@@ -178,6 +178,11 @@ void vclaim_on_push(struct world *w, struct host *h, const char *text) {
             vheartbeat_send(w, h);
         return;
     }
+    if (strcmp(verb, "grace-over") == 0) {
+        if (h->clock.grace)
+            vheartbeat_send(w, h);
+        return;
+    }
     r = &w->runs[id_number(id)];
     if (strcmp(verb, "granted") != 0 && strcmp(verb, "revoked") != 0 && strcmp(verb, "moved") != 0) {
         vclaim_apply_waiting(r, ticket);

@@ -97,6 +97,11 @@ static void apply_push(struct effect *e, const char *channel, const char *text) 
         rules_turn_pushed(e, s, text);
         return;
     }
+    if (strcmp(verb, "grace-over") == 0) {
+        if (reply_number(reply_at(e->state, 1)) == 1 || strcmp(epoch, e->m->epoch) != 0)
+            model_fail(e->w, "R10: the end of grace of epoch %s was pushed to s%u", epoch, s);
+        return;
+    }
     c = id_number(id);
     if (strcmp(epoch, e->m->epoch) != 0 && !(e->ended && strcmp(epoch, e->old_epoch) == 0))
         model_fail(e->w, "R12: a push names epoch %s, it is %s", epoch, e->m->epoch);
