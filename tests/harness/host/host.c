@@ -379,10 +379,15 @@ unsigned host_count(struct host *h, const char *event, const char *fields, ...) 
 
 void host_await_count(struct host *h, unsigned n, const char *event, const char *fields) {
     usec_t until = clock_boottime() + HOST_PATIENCE;
+    unsigned before = 0, count;
 
-    while (host_count(h, event, "%s", fields) < n && clock_boottime() < until)
+    while ((count = host_count(h, event, "%s", fields)) < n && clock_boottime() < until) {
+        if (count > before)
+            until = clock_boottime() + HOST_PATIENCE;
+        before = count;
         child_turn(until);
-    TEST_FATAL(host_count(h, event, "%s", fields) >= n, "an event did not come often enough");
+    }
+    TEST_FATAL(count >= n, "an event did not come often enough");
 }
 
 void host_each(struct host *h, const char *event, void (*fn)(const char *line, void *userdata), void *userdata) {

@@ -123,7 +123,7 @@ const char *host_await(struct host *h, const char *event, const char *fields, ..
 const char *host_await_within(struct host *h, usec_t within, const char *event, const char *fields, ...) _printf_(4, 5);
 /* Returns how many there are since the mark, without waiting. */
 unsigned host_count(struct host *h, const char *event, const char *fields, ...) _printf_(3, 4);
-/* Awaits this number of events. */
+/* Awaits this number of events. Fatal if none comes for HOST_PATIENCE. */
 void host_await_count(struct host *h, unsigned n, const char *event, const char *fields);
 /* Returns a field of an event's line, until the next call; "": none. */
 const char *event_get(const char *line, const char *key);
