@@ -14,7 +14,7 @@
 #include "tests/harness/runner/runner.h"
 #include "tests/harness/test.h"
 
-#define LATE_MAX (5 * USEC_PER_SEC) /* a frozen process would be late by 20 s (linger.h) */
+#define LATE_MAX (5 * USEC_PER_SEC) /* a frozen process would be late by 20 s (slow-close.h) */
 #define ATTACKS 20              /* attempts of each attack before the test begins */
 
 static struct test_runner t;

@@ -9,7 +9,7 @@
 struct attack; /* shared with the attacking process */
 
 enum attack_kind {
-    ATTACK_FREEZE, /* attaches sockets whose close sleeps (linger.h), to bytes read, urgent or not read */
+    ATTACK_FREEZE, /* attaches sockets whose close sleeps (slow-close.h), to bytes read, urgent or not read */
     ATTACK_SILENT, /* as many silent connections as possible */
     ATTACK_HALVES, /* the same, each with a large part of a call */
     ATTACK_SLOW,   /* a thousand connections that call again and again, and read no reply */
