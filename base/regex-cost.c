@@ -59,8 +59,10 @@ struct regex_cost regex_cost(const char *regex) {
                 return (struct regex_cost){.length = REGEX_LENGTH_MAX + 1};
             *++g = (struct group){0};
         } else if (*p == ')' && g > groups) {
-            g--;
-            add(g, g[1].all);
+            struct regex_cost inner = (g--)->all;
+
+            inner.length += inner.length == 0; /* regcomp() copies "()", too, and needs stack for each copy */
+            add(g, inner);
         } else if (*p == '*' || *p == '?')
             repeat(g, 1);
         else if (*p == '+') /* as "xx*" */
