@@ -12,7 +12,6 @@
 #include "base/timer.h"
 #include "daemon/api/verbs-internal.h"
 
-#define READERS_MAX 64
 /* Bytes that wait for one client before its next events stay in the ring. Well below the size at which
  * control-client.c considers a client slow. */
 #define WAITING_MAX ((size_t) 128 << 10)
@@ -21,6 +20,7 @@
 #define AT_SIZE (EVENT_RING_NAME_SIZE + 24)
 
 struct watcher { /* one call */
+    struct place place;
     struct event_reader reader;
     struct event_ring *ring;
     struct control_call *call;
@@ -29,9 +29,12 @@ struct watcher { /* one call */
     bool wanted[EVENT_TYPES];
 };
 
+static struct list places = {&places, &places};
+
 static struct watcher *watcher_free(struct watcher *w) {
     if (!w)
         return NULL;
+    list_unlink(&w->place.link);
     event_ring_leave(w->ring, &w->reader);
     defer_done(&w->work);
     free(w);
@@ -182,10 +185,14 @@ static int watch(struct control_call *call, struct manager *m, const char *name,
 
     if (!w)
         return -ENOMEM;
+    list_init(&w->place.link);
     w->call = call;
     w->ring = events_get_ring(manager_events(m));
     w->reader.on_event = watcher_on_event;
     memcpy(w->wanted, wanted, sizeof(w->wanted));
+    r = places_take(&places, &w->place, call, "watch");
+    if (r != 0)
+        return r < 0 ? r : 0;
     r = defer_init(&w->work, manager_event(m), PRIORITY, watcher_on_work, w);
     if (r >= 0)
         r = event_ring_join(w->ring, &w->reader);
@@ -216,7 +223,5 @@ int verbs_events(struct control_call *call, json_t *params, void *userdata) {
         return verbs_bad_request(call, "since must be the place of an event, such as 1f2e3d4c:17");
     if (read_names(call, names, wanted) != 0)
         return 0;
-    if (event_ring_readers(events_get_ring(manager_events(m))) >= READERS_MAX)
-        return verbs_error(call, "io.berth.TooMany", "%d clients watch, as many as berthd serves", READERS_MAX);
     return watch(call, m, since ? name : NULL, seq, wanted);
 }

@@ -11,6 +11,7 @@
  *     verbs-usual.c   how long runs usually hold their permits, as JSON
  *     verbs-show.c    Pools, Hosts, Runs: answered when the stores have answered
  *     verbs-look.c    Look: a picture of pools and hosts, or a stream of them
+ *     verbs-places.c  how many calls of Look and Events may stay open
  *     verbs-redis.c   Redis: what this host knows of its Redis
  *     verbs-metrics.c Metrics: values of base/metrics.def; verbs-metrics-pools.c: those of pools and hosts
  *     verbs-next.c    Next: the next begins of jobs
@@ -98,6 +99,15 @@ int verbs_refused(struct control_call *call, int answer);
 /* Returns why Redis does not answer: "Redis is away (...)", "berthd is connecting to Redis". */
 #define VERBS_AWAY_SIZE 320
 const char *verbs_explain_away(struct manager *m, char buffer[static VERBS_AWAY_SIZE]);
+
+/* --- verbs-places.c --- */
+struct place { /* of a call that stays open */
+    struct list link;
+    uid_t uid;
+};
+/* Takes a place for the call, which leaves it by list_unlink(). what: "watch". Returns 0, VERBS_ANSWERED (TooMany: all
+ * places, or all of this user, are taken) or a negative errno. */
+int places_take(struct list *places, struct place *place, struct control_call *call, const char *what);
 
 /* --- verbs-rights.c: 0, or VERBS_ANSWERED (NotAllowed, or an unknown target) --- */
 

@@ -11,11 +11,11 @@
 #include "base/timer.h"
 #include "daemon/api/verbs-internal.h"
 
-#define LOOKERS_MAX 64
 #define INTERVAL_MIN_MSEC 1000
 #define INTERVAL_MAX_MSEC (3600 * 1000)
 
 struct looker { /* one call */
+    struct place place; /* of a stream */
     struct manager *manager;
     struct control_call *call;
     struct show *show;  /* the question under way, or NULL */
@@ -26,13 +26,12 @@ struct looker { /* one call */
     bool is_due;        /* a picture is due when the client has taken the one before */
 };
 
-static unsigned n_lookers; /* with "more" */
+static struct list places = {&places, &places};
 
 static struct looker *looker_free(struct looker *l) {
     if (!l)
         return NULL;
-    if (l->interval > 0)
-        n_lookers--;
+    list_unlink(&l->place.link);
     if (l->show)
         verbs_forget(l->show);
     timer_done(&l->timer);
@@ -118,11 +117,10 @@ int verbs_look_on(struct control_call *call, json_t *params, void *userdata) {
 
     if (r != 0)
         return r;
-    if (control_call_wants_more(call) && n_lookers >= LOOKERS_MAX)
-        return verbs_error(call, "io.berth.TooMany", "%d clients look, as many as berthd serves", LOOKERS_MAX);
     l = calloc(1, sizeof(*l));
     if (!l)
         return -ENOMEM;
+    list_init(&l->place.link);
     l->manager = m;
     l->call = call;
     l->pools = json_incref(pools);
@@ -130,12 +128,14 @@ int verbs_look_on(struct control_call *call, json_t *params, void *userdata) {
     r = timer_init(&l->timer, manager_event(m), SD_EVENT_PRIORITY_NORMAL, looker_on_time, l);
     if (r < 0)
         return r;
+    r = control_call_wants_more(call) ? places_take(&places, &l->place, call, "look") : 0;
+    if (r != 0)
+        return r < 0 ? r : 0;
     l->show = verbs_ask(m, l->pools, looker_on_seen, l);
     if (!l->show)
         return -ENOMEM;
     if (control_call_wants_more(call)) {
         l->interval = (usec_t) interval * USEC_PER_MSEC;
-        n_lookers++;
         control_call_await_room(call, looker_on_room);
     }
     control_call_keep(call, looker_on_gone, steal_pointer(&l));

@@ -4,6 +4,7 @@
  * processor time are bounded. A command also writes into its hold without end. */
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,12 +13,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/socket.h"
 #include "tests/harness/attack.h"
 #include "tests/harness/host/host.h"
 #include "tests/harness/memory.h"
 #include "tests/harness/test.h"
 
 #define NOBODY 65534
+#define STREAMS_MAX 64
 #define CALLS 5
 /* ANSWER_MAX bounds the average time of root's CALLS. MEMORY_MAX (MiB) bounds berthd with the buffers of all
  * users, which are 64 MiB at most by default. Under ASan freed memory stays in quarantine, and programs need
@@ -196,9 +199,54 @@ static void hold_writer(void) {
     host_await(ant, "released", "job=writer");
 }
 
+/* Returns a stream of this method, or -1 if berthd allows no further one. */
+static int open_stream(const char *method) {
+    char call[96], reply[4096];
+    int fd = socket_connect(ant->socket, SOCK_STREAM), n = snprintf(call, sizeof(call), "{\"method\":\"io.berth.%s\",\"more\":true}", method);
+    ssize_t size;
+
+    CU_ASSERT_FATAL(fd >= 0 && fcntl(fd, F_SETFL, 0) == 0); /* recv() waits */
+    TEST_INT(send(fd, call, (size_t) n + 1, MSG_NOSIGNAL), n + 1);
+    size = recv(fd, reply, sizeof(reply) - 1, 0);
+    CU_ASSERT_FATAL(size > 0);
+    reply[size] = '\0';
+    return strstr(reply, "io.berth.TooMany") ? close_fd(fd) : fd;
+}
+
+/* Opens as many streams as berthd allows to this user. Returns their number. */
+static unsigned open_streams(uid_t uid, const char *method, int fds[static STREAMS_MAX]) {
+    unsigned n = 0;
+
+    TEST_INT(seteuid(uid), 0);
+    while (n < STREAMS_MAX && (fds[n] = open_stream(method)) >= 0)
+        n++;
+    TEST_INT(seteuid(0), 0);
+    return n;
+}
+
+/* Four users who may only look take all streams that they can have. Root can still watch. */
+static void streams(void) {
+    static const char *const methods[] = {"Events", "Look"};
+    int fds[4][STREAMS_MAX];
+    unsigned n[4], sum;
+
+    TEST_NEEDS_ROOT();
+    for (size_t k = 0; k < ELEMENTSOF(methods); k++) {
+        sum = 0;
+        for (size_t i = 0; i < ELEMENTSOF(n); i++)
+            sum += n[i] = open_streams(NOBODY - (uid_t) i, methods[k], fds[i]);
+        TEST_INT(n[0], 16);
+        TEST_INT(sum, 56);
+        TEST_INT(berth(ant, "watch --cluster --timeout 1s"), 75);
+        for (size_t i = 0; i < ELEMENTSOF(n); i++)
+            while (n[i] > 0)
+                close_fd(fds[i][--n[i]]);
+    }
+}
+
 static CU_TestInfo tests[] = {
     {"freeze", freeze}, {"freeze and stop", freeze_and_stop}, {"silent", silent}, {"halves", halves}, {"slow readers", slow_readers},
-    {"hold writer", hold_writer}, CU_TEST_INFO_NULL,
+    {"hold writer", hold_writer}, {"streams", streams}, CU_TEST_INFO_NULL,
 };
 
 int main(int argc, char **argv) {
