@@ -223,8 +223,8 @@ void manager_run_withdraw(struct run *r, enum run_result result, const char *rea
     struct event e;
 
     run_set_reason(r, "%s", reason);
-    if (r->job.turn && (strcmp(reason, "drained") == 0 || strcmp(reason, "shutdown") == 0))
-        r->job.is_given_back = true;
+    if (r->job.turn && (strcmp(reason, "drained") == 0 || strcmp(reason, "shutdown") == 0 || strcmp(reason, SCHEDULER_UNDEFINED) == 0))
+        r->job.is_given_back = true; /* another host may have the job */
     if (r->state == RUN_STATE_RETRYING) { /* it never waited: `gave-up` is its only event */
         manager_run_end(r, result);
         return;

@@ -268,7 +268,7 @@ void scheduler_begin_attempt(struct scheduler *scheduler, struct run *run, struc
     if (!job ||
         (run->job.origin.trigger == RUN_TRIGGER_RESTART && job->settings->retry.restart == JOB_RESTART_NO)) {
         scheduler_withdraw(scheduler, run,
-                           job ? "its job is no longer restarted" : "its job is no longer defined");
+                           job ? "its job is no longer restarted" : SCHEDULER_UNDEFINED);
         return;
     }
     attempts_get_chain(job, run, &chain);

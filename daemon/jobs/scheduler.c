@@ -71,15 +71,23 @@ static bool is_defined(const char *name, void *userdata) {
 
 /* --- started and stopped --- */
 
+/* Whether a recovered run cannot start, because the config no longer has its job. */
+static bool is_useless(const struct scheduler *scheduler, const struct run *run) {
+    if (run->kind != RUN_KIND_JOB || scheduler_find(scheduler, run->name))
+        return false;
+    if (run->state == RUN_STATE_WAITING) /* a job whose state cannot be read is still defined */
+        return !settings_find_job(scheduler->settings, run->name);
+    return run->state == RUN_STATE_RETRYING || run->job.queued_by_overlap;
+}
+
 void scheduler_start(struct scheduler *scheduler, struct run_time now) {
     scheduler->is_started = true;
     due_marks_settle(scheduler, now);
     scheduler_forget_open(scheduler);
     state_sweep_jobs(scheduler->state, is_defined, scheduler);
-    run_table_foreach (run, scheduler->runs, RUN_STATE_RETRYING, RUN_STATE_PENDING)
-        if ((run->state == RUN_STATE_RETRYING || run->job.queued_by_overlap) &&
-            !scheduler_find(scheduler, run->name))
-            scheduler_withdraw(scheduler, run, "its job is no longer defined");
+    run_table_foreach (run, scheduler->runs, RUN_STATE_RETRYING, RUN_STATE_WAITING)
+        if (is_useless(scheduler, run))
+            scheduler_withdraw(scheduler, run, SCHEDULER_UNDEFINED);
     for (size_t i = 0; i < scheduler->n_jobs; i++)
         triggers_start_job(scheduler, scheduler->jobs[i], now);
 }
@@ -127,15 +135,16 @@ void scheduler_drop(struct scheduler *scheduler, struct job *job) {
     free(job);
 }
 
-/* Withdraws the runs of a job that is no longer defined, except those that have begun. */
+/* Withdraws the runs of a job that is no longer defined, except those that have their permits. berth-runner would
+ * refuse to start a waiting one, which meanwhile delays others in its queues. */
 static void withdraw_unbegun(struct scheduler *scheduler, const struct job *job) {
     struct run *queued;
 
     while ((queued = triggers_first_queued(job)))
-        scheduler_withdraw(scheduler, queued, "its job is no longer defined");
+        scheduler_withdraw(scheduler, queued, SCHEDULER_UNDEFINED);
     list_foreach_safe (run, &job->runs, struct run, job.of_job)
-        if (run->state == RUN_STATE_RETRYING)
-            scheduler_withdraw(scheduler, run, "its job is no longer defined");
+        if (run->state == RUN_STATE_RETRYING || run->state == RUN_STATE_WAITING)
+            scheduler_withdraw(scheduler, run, SCHEDULER_UNDEFINED);
 }
 
 static int make_job(struct scheduler *scheduler, const struct job_settings *settings, struct job **ret) {

@@ -20,6 +20,8 @@ enum {
     SCHEDULER_E_DRAINED,     /* this host takes nothing new */
 };
 
+#define SCHEDULER_UNDEFINED "its job is no longer defined" /* a reason to withdraw a run */
+
 enum scheduler_turns {
     SCHEDULER_TURNS_ASK,
     SCHEDULER_TURNS_WAIT, /* scheduler_ask_turns() will be called */

@@ -15,6 +15,7 @@
 #include "tests/harness/judge/witness.h"
 
 #define POOLS "pool \"db\" { limit = 1 }\npool \"disk\" { limit = 1 scope = \"host\" }\n"
+#define WAITS(name) "job \"" name "\" { command = {\"/bin/true\"} pools = {\"db\"} }\n"
 
 static struct host *ant;
 
@@ -333,6 +334,26 @@ static void revoked_claim(void) {
     host_await_pool(ant, "db", "used", 0);
 }
 
+/* A job that waits is withdrawn when its definition is gone, at a reload or while berthd is down. */
+static void removed_while_it_waits(void) {
+    struct child *c;
+
+    ant = host_up("ant", POOLS WAITS("a") WAITS("b"));
+    c = berth_at_gate(ant, "-p db", "holder", "started");
+    TEST_INT(berth(ant, "start a b"), 0);
+    host_await(ant, "queued", "job=b");
+    host_set_config(ant, POOLS WAITS("b"));
+    TEST_INT(berth(ant, "reload"), 0);
+    host_await(ant, "withdrawn", "job=a result=stopped");
+    host_kill(ant);
+    host_set_config(ant, POOLS);
+    host_start(ant);
+    host_await(ant, "withdrawn", "job=b result=stopped");
+    host_await_pool(ant, "db", "waiting", 0);
+    test_gate_open(&cluster.gate);
+    TEST_INT(berth_end(c), 0);
+}
+
 static CU_TestInfo tests[] = {
     {"manual start", manual_start},
     {"unbounded", unbounded},
@@ -341,6 +362,7 @@ static CU_TestInfo tests[] = {
     {"overlap rules", overlap_rules},
     {"a stop takes the whole tree", stop_takes_the_whole_tree},
     {"stop of a waiting run", stop_of_a_waiting_run},
+    {"a job that is removed while it waits", removed_while_it_waits},
     {"a stop of berthd stops its jobs", stop_of_berthd_stops_its_jobs},
     {"environment and output", environment_and_output},
     {"sentences of events", sentences_of_events},

@@ -203,6 +203,17 @@ static void host_is_drained(void) {
     sharing_await_count("turn-taken", "job=j", 3);
 }
 
+/* ant's config loses the job, so another host begins the due time. */
+static void job_is_removed(void) {
+    ant_waits();
+    host_set_config(sharing_hosts[0], "pool \"db\" { limit = 1 }\n");
+    TEST_INT(berth(sharing_hosts[0], "reload"), 0);
+    host_await(sharing_hosts[0], "withdrawn", "job=j");
+    TEST_INT(berth_count_runs(sharing_hosts[0]), 0);
+    await_once();
+    TEST_INT(host_count(sharing_hosts[0], "started", "job=j"), 0);
+}
+
 static void job_is_stopped(void) {
     ant_waits();
     TEST_INT(berth(sharing_hosts[0], "stop j"), 0);
@@ -255,6 +266,7 @@ static CU_TestInfo tests[] = {
     {"host-dies", host_dies},
     {"berthd-restarts", berthd_restarts},
     {"drained", host_is_drained},
+    {"the job is removed", job_is_removed},
     {"stopped", job_is_stopped},
     {"started-elsewhere", started_elsewhere},
     {"started-without-redis", started_without_redis},
