@@ -62,6 +62,7 @@ static void format_behind(const struct snapshot *s, const struct snapshot_pool *
 
 enum wait_kind {
     WAIT_NONE,
+    WAIT_UNDEFINED, /* no host declares the pool */
     WAIT_PAUSED, /* the limit of the pool is 0 */
     WAIT_LIMIT,  /* the limit is below the demand: only a change of the limit ends this wait */
     WAIT_POOL_FULL,
@@ -92,7 +93,10 @@ static struct wait_reason find_reason(const struct snapshot *s, const struct cla
         reason.permits = c->demands[i].permits;
         reason.pool = snapshot_find_pool(s, c->demands[i].pool);
         if (reason.pool && reason.pool->limit < reason.permits) {
-            reason.kind = reason.pool->limit == 0 ? WAIT_PAUSED : WAIT_LIMIT;
+            reason.kind = reason.pool->limit > 0       ? WAIT_LIMIT
+                          : reason.pool->has_override ? WAIT_PAUSED
+                          : reason.pool->is_undefined ? WAIT_UNDEFINED
+                                                      : WAIT_PAUSED;
             return reason;
         }
     }
@@ -115,6 +119,9 @@ static const char *format_reason(const struct wait_reason *reason, char *buffer,
     switch (reason->kind) {
     case WAIT_NONE:
         return NULL;
+    case WAIT_UNDEFINED:
+        snprintf(buffer, size, "no host defines it: %s", p->name);
+        break;
     case WAIT_PAUSED:
         snprintf(buffer, size, "paused: %s", p->name);
         break;

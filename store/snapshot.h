@@ -36,6 +36,7 @@ struct snapshot_pool {
     char name[POOL_NAME_SIZE];
     bool host_scope;
     bool has_pattern; /* a key that no config names in full */
+    bool is_undefined; /* no live host declares it, nor its pattern: a reload removed it */
     uint32_t n_keys;  /* of a pattern: keys with claims; its counts below are those of all its keys */
     uint32_t limit;   /* in force */
     bool has_override;

@@ -125,6 +125,10 @@ static const char *write_low(struct wait *w) {
     return w->limit == 0 ? "paused" : "limit-below";
 }
 
+static bool is_reason(const char *blocked_by, const char *what, const char *pool) {
+    return strncmp(blocked_by, what, strlen(what)) == 0 && strcmp(blocked_by + strlen(what), pool) == 0;
+}
+
 /* Writes the reason into w->text. Returns its code. */
 static const char *write_reason(struct wait *w, const char *blocked_by) {
     const char *name = format_get_text(w->pool, "name");
@@ -133,9 +137,13 @@ static const char *write_reason(struct wait *w, const char *blocked_by) {
         snprintf(w->text, sizeof(w->text), "held");
         return "held";
     }
-    if (strncmp(blocked_by, "host-limit: ", 12) == 0 && strcmp(blocked_by + 12, name) == 0) {
+    if (is_reason(blocked_by, "host-limit: ", name)) {
         snprintf(w->text, sizeof(w->text), "host-limit: full on this host");
         return "host-limit";
+    }
+    if (is_reason(blocked_by, "no host defines it: ", name)) {
+        snprintf(w->text, sizeof(w->text), "no host defines it");
+        return "undefined";
     }
     if (w->wants > w->limit)
         return write_low(w);
@@ -308,7 +316,7 @@ int reason_add_sooner(json_t *explained, const struct estimate_view *view, const
     json_array_foreach (json_object_get(explained, "pools"), i, item) {
         const char *code = format_get_text(json_object_get(item, "why"), "code");
 
-        if (view && strcmp(code, "held") != 0 && strcmp(code, "free") != 0)
+        if (view && strcmp(code, "held") != 0 && strcmp(code, "free") != 0 && strcmp(code, "undefined") != 0)
             k |= try_limit(sooner, view->q, claim, reason_pool(pools, format_get_text(item, "pool")));
     }
     if (view && !is_first(explained))

@@ -62,7 +62,8 @@ static void put_queue(FILE *f, const json_t *queue, const char *run) {
 
 static void put_pool(FILE *f, const json_t *pool, const char *run) {
     if (format_get_number(pool, "limit") == 0) {
-        fprintf(f, "%.64s is paused", format_get_text(pool, "name"));
+        fprintf(f, json_is_object(json_object_get(pool, "override")) ? "%.130s is paused" : "%.130s has the limit 0",
+                format_get_text(pool, "name"));
         return;
     }
     fprintf(f, "%.64s: %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " permits in use",

@@ -216,6 +216,19 @@ static int add_keys(struct manager *m, json_t *pools, const struct snapshot *sna
     return k;
 }
 
+/* Adds pools that no config has any more, whose runs hold permits or wait. */
+static int add_undefined(struct manager *m, json_t *pools, const struct snapshot *snapshot, json_t *wanted) {
+    int k = 0;
+
+    for (size_t i = 0; snapshot && i < snapshot->n_pools; i++) {
+        const struct snapshot_pool *p = &snapshot->pools[i];
+
+        if (p->is_undefined && p->used + p->waiting + p->parked > 0 && is_wanted(wanted, p->name, false))
+            k |= add_pool(m, pools, NULL, p, false);
+    }
+    return k;
+}
+
 static const char *find_unknown(json_t *wanted, const json_t *pools) {
     json_t *item, *pool;
     size_t i, j;
@@ -245,9 +258,11 @@ json_t *json_pools(struct manager *m, const struct snapshot *host, const struct 
         const struct snapshot_pool *p = &cluster->pools[i];
         const struct pool_settings *known = settings_find_pool(s, p->name);
 
-        if (!p->has_pattern && !(known && strcmp(known->name, p->name) == 0) && is_wanted(wanted, p->name, false))
+        if (!p->has_pattern && !p->is_undefined && !(known && strcmp(known->name, p->name) == 0) && is_wanted(wanted, p->name, false))
             k |= add_pool(m, pools, known, p, false);
     }
+    k |= add_undefined(m, pools, host, wanted);
+    k |= add_undefined(m, pools, cluster, wanted);
     k |= add_keys(m, pools, host, POOL_SCOPE_HOST, wanted);
     k |= add_keys(m, pools, cluster, POOL_SCOPE_CLUSTER, wanted);
     if (k < 0)

@@ -12,6 +12,7 @@
 #include "store/redis/store-redis.h"
 
 #define POOLS_MAX 1000
+#define UNDEFINED_MAX 64 /* pools that no host declares */
 #define SESSIONS_MAX 1000
 
 enum {
@@ -268,17 +269,37 @@ static int keep_differing(struct inspection *i, struct snapshot_session *session
 
 /* Adds a key that no config names in full. */
 static void collect_key(struct snapshot *s, const char *name) {
+    char pattern[POOL_NAME_SIZE];
+
     if (pool_name_parse(name) != POOL_NAME_KEY || snapshot_find_pool(s, name) || s->n_pools == POOLS_MAX)
         return;
     collect_pool(s, name, 0);
     s->pools[s->n_pools - 1].has_pattern = true;
+    s->pools[s->n_pools - 1].is_undefined = !pool_name_pattern(name, pattern) || !snapshot_find_pool(s, pattern);
+}
+
+/* Adds the pools that no host declares, but claims of this host hold or wait for, after a reload that removed
+ * them. Those of keys are in i->names. */
+static void collect_undefined(struct inspection *i) {
+    struct snapshot *s = i->snapshot;
+    size_t max = s->n_pools + UNDEFINED_MAX;
+
+    list_foreach(entry, &i->store->table.entries, struct claim_entry, link)
+        for (size_t k = 0; k < entry->claim->n_demands && s->n_pools < max; k++) {
+            const char *name = entry->claim->demands[k].pool;
+
+            if (pool_name_parse(name) == POOL_NAME_KEY || snapshot_find_pool(s, name) || s->n_pools == POOLS_MAX)
+                continue;
+            collect_pool(s, name, 0);
+            s->pools[s->n_pools - 1].is_undefined = true;
+        }
 }
 
 /* A pool's limit is the lowest declared one until its reply arrives. */
 int inspect_collect_pools(struct inspection *i) {
     const struct limits *own = &i->store->limits;
     struct snapshot *s = i->snapshot;
-    size_t n = own->n_declared + i->n_names + 1;
+    size_t n = own->n_declared + UNDEFINED_MAX + i->n_names + 1;
 
     sort_sessions(s);
     for (size_t k = 0; k < s->n_sessions; k++)
@@ -293,6 +314,7 @@ int inspect_collect_pools(struct inspection *i) {
         for (size_t k = 0; k < s->sessions[at].n_limits; k++)
             if (!s->sessions[at].limits[k].is_host_scoped)
                 collect_pool(s, s->sessions[at].limits[k].pool, s->sessions[at].limits[k].limit);
+    collect_undefined(i);
     for (size_t k = 0; k < i->n_names; k++)
         collect_key(s, i->names[k]);
     for (size_t k = 0; k < s->n_sessions; k++) {

@@ -197,6 +197,54 @@ static void pool_that_is_gone(void) {
     TEST_INT(berth_end(waiter), 65); /* it claims again */
 }
 
+static void awaits_definition(struct host *h, const char *name, const char *pool) {
+    json_t *json = berth_json(h, "runs %s", name);
+    char reason[64];
+
+    snprintf(reason, sizeof(reason), "no host defines it: %s", pool);
+    AT_STRING(json, "runs.0.blocked_by", reason);
+    json_decref(json);
+    TEST_INT(berth(h, "explain %s", name), 0);
+    CU_ASSERT(strstr(berth_out, "no host defines it") != NULL && strstr(berth_out, "berth limit") == NULL);
+}
+
+/* All hosts lose pools by a reload, while runs hold permits of them and wait for more. */
+static void pool_that_a_reload_removes(void) {
+    static const char before[] = "pool \"db\" { limit = 1 }\npool \"tenant/*\" { limit = 1 }\n"
+                                 "pool \"disk\" { limit = 1 scope = \"host\" }\n";
+    struct child *c[6];
+    json_t *json;
+
+    ant = host_up("ant", "%s", before);
+    bee = host_up("bee", "%s", before);
+    c[0] = berth_at_gate(ant, "-p db", "a", "started");
+    c[1] = berth_at_gate(bee, "-p tenant/x", "b", "started");
+    c[2] = berth_at_gate(bee, "-p disk", "c", "started");
+    c[3] = berth_at_gate(bee, "-p db", "d", "queued");
+    c[4] = berth_at_gate(bee, "-p tenant/x", "e", "queued");
+    c[5] = berth_at_gate(bee, "-p disk", "f", "queued");
+    host_set_config(ant, "pool \"net\" { limit = 1 }\n");
+    host_set_config(bee, "pool \"net\" { limit = 1 }\n");
+    TEST_INT(berth(ant, "reload"), 0);
+    TEST_INT(berth(bee, "reload"), 0);
+    json = berth_json(bee, "pools");
+    AT_STRING(json, "pools.name=db.holders.0.name", "a");
+    AT_STRING(json, "pools.name=db.queue.0.name", "d");
+    AT_STRING(json, "pools.name=tenant/x.queue.0.name", "e");
+    AT_STRING(json, "pools.name=disk.queue.0.name", "f");
+    AT_INT(json, "pools.name=disk.limit", 1); /* a pool of the host keeps its limit */
+    json_decref(json);
+    awaits_definition(bee, "d", "db");
+    awaits_definition(bee, "e", "tenant/x");
+    test_gate_open(&cluster.gate);
+    host_await(bee, "started", "job=f");
+    host_set_config(ant, "%s", before);
+    TEST_INT(berth(ant, "reload"), 0);
+    host_await(bee, "started", "job=d");
+    host_await(bee, "started", "job=e");
+    end_all(c, 6);
+}
+
 /* The record of one new job cannot be read. The other changes of the reload are in force. */
 static void reload_with_unreadable_memory(void) {
     char path[128];
@@ -227,6 +275,7 @@ static CU_TestInfo tests[] = {
     {"host-limit", host_limit},
     {"pool of the host, no Redis", pool_of_the_host},
     {"a pool that is gone after a restart", pool_that_is_gone},
+    {"a pool that a reload removes", pool_that_a_reload_removes},
     {"a job's memory cannot be read at a reload", reload_with_unreadable_memory},
     CU_TEST_INFO_NULL,
 };
