@@ -267,7 +267,7 @@ static const char *find_field(const char *line, const char *key) {
 }
 
 const char *event_get(const char *line, const char *key) {
-    static char value[1024];
+    static char value[4096]; /* a line is no longer */
     const char *from = find_field(line, key);
     size_t n = 0;
     bool quoted;

@@ -19,6 +19,13 @@
     POOLS "job \"good\" { command = {\"/bin/true\"} }\n"                                                    \
           "job \"bad\" { command = {\"/bin/false\"} pools = {\"net\"} }\n"
 
+#define MANY_JOBS 300
+#define MANY_POOLS 100
+#define STARTED_AT_ONCE 30
+#define SERIES_MAX 5000
+#define POOLS_MAX 64 /* with series */
+#define LIMIT "berth_pool_permits_limit{"
+
 /* Returns the value of a series as it is printed, "berth_runs{state=\"running\"}"; -1: it is not there. */
 static double value_in(const char *text, const char *series) {
     size_t n = strlen(series);
@@ -84,7 +91,8 @@ static void test_pools(void) {
     OF_CLUSTER(ant, "berth_pool_permits_used{pool=\"db\",scope=\"cluster\"}", 1);
     OF_CLUSTER(ant, "berth_hosts", 1);
     CU_ASSERT(value(ant, "berth_view_calls_total") > 0);
-    CU_ASSERT(value_in(berth_out, "berth_view_seconds_total") >= 10e-6 * value_in(berth_out, "berth_view_calls_total"));
+    CU_ASSERT(value_in(berth_out, "berth_view_seconds_total") >=
+              10e-6 * value_in(berth_out, "berth_view_calls_total"));
     OF_CLUSTER(ant, "berth_host_claims{host=\"ant\"}", 1);
     OF_CLUSTER(ant, "berth_pool_paused{pool=\"db\"}", 0);
     IS(ant, "berth_claims_refused_total{reason=\"busy\"}", 0);
@@ -231,6 +239,44 @@ static void test_output(void) {
     TEST_INT(berth(ant, "metrics --output="), 64);
 }
 
+/* A host with more jobs and pools than have series of their own. */
+static void test_many(void) {
+    _cleanup_free_ char *config = NULL, *names = NULL;
+    size_t n_config, n_names, n = 0, n_limits = 0;
+    FILE *c = open_memstream(&config, &n_config);
+    struct host *ant;
+
+    for (unsigned i = 0; i < MANY_POOLS; i++)
+        fprintf(c, "pool \"p%u\" { limit = 5 }\n", i);
+    for (unsigned i = 0; i < MANY_JOBS; i++)
+        fprintf(c, "job \"j%u\" { command = {\"/bin/true\"} output = \"null\" pools = {\"p%u\"} }\n", i,
+                i % MANY_POOLS);
+    CU_ASSERT_FATAL(fclose(c) == 0);
+    ant = host_up("ant", "%s", config);
+    for (unsigned first = 0; first < MANY_JOBS; first += STARTED_AT_ONCE) {
+        FILE *f = open_memstream(&names, &n_names);
+
+        for (unsigned i = first; i < first + STARTED_AT_ONCE; i++)
+            fprintf(f, " j%u", i);
+        CU_ASSERT_FATAL(fclose(f) == 0);
+        TEST_INT(berth(ant, "start --wait%s", names), 0);
+        free(names);
+        names = NULL;
+    }
+    TEST_INT(berth(ant, "metrics --cluster"), 0);
+    for (const char *line = berth_out; *line; line += strcspn(line, "\n") + 1) {
+        n += *line != '#';
+        n_limits += strncmp(line, LIMIT, strlen(LIMIT)) == 0;
+    }
+    TEST_INT(n_limits, POOLS_MAX);
+    if (n > SERIES_MAX)
+        printf("%zu series\n", n);
+    CU_ASSERT(n > MANY_JOBS && n <= SERIES_MAX);
+    TEST_INT((int) value_in(berth_out, "berth_metrics_dropped"), MANY_POOLS - POOLS_MAX);
+    TEST_INT((int) value_in(berth_out, "berth_runs_finished_total{job=\"_other\",result=\"success\"}"),
+             MANY_JOBS - 256);
+}
+
 int main(int argc, char **argv) {
     static CU_TestInfo tests[] = {
         {"a run moves its counters and histograms", test_runs},
@@ -239,10 +285,14 @@ int main(int argc, char **argv) {
         {"reloads and clients", test_daemon},
         {"Redis goes and comes", test_redis},
         {"a file is replaced, also while berthd is away", test_output},
+        {"many jobs and pools", test_many},
         CU_TEST_INFO_NULL,
     };
     static CU_SuiteInfo suites[] = {
-        {.pName = "metrics", .pSetUpFunc = cluster_up_patient, .pTearDownFunc = cluster_down, .pTests = tests},
+        {.pName = "metrics",
+         .pSetUpFunc = cluster_up_patient,
+         .pTearDownFunc = cluster_down,
+         .pTests = tests},
         CU_SUITE_INFO_NULL,
     };
 
