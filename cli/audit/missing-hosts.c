@@ -86,7 +86,7 @@ static size_t add_berthd(const struct audit *a, struct troubles *t, size_t i) {
 /* Adds the time before each expiry of a host, and the time after the last entries, because a host that died
  * then has not expired yet. */
 static void add_silence(const struct audit *a, struct troubles *t) {
-    usec_t end = 0, heard = USEC_INFINITY; /* heard: every host has entries after this time */
+    usec_t end = 0, logged = USEC_INFINITY; /* logged: every host has entries after this time */
 
     for (size_t i = 0; i < a->n_events; i++) {
         usec_t at = audit_hosts_time_latest(a, a->events[i]);
@@ -98,10 +98,10 @@ static void add_silence(const struct audit *a, struct troubles *t) {
     for (size_t i = 0; i < a->n_hosts; i++) {
         usec_t last = audit_hosts_time(a, a->hosts[i].last);
 
-        heard = last < heard ? last : heard;
+        logged = last < logged ? last : logged;
     }
     end = usec_sub(usec_add(end, 1), DEAD);
-    add_trouble(t, heard > end ? heard : end, USEC_INFINITY);
+    add_trouble(t, logged > end ? logged : end, USEC_INFINITY);
 }
 
 static int compare_troubles(const void *a, const void *b) {
