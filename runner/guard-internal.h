@@ -39,7 +39,7 @@ struct guard {
     struct timer again; /* retries the report file; ends a wait for time, or a prepared guard */
 };
 
-/* runner/guard-say.c: the connection to berthd, and the guard's messages on it */
+/* runner/guard-send.c: the connection to berthd, and the guard's messages on it */
 /* Closes a connection. If it has descriptors attached on whose close(2) the guard could sleep, it stays open
  * until this process ends. */
 void guard_give_up(int fd);
@@ -47,8 +47,8 @@ void guard_hang_up(struct guard *g);
 /* Hangs up. Then a prepared guard ends, and one that is done leaves its report as a file. */
 void guard_drop_berthd(struct guard *g);
 /* Sends to berthd. If that fails, closes the connection; berthd receives the state on the next one. */
-void guard_say(struct guard *g, const struct message_writer *w);
-void guard_say_state(struct guard *g);
+void guard_send(struct guard *g, const struct message_writer *w);
+void guard_send_state(struct guard *g);
 /* Add fields that several messages have. */
 void guard_put_deadline(const struct guard *g, struct message_writer *w);
 void guard_put_started(const struct guard *g, struct message_writer *w);

@@ -78,7 +78,7 @@ static void guard_report(struct guard *g) {
     g->phase = PHASE_DONE;
     (void) guard_file_add_over(GUARD_RECORD_FD);
     if (g->fd >= 0)
-        guard_say(g, &g->report);
+        guard_send(g, &g->report);
     guard_take_down(g); /* after the report: the permits need not wait for it */
     if (g->fd < 0)
         guard_leave_report(g);
@@ -107,7 +107,7 @@ static void guard_on_started(_unused_ struct supervise *s, pid_t pid, void *user
     message_begin(&w, PROTOCOL_STARTED);
     message_put(&w, "run", g->record.run);
     guard_put_started(g, &w);
-    guard_say(g, &w);
+    guard_send(g, &w);
 }
 
 static void guard_on_stopping(_unused_ struct supervise *s, enum supervise_reason reason, void *userdata) {
@@ -119,7 +119,7 @@ static void guard_on_stopping(_unused_ struct supervise *s, enum supervise_reaso
     message_begin(&w, PROTOCOL_STOPPING);
     message_put(&w, "run", g->record.run);
     message_put(&w, "reason", supervise_reason_name(reason));
-    guard_say(g, &w);
+    guard_send(g, &w);
 }
 
 static void guard_on_done(_unused_ struct supervise *s, const struct supervise_result *result, void *userdata) {
@@ -152,7 +152,7 @@ static void guard_take_deadline(struct guard *g, const struct message *m) {
     g->record.deadline = deadline;
     message_begin(&w, PROTOCOL_ACK);
     guard_put_deadline(g, &w);
-    guard_say(g, &w);
+    guard_send(g, &w);
     if (g->supervise)
         supervise_set_deadline(g->supervise, deadline);
     if (guard_is_waiting(g))
@@ -211,9 +211,9 @@ static void guard_accept(struct guard *g, int fd) {
         guard_drop_berthd(g);
         return;
     }
-    guard_say_state(g);
+    guard_send_state(g);
     if (g->phase == PHASE_DONE)
-        guard_say(g, &g->report);
+        guard_send(g, &g->report);
 }
 
 static void guard_on_connection(int fd, void *userdata) {

@@ -43,12 +43,12 @@ static int reap_inherited(const struct runs *r) {
 static void entry_gone(struct entry *e) {
     struct runs *r = e->runs;
     char run[ID_TEXT_SIZE];
-    bool was_prepared = e->is_prepared, must_tell = e->must_die;
+    bool was_prepared = e->is_prepared, must_report = e->must_die;
 
     memcpy(run, e->run, sizeof(run));
     guard_file_remove(r->directory, run);
     entry_free(e);
-    if (must_tell)
+    if (must_report)
         r->handler.on_report(run, r->handler.userdata);
     if (was_prepared)
         r->handler.on_withdrawn(r->handler.userdata);

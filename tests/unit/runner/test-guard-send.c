@@ -55,7 +55,7 @@ static CU_TestInfo tests[] = {
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "guard-say", .pSetUpFunc = begin, .pTearDownFunc = end, .pTests = tests},
+        {.pName = "guard-send", .pSetUpFunc = begin, .pTearDownFunc = end, .pTests = tests},
         CU_SUITE_INFO_NULL,
     };
 

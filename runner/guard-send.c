@@ -28,7 +28,7 @@ void guard_drop_berthd(struct guard *g) {
         guard_leave_report(g);
 }
 
-void guard_say(struct guard *g, const struct message_writer *w) {
+void guard_send(struct guard *g, const struct message_writer *w) {
     int r = g->fd >= 0 ? outbox_send(&g->outbox, g->fd, w) : 0;
 
     if (r == OUTBOX_E_KEPT)
@@ -47,7 +47,7 @@ void guard_put_started(const struct guard *g, struct message_writer *w) {
     message_put_u64(w, "started", g->started);
 }
 
-void guard_say_state(struct guard *g) {
+void guard_send_state(struct guard *g) {
     const struct job_settings *job = g->start->job;
     struct message_writer w;
 
@@ -63,5 +63,5 @@ void guard_say_state(struct guard *g) {
         guard_put_started(g, &w);
     if (g->reason != SUPERVISE_REASON_NONE)
         message_put(&w, "reason", supervise_reason_name(g->reason));
-    guard_say(g, &w);
+    guard_send(g, &w);
 }
