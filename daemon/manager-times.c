@@ -19,8 +19,8 @@ static usec_t longest_run(const char *name, void *userdata) {
                : USEC_INFINITY;
 }
 
-char *manager_tell_times(struct manager *m) {
-    return times_tell(&m->times.known, TIMES_TEXT_MAX, longest_run, m);
+char *manager_format_times(struct manager *m) {
+    return times_format(&m->times.known, TIMES_TEXT_MAX, longest_run, m);
 }
 
 void manager_times_store(struct manager *m) {
@@ -33,13 +33,13 @@ void manager_times_store(struct manager *m) {
 
 static void times_on_due(void *userdata) {
     struct manager *m = userdata;
-    char *text = m->cluster_store ? times_tell(&m->times.known, STORE_TOLD_MAX, longest_run, m) : NULL;
+    char *text = m->cluster_store ? times_format(&m->times.known, STORE_PUBLISHED_MAX, longest_run, m) : NULL;
 
     manager_times_store(m);
     m->times.sent = clock_boottime();
     m->times.is_urgent = false;
     if (text)
-        store_tell(m->cluster_store, text);
+        store_publish(m->cluster_store, text);
 }
 
 static void arm(struct manager *m) {

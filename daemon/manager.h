@@ -47,9 +47,9 @@ struct store *manager_host_store(struct manager *m);
 struct store *manager_cluster_store(struct manager *m); /* NULL: no redis section */
 struct events *manager_events(struct manager *m);
 const struct counters *manager_counters(const struct manager *m);
-/* Returns how long this host's last runs held their permits, as times_tell(), to be freed; NULL: no
+/* Returns how long this host's last runs held their permits, as times_format(), to be freed; NULL: no
  * memory. */
-char *manager_tell_times(struct manager *m);
+char *manager_format_times(struct manager *m);
 struct list *manager_runs(struct manager *m, enum run_state state); /* struct run; DONE: the finished ones, newest last, bounded */
 struct run *manager_find_run(struct manager *m, const char *id);
 bool manager_is_recovering(const struct manager *m); /* runs of an earlier berthd may still be unknown */

@@ -215,7 +215,7 @@ static int format_line(const struct times_name *name, usec_t cap_usec, char *buf
     return n + snprintf(buffer + n, size - (size_t) n, "\n");
 }
 
-char *times_tell(const struct times *t, size_t max, usec_t (*cap_usec)(const char *name, void *userdata),
+char *times_format(const struct times *t, size_t max, usec_t (*cap_usec)(const char *name, void *userdata),
                  void *userdata) {
     const struct times_name *names[TIMES_NAMES_MAX];
     char *text = calloc(1, max), line[NAME_MAX_LENGTH + 200];

@@ -4,7 +4,7 @@
 /* How long the last runs of each name held their permits, from which `berth explain` estimates a start. Only
  * runs that ended by themselves count (success, failure, timeout). Plain data that the manager feeds; it
  * reads no clock. There are two texts: all durations, for the next berthd, and a summary, for other hosts
- * (store_tell()). */
+ * (store_publish()). */
 
 #include <stdbool.h>
 
@@ -51,7 +51,7 @@ int times_load(struct times *t, const char *text);
 
 /* Returns the summaries as lines, the latest names first, in at most max bytes with the NUL, to be freed;
  * NULL: no memory. cap_usec: the longest time of a run of that name; USEC_INFINITY: no such bound. */
-char *times_tell(const struct times *t, size_t max, usec_t (*cap_usec)(const char *name, void *userdata),
+char *times_format(const struct times *t, size_t max, usec_t (*cap_usec)(const char *name, void *userdata),
                  void *userdata);
 /* Reads the first line of such a text, which is not trusted. Returns the rest, or NULL if the line is
  * malformed. */

@@ -78,7 +78,7 @@ struct snapshot_position { /* of one of this host's waiting claims, in one pool 
     uint32_t position; /* 1 first */
 };
 
-struct snapshot_times { /* what a host publishes (store_tell()); of another berthd, so not to be trusted */
+struct snapshot_times { /* what a host publishes (store_publish()); of another berthd, so not to be trusted */
     char host[NAME_MAX_LENGTH + 1];
     char *text;
 };

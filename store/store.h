@@ -210,7 +210,7 @@ struct store_question {
     bool times; /* of hosts whose claims are in the pools named here */
 };
 
-#define STORE_TOLD_MAX ((size_t) 9 * 1024)
+#define STORE_PUBLISHED_MAX ((size_t) 9 * 1024)
 
 struct store_ops {
     struct store *(*free)(struct store *s);
@@ -234,7 +234,7 @@ struct store_ops {
     int (*end_grace)(struct store *s, store_reply_fn fn, void *userdata);
     int (*inspect)(struct store *s, const struct store_question *question, store_inspect_fn fn,
                    void *userdata);
-    void (*tell)(struct store *s, char *text); /* NULL: store-memory, which nobody else reads */
+    void (*publish)(struct store *s, char *text); /* NULL: store-memory, which nobody else reads */
 };
 
 struct store { /* embedded first in each implementation */
@@ -336,9 +336,9 @@ static inline int store_inspect(struct store *s, const struct store_question *qu
 }
 
 /* Publishes how long this host's runs held their permits (snapshot_times), with one of the next heartbeats and for the
- * life of the session. text: taken over, at most STORE_TOLD_MAX bytes with the NUL; replaces the one before. */
-static inline void store_tell(struct store *s, char *text) {
-    s->ops->tell(s, text);
+ * life of the session. text: taken over, at most STORE_PUBLISHED_MAX bytes with the NUL; replaces the one before. */
+static inline void store_publish(struct store *s, char *text) {
+    s->ops->publish(s, text);
 }
 
 /* --- implementations --- */

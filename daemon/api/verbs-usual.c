@@ -51,7 +51,7 @@ static int add_host(json_t *list, const json_t *names, const char *host, const c
 
 json_t *json_usual(struct manager *m, const struct snapshot *cluster, const json_t *pools) {
     _cleanup_json_ json_t *names = json_object(), *list = json_array();
-    _cleanup_free_ char *own = manager_tell_times(m);
+    _cleanup_free_ char *own = manager_format_times(m);
     json_t *pool;
     int k = own ? 0 : -1;
     size_t i;

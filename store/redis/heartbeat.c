@@ -166,18 +166,18 @@ static void heartbeat_on_reply(const struct redisReply *reply, void *userdata) {
 /* Adds what this host knows of the clock if it is in grace; otherwise asks for the latest number every so often. What
  * the host publishes follows. */
 static void add_clock(struct store_redis *store, struct redis_command *command, usec_t now) {
-    bool in_grace = store->epoch.in_grace, asks, tells = tell_is_due(store);
+    bool in_grace = store->epoch.in_grace, asks, publishes = publish_is_due(store);
     unsigned every = store->heartbeat.is_slow ? LATEST_EVERY / 2 : LATEST_EVERY;
 
     asks = in_grace || store->heartbeat.n_sent++ % every == 0;
-    if (!asks && !tells)
+    if (!asks && !publishes)
         return;
     /* A lease has passed for an administrator who ends grace. */
     command_add_u64(command, admin_is_ending_grace(store) ? USEC_INFINITY / 2
                                                           : usec_sub(usec_sub(now, store->epoch.known_since), slot_failover_margin(store)));
     command_add_u64(command, in_grace ? clock_latest(store, now) : 0);
-    if (tells)
-        tell_add(store, command);
+    if (publishes)
+        publish_add(store, command);
 }
 
 void heartbeat_send(struct store_redis *store) {
@@ -310,7 +310,7 @@ static void heartbeat_on_timer(void *userdata) {
 
 void heartbeat_start(struct store_redis *store) {
     store->heartbeat.is_answered = store->heartbeat.is_slow = false;
-    tell_again(store);
+    publish_again(store);
     /* Hosts that came back together send their next heartbeats apart. */
     set_timer(store, clock_boottime() + backoff_draw_within(store->env.heartbeat_usec));
     heartbeat_send(store);

@@ -27,7 +27,7 @@ static struct store *store_redis_free(struct store *base) {
     admin_fail(store);
     inspect_fail(store);
     inspect_done(store);
-    tell_done(store);
+    publish_done(store);
     turns_done(store);
     claim_table_done(store);
     full_done(store);
@@ -114,7 +114,7 @@ static const struct store_ops ops = {
     .move = admin_move,
     .end_grace = admin_end_grace,
     .inspect = inspect_start,
-    .tell = tell_set,
+    .publish = publish_set,
 };
 
 /* Identifies the machine, to distinguish hosts of one name. Containers without a machine id use

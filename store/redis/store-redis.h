@@ -23,7 +23,7 @@
 #include "store/redis/heartbeat.h"
 #include "store/redis/hello.h"
 #include "store/redis/operator/inspect.h"
-#include "store/redis/operator/tell.h"
+#include "store/redis/operator/publish.h"
 #include "store/redis/limits.h"
 #include "store/redis/link/link.h"
 #include "store/redis/push.h"
@@ -78,7 +78,7 @@ struct store_redis {
     struct {                 /* of the files of operator/ */
         struct list admins;  /* struct admin */
         struct inspections inspections;
-        struct tell tell;
+        struct publish publish;
     } operator;
 };
 

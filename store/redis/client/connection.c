@@ -119,7 +119,7 @@ static void dispatch(struct redis_connection *c, const redisReply *reply) {
 
     c->socket.has_answered = true;
     if (!is_awaited && c->subscription.fn) {
-        if (redis_subscription_hear(&c->subscription, reply))
+        if (redis_subscription_receive(&c->subscription, reply))
             arm(c);
         return;
     }

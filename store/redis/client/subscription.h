@@ -13,12 +13,12 @@ typedef void (*redis_reply_fn)(const struct redisReply *reply, void *userdata);
 struct redis_subscription {
     redis_reply_fn fn; /* NULL: there is none */
     void *userdata;
-    bool is_heard; /* since the last check */
-    bool is_asked; /* PING was sent and is not answered */
+    bool has_received; /* since the last check */
+    bool awaits_pong;  /* PING was sent and is not answered */
 };
 
 /* Passes a message on, or returns true: it was the answer to PING. */
-bool redis_subscription_hear(struct redis_subscription *s, const struct redisReply *reply);
+bool redis_subscription_receive(struct redis_subscription *s, const struct redisReply *reply);
 
 enum redis_silence {
     REDIS_SILENCE_NONE,  /* check again after silence_usec */

@@ -59,10 +59,10 @@ for i = FIRST_CLAIM, #ARGV, WORDS_A_CLAIM do
             move_turn(c, r.session, s)
             r.session, moved = s, true
         end
-        local _, _, told = parse_head(head)
+        local _, _, reported = parse_head(head)
         local _, _, known = parse_head(r.head)
-        if told > known then r.head = head end -- Redis has lost that move
-        observe_clock(told)
+        if reported > known then r.head = head end -- Redis has lost that move
+        observe_clock(reported)
         observe_clock(tonumber(token))
         observe_clock(tonumber(ticket))
         if kind ~= 'W' and kind ~= 'A' then
@@ -78,7 +78,7 @@ for i = FIRST_CLAIM, #ARGV, WORDS_A_CLAIM do
                 hold(c, r)
                 for p = 1, #r.list, 2 do restored[r.list[p]] = true end
             end
-        elseif not was or was == 'W' and told > known and r.reason == '' then
+        elseif not was or was == 'W' and reported > known and r.reason == '' then
             enqueue(c, r)
         elseif is_doubtful(r) then
             dequeue(c, r)
@@ -93,7 +93,7 @@ for i = FIRST_CLAIM, #ARGV, WORDS_A_CLAIM do
             call('HSET', meta, 'broken', '1') -- the set of this session's claims was deleted: see verify.lua
         end
         claims[#claims + 1] = {c, r.state, r.ticket, r.token, position_of(c, r), r.since, r.reason,
-            known > told and r.head or ''}
+            known > reported and r.head or ''}
     end
 end
 call('HSET', meta, 'c:' .. s, connection .. ' ' .. last)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The times that hosts publish (tell.h). This step is the last one, because it needs the hosts of all claims. */
+/* The times that hosts publish (publish.h). This step is the last one, because it needs the hosts of all claims. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,7 @@ int inspect_read_times(struct inspection *i, const struct redisReply *reply) {
 
         if (!text)
             return -EBADMSG;
-        if (text[0] == '\0' || strlen(text) >= STORE_TOLD_MAX)
+        if (text[0] == '\0' || strlen(text) >= STORE_PUBLISHED_MAX)
             continue;
         times->text = strdup(text);
         if (!times->text)

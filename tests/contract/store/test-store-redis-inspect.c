@@ -272,8 +272,8 @@ static void test_told(void) {
 
     if (!begin(&b))
         return;
-    store_tell(b.stores[0], strdup("first"));
-    store_tell(b.stores[0], strdup("dump 10"));
+    store_publish(b.stores[0], strdup("first"));
+    store_publish(b.stores[0], strdup("dump 10"));
     BED_UNTIL(&b, n_told() == 1);
     _cleanup_reply_ redisReply *values = redis_command(&redis_bed.server, "HVALS berth:{test}:times");
     TEST_STRING(values->element[0]->str, "dump 10");

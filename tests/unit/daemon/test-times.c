@@ -120,7 +120,7 @@ static void test_told(void) {
     for (unsigned i = 0; i < 10; i++)
         (void) times_add(&times, "a", 2000 * MSEC);
     (void) times_add(&times, "b", 5 * MSEC);
-    text = times_tell(&times, 1000, cap, NULL);
+    text = times_format(&times, 1000, cap, NULL);
     TEST_STRING(text, "b 1 0 5 5 5 5 5 5 5 5\na 10 7000 2000 2000 2000 2000 2000 2000 2000 2000\n");
     rest = times_read(text, &s);
     CU_ASSERT_PTR_NOT_NULL_FATAL(rest);
@@ -130,7 +130,7 @@ static void test_told(void) {
     TEST_STRING(s.name, "a");
     CU_ASSERT(s.n == 10 && s.cap_msec == 7000);
     CU_ASSERT_PTR_NULL(times_read(rest, &s));
-    little = times_tell(&times, 30, cap, NULL); /* the name whose last run is the newest */
+    little = times_format(&times, 30, cap, NULL); /* the name whose last run is the newest */
     TEST_STRING(little, "b 1 0 5 5 5 5 5 5 5 5\n");
 }
 

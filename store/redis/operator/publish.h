@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The text that this host publishes (store_tell()). A heartbeat sends it once on each connection, and again when it has
+/* The text that this host publishes (store_publish()). A heartbeat sends it once on each connection, and again when it has
  * changed. A heartbeat is only lost together with its connection. */
 
 #include <stdbool.h>
@@ -11,18 +11,18 @@
 
 struct store_redis;
 
-struct tell {
+struct publish {
     char *text; /* NULL: none yet */
     bool is_sent;
 };
 
 /* --- operation of the store --- */
 
-void tell_set(struct store *base, char *text);
+void publish_set(struct store *base, char *text);
 
-void tell_done(struct store_redis *store);
+void publish_done(struct store_redis *store);
 /* Has the text sent again, on a new connection. */
-void tell_again(struct store_redis *store);
+void publish_again(struct store_redis *store);
 /* Returns whether the next heartbeat must send the text. A Redis without memory gets none (R13). */
-bool tell_is_due(const struct store_redis *store);
-void tell_add(struct store_redis *store, struct redis_command *command);
+bool publish_is_due(const struct store_redis *store);
+void publish_add(struct store_redis *store, struct redis_command *command);
