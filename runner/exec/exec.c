@@ -142,8 +142,13 @@ static int exec_command(struct exec_context *context) {
     char *script[] = {job->command.shell, (char[]) {"-c"}, job->command.script, (char *) (uintptr_t) job->name, NULL};
     char *const *argv = job->command.script && *job->command.script ? script : job->command.argv;
 
+    int error;
+
     execve(argv[0], argv, context->environment.items);
-    return -errno;
+    error = errno;
+    if (error == ENOENT && access(argv[0], F_OK) == 0)
+        return exec_explain(context, -error, "exec %.200s: its interpreter (behind #!) does not exist", argv[0]);
+    return exec_explain(context, -error, "exec %.200s: %s", argv[0], strerror(error));
 }
 
 /* The safety depends on this order. */

@@ -63,6 +63,7 @@ static void test_surroundings(void) {
 
 static void test_failures(void) {
     test_runner_begin(&t, "job \"none\" { command = {\"/nonexistent/program\"} }\n"
+          "job \"no-interpreter\" { command = {\"@/script\"} }\n"
           "job \"not-program\" { command = {\"/etc/passwd\"} }\n"
           "job \"no-directory\" { command = {\"/bin/true\"} directory = \"/nonexistent\" }\n"
           "job \"no-output\" { command = {\"/bin/true\"} output = \"/nonexistent/a\" }\n"
@@ -74,6 +75,11 @@ static void test_failures(void) {
     snprintf(path, sizeof(path), "%s/fifo", t.directory);
     CU_ASSERT_FATAL(mkfifo(path, 0600) == 0);
     test_runner_fails(&t, &m, "none", ENOENT, "exec");
+    TEST_FIELD(&m, "text", "exec /nonexistent/program: No such file or directory");
+    snprintf(path, sizeof(path), "%s/script", t.directory);
+    CU_ASSERT_FATAL(file_write_atomic(path, "#!/nonexistent/sh\n", 18, 0755) == 0);
+    test_runner_fails(&t, &m, "no-interpreter", ENOENT, "exec");
+    CU_ASSERT(strstr(message_get(&m, "text"), "/script: its interpreter (behind #!) does not exist") != NULL);
     test_runner_fails(&t, &m, "not-program", EACCES, "exec");
     test_runner_fails(&t, &m, "no-directory", ENOENT, "directory");
     test_runner_fails(&t, &m, "no-output", ENOENT, "output");

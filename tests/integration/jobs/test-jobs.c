@@ -259,7 +259,7 @@ static void sentences_of_events(void) {
     TEST_INT(berth(ant, "start broken --wait"), 139);
     tells("exited", "broken", "was ended by signal 11, SIGSEGV");
     TEST_INT(berth(ant, "start missing --wait"), 125);
-    tells("exited", "missing", "was not started: exec: No such file or directory");
+    tells("exited", "missing", "was not started: exec /nonexistent/x: No such file or directory");
     TEST_INT(berth(ant, "start slow --wait"), 124);
     tells("stopping", "slow", "is being stopped: it ran longer than its timeout");
     tells("exited", "slow", "was stopped: it ran longer than its timeout");

@@ -48,7 +48,7 @@ static void check_of_commands(void) {
     child_free(c);
     TEST_INT(berth(ant, "start one --wait"), 0);
     TEST_INT(berth(ant, "start gone --wait"), 125);
-    TEST_STRING(event_get(host_await(ant, "exited", "job=gone result=not-started"), "reason"), "exec: No such file or directory");
+    TEST_STRING(event_get(host_await(ant, "exited", "job=gone result=not-started"), "reason"), "exec /no/such/program: No such file or directory");
     TEST_INT(berth(ant, "start blind --wait"), 125);
     TEST_STRING(event_get(host_await(ant, "exited", "job=blind result=not-started"), "reason"),
                 "environment-file /no/such/file: No such file or directory");
