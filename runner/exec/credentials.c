@@ -15,7 +15,9 @@
 #include "base/file.h"
 #include "base/protocol.h"
 
-#define PASSES_MAX 4096 /* over a directory that is being removed */
+/* Over a directory that is being removed, one for each level of its tree: more than /run has inodes by default.
+ * Without a bound, a process of its user could add levels for ever. */
+#define PASSES_MAX (1 << 20)
 
 /* Writes the path of the directory `credentials` beside `runs`. */
 static const char *folder_path(char *buffer, const char *runs) {

@@ -23,6 +23,7 @@
 
 #define RUN "0123456789abcdef0123456789abcdef"
 #define CALL FAULT_DESCRIPTOR /* any call here */
+#define DEPTH 10000
 
 int __real_open(const char *path, int flags, ...);
 int __real_openat(int fd, const char *path, int flags, ...);
@@ -56,6 +57,25 @@ static int make(uid_t uid) {
     int r = fd < 0 ? fd : credentials_add(fd, "token", "s3cret", 6, uid, uid);
 
     return r == 0 ? credentials_hand_over(fd, uid, uid) : r;
+}
+
+/* The user of the directory leaves a tree with more levels than a process may have descriptors. */
+static void test_deep_tree(void) {
+    int fd;
+
+    TEST_INT(make(getuid()), 0);
+    TEST_INT(chmod(path, 0700), 0);
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int i = 0; i < DEPTH; i++) {
+        int inner = mkdirat(fd, "d", 0700) == 0 ? openat(fd, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+        CU_ASSERT_FATAL(inner >= 0);
+        close(fd);
+        fd = inner;
+    }
+    close(fd);
+    credentials_remove(runs, RUN);
+    CU_ASSERT(access(path, F_OK) < 0);
 }
 
 static void test_each_call_fails(void) {
@@ -93,6 +113,7 @@ static void test_names(void) {
 
 static CU_TestInfo tests[] = {
     {"each-call-fails", test_each_call_fails},
+    {"deep tree", test_deep_tree},
     {"names", test_names},
     CU_TEST_INFO_NULL,
 };
