@@ -15,6 +15,7 @@
 #define BERTH_EPOCH (56 * YEAR) /* 2026: the earliest plausible time, whatever this host's clock shows */
 #define AHEAD_MAX (10 * YEAR)
 #define NO_DATABASE "ERR SELECT is not allowed in cluster mode"
+#define NO_ROOM "ERR max number of clients" /* " reached", in a cluster " + cluster connections reached" */
 #define NO_PASSWORD "ERR AUTH <password> called without any password configured"
 
 static const struct meaning {
@@ -51,7 +52,7 @@ static const struct meaning *find_meaning(const char *text) {
 enum redis_error redis_error_class(const char *text) {
     const struct meaning *m = find_meaning(text);
 
-    if (strcmp(text, "ERR max number of clients reached") == 0)
+    if (strncmp(text, NO_ROOM, strlen(NO_ROOM)) == 0)
         return REDIS_ERROR_LATER;
     return m ? m->error : REDIS_ERROR_FATAL;
 }

@@ -127,6 +127,7 @@ static void test_errors(void) {
         {"CLUSTERDOWN The cluster is down", REDIS_ERROR_RETRY},
         {"MISCONF Redis is configured to save RDB snapshots", REDIS_ERROR_RETRY},
         {"ERR max number of clients reached", REDIS_ERROR_LATER},
+        {"ERR max number of clients + cluster connections reached", REDIS_ERROR_LATER},
         {"NOSCRIPT No matching script. Please use EVAL.", REDIS_ERROR_RELOAD},
         {"MOVED 3999 127.0.0.1:6381", REDIS_ERROR_REDIRECT},
         {"ASK 3999 127.0.0.1:6381", REDIS_ERROR_WAIT},
