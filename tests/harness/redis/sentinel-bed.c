@@ -89,11 +89,12 @@ static int write_config(const struct sentinel_bed *bed, const char *path) {
     return fclose(f) == 0 ? 0 : -EIO;
 }
 
-/* The periods are short, so that a sentinel soon knows the others. A sentinel that had no processor for two seconds
- * does nothing for tilt-period, by default 30 s. */
+/* The periods are short, so that a sentinel soon knows the others. A sentinel that does not hear of a promotion
+ * within four publish-periods makes the new master a replica again; the leader may need a second to notice it.
+ * A sentinel that had no processor for two seconds does nothing for tilt-period, by default 30 s. */
 static int hurry(struct sentinel_bed *bed, unsigned i) {
     _cleanup_reply_ redisReply *reply =
-        redis_command(&bed->sentinels[i], "SENTINEL DEBUG info-period 200 publish-period 200 tilt-period 1000");
+        redis_command(&bed->sentinels[i], "SENTINEL DEBUG info-period 200 publish-period 1000 tilt-period 1000");
 
     return reply && reply->type == REDIS_REPLY_STATUS ? 0 : -EIO;
 }
