@@ -3,6 +3,8 @@
 /* store-redis keeps its contract with no more rights than packaging/redis.acl gives. */
 
 #include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -15,6 +17,8 @@
 #define LUA "store/redis/lua"
 #define FILE_MAX (64 * 1024)
 #define PASSWORD "a password"
+#define SUBCOMMANDS 9 /* their place in the reply of COMMAND INFO */
+#define SEEN_SIZE (16 * 1024)
 
 /* Returns the only line of the file that is not a comment, or NULL. */
 static char *read_acl(void) {
@@ -72,6 +76,63 @@ static void test_nothing_besides(void) {
 
         TEST_STRING(is_error(reply, "NOPERM") ? "refused" : refused[i], "refused");
     }
+    redisFree(c);
+}
+
+/* Sends a command with as many words as it needs. Returns whether Redis refuses it for lack of rights. The
+ * commands that begin a session are everybody's. CONFIG alone, without GET, is no command. MODULE LOAD is refused
+ * to all ("not allowed"). */
+static bool is_refused(redisContext *c, const char *name) {
+    _cleanup_reply_ redisReply *reply = NULL, *info = redis_command(&redis_bed.server, "COMMAND INFO %s", name);
+    const redisReply *facts = info && info->elements == 1 ? info->element[0] : NULL;
+    const char *argv[16];
+    char copy[64], *rest = copy;
+    int argc = 0, least;
+
+    if (!facts || facts->elements <= SUBCOMMANDS)
+        return false;
+    if (facts->element[SUBCOMMANDS]->elements > 0)
+        return true;
+    least = abs((int) facts->element[1]->integer);
+    for (size_t i = 0; i < facts->element[2]->elements; i++)
+        if (strcmp(facts->element[2]->element[i]->str, "no_auth") == 0)
+            return true;
+    (void) snprintf(copy, sizeof(copy), "%s", name);
+    for (char *word; (word = strsep(&rest, "|"));)
+        argv[argc++] = word;
+    while (argc < least && argc < (int) ELEMENTSOF(argv))
+        argv[argc++] = "berth:{test}:meta";
+    reply = redisCommandArgv(c, argc, argv, NULL);
+    return is_error(reply, "") && (strstr(reply->str, "NOPERM") || strstr(reply->str, "not allowed"));
+}
+
+/* Each command of the server, but those of the file. So no key of berth gets a TTL: EXPIRE and SET are refused. */
+static void test_all_others(void) {
+    _cleanup_reply_ redisReply *hello = NULL, *categories = redis_command(&redis_bed.server, "ACL CAT");
+    redisContext *c = redisConnectUnix(redis_bed.server.socket);
+    _cleanup_free_ char *line = read_acl(), *rights = NULL, *seen = calloc(1, SEEN_SIZE);
+    unsigned n = 0;
+
+    CU_ASSERT_FATAL(c && line && seen && categories && asprintf(&rights, "%s ", line) > 0);
+    hello = redisCommand(c, "AUTH berth %s", PASSWORD);
+    for (size_t i = 0; i < categories->elements; i++) {
+        const char *category = categories->element[i]->str;
+        _cleanup_reply_ redisReply *names = redis_command(&redis_bed.server, "ACL CAT %s", category);
+
+        for (size_t k = 0; names && k < names->elements; k++) {
+            const char *name = names->element[k]->str;
+            char granted[64], padded[64];
+
+            (void) snprintf(granted, sizeof(granted), " +%s ", name);
+            (void) snprintf(padded, sizeof(padded), " %s ", name);
+            if (strstr(rights, granted) || strstr(seen, padded) || strlen(seen) + sizeof(padded) > SEEN_SIZE)
+                continue;
+            strcat(seen, padded);
+            TEST_STRING(is_refused(c, name) ? "refused" : name, "refused");
+            n++;
+        }
+    }
+    CU_ASSERT(n > 200 && strstr(seen, " expire ") && strstr(seen, " set "));
     redisFree(c);
 }
 
@@ -192,6 +253,7 @@ static CU_TestInfo tests[] = {
     {"the probe", test_probe},
     {"a right is missing", test_missing_right},
     {"no other rights", test_nothing_besides},
+    {"all other commands", test_all_others},
     {"each command", test_each_command},
     CU_TEST_INFO_NULL,
 };
