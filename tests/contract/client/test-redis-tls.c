@@ -260,8 +260,15 @@ static void test_other_protocol(void) {
     attempt_expect_down(&a, REDIS_ERROR_LATER, text);
     attempt_begin(&a, &place, "localhost", plain_port);
     a.settings.connect_timeout_usec = 300 * USEC_PER_MSEC;
-    (void) snprintf(text, sizeof(text), "TLS with localhost:%u: ", plain_port);
-    attempt_expect_down(&a, REDIS_ERROR_BUSY, text);
+    attempt_run(&a);
+    TEST_INT(a.n_up, 0);
+    /* On Debian 13 the server answers the first bytes of TLS with an error. On Debian 12 it waits for more. */
+    bool has_answer = a.error == REDIS_ERROR_RETRY;
+    (void) snprintf(text, sizeof(text), "TLS with localhost:%u: %s", plain_port,
+                    has_answer ? "it answers without TLS on this port" : "no answer in time: does it speak TLS");
+    TEST_INT(a.error, has_answer ? REDIS_ERROR_RETRY : REDIS_ERROR_BUSY);
+    CU_ASSERT(strstr(a.text, text) != NULL);
+    attempt_end(&a);
 }
 
 /* Redis drops a client above maxclients before the handshake, without an alert. */
