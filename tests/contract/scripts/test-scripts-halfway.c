@@ -58,13 +58,13 @@ static void fill(void) {
 /* --- replies to hosts --- */
 
 static void hear_pushes(void) {
-    _cleanup_reply_ redisReply *pushes = redis_command(&script_server, "LRANGE pushes 0 -1");
+    _cleanup_reply_ redisReply *pushes = redis_command(&script_server, "LRANGE " PUSHES " 0 -1");
     char id[8];
 
     for (size_t i = 0; pushes && i < pushes->elements; i++)
         if (sscanf(pushes->element[i]->str, "granted %*s %*s %*s %7s", id) == 1)
             find(id)->state = 'H';
-    script_tell("DEL pushes");
+    script_tell("DEL " PUSHES);
 }
 
 /* Checks that no permit is granted twice. */

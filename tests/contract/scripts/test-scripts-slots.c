@@ -129,7 +129,7 @@ static void begin(bool is_held) {
 static const char *migrate(const char *key) {
     static char text[200];
     _cleanup_reply_ redisReply *reply =
-        redis_command(&nodes.servers[from], "MIGRATE 127.0.0.1 %s %s 0 10000", nodes.ports[to], key);
+        redis_command(&nodes.servers[from], "MIGRATE 127.0.0.1 %u %s 0 10000", redis_nodes_port(&nodes, to), key);
 
     (void) snprintf(text, sizeof(text), "%s", shown(reply));
     return text;

@@ -130,18 +130,18 @@ static void test_started(void) {
 /* Hosts that define the job receive a push, with a number that lets them notice a lost push. */
 static void test_pushes(void) {
     script_begin_turns();
-    script_tell("DEL pushes");
+    script_tell("DEL " PUSHES);
     EXPECT(script_turn("s1", "a", script_due_in(-9)), TAKEN "1 -");
     EXPECT(script_say_failing("turned s1 1 $ back a 1 500 -", 999), "ok *");
     {
-        _cleanup_reply_ redisReply *r = redis_command(&script_server, "LRANGE pushes 0 -1");
+        _cleanup_reply_ redisReply *r = redis_command(&script_server, "LRANGE " PUSHES " 0 -1");
 
         CU_ASSERT_FATAL(r && r->elements == 1); /* not its own host */
         EXPECT(r->element[0]->str, "turn $ 0 * @b * 1 500 given-back");
     }
     EXPECT(script_beat("s2", 0, 0), "ok $ 0 0 * *");
     CU_ASSERT(script_number(5) > 0); /* the number of that push */
-    script_tell("DEL pushes");
+    script_tell("DEL " PUSHES);
     script_end_turns();
 }
 

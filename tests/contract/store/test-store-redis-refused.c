@@ -148,6 +148,8 @@ static void test_changed_while_connected(void) {
 static void test_replica(void) {
     struct bed b;
 
+    if (redis_bed.server.bus_port > 0)
+        TEST_SKIP("a node of a cluster takes no REPLICAOF; test-cluster has a replica");
     CU_ASSERT_FATAL(redis_bed_init(&b, 1));
     redis_bed_command("CONFIG SET replica-read-only no");
     redis_bed_command("REPLICAOF 127.0.0.1 1");

@@ -26,14 +26,12 @@ struct redis_settings redis_bed_settings(void) {
 
     if (redis_bed.connect_timeout == 0)
         settings.connect_timeout_usec = redis_bed.timeout;
-    if (redis_bed.port > 0) {
+    if (redis_bed.port > 0 || redis_bed.server.tls_port > 0) {
         settings.unix_path = NULL;
         settings.host = (char *) "127.0.0.1";
-        settings.port = redis_bed.port;
-    } else if (redis_bed.server.tls_port > 0) {
-        settings.unix_path = NULL;
-        settings.host = (char *) "127.0.0.1";
-        settings.port = (uint16_t) redis_bed.server.tls_port;
+        settings.port = redis_bed.port > 0 ? redis_bed.port : (uint16_t) redis_bed.server.tls_port;
+    }
+    if (redis_bed.port > 0 ? redis_bed.port_has_tls : redis_bed.server.tls_port > 0) {
         settings.tls = (struct tls_settings) {.is_used = true, .ca = tls_place_path(tls_shared_place(), "ca.crt")};
         if (redis_bed.has_certificate) {
             settings.tls.certificate = tls_place_path(tls_shared_place(), "client.crt");

@@ -19,6 +19,7 @@ extern struct redis_bed {
     bool has_certificate;             /* by TLS: client.crt and client.key of the shared place */
     usec_t failover_margin;           /* 0: none */
     uint16_t port;                    /* of another server on 127.0.0.1; 0: the one above */
+    bool port_has_tls;
     usec_t leases[BED_HOSTS_MAX];     /* of single hosts; 0: as above */
     const char *names[BED_HOSTS_MAX]; /* NULL: as the bed names them */
     const char *session_path[BED_HOSTS_MAX]; /* NULL: none */

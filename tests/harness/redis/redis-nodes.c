@@ -35,7 +35,8 @@ static int start_server(struct redis_nodes *nodes, struct redis_server *server, 
     const char *extra[] = {"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout",
                            nodes->timeout ? nodes->timeout : "2000", "--cluster-require-full-coverage", "no", "--protected-mode", "no",
                            "--repl-diskless-sync-delay", "0", "--bind", nodes->hosts[i], "--cluster-port", nodes->buses[i], "--port",
-                           nodes->ports[i], NULL};
+                           nodes->ports[i], getenv("BERTH_TEST_TLS") ? "--tls-cluster" : NULL, "yes", "--tls-replication",
+                           "yes", NULL};
     int r;
 
     (void) snprintf(nodes->hosts[i], sizeof(nodes->hosts[i]), nodes->is_apart ? NET_ADDRESS : "127.0.0.1", network + 1);
@@ -57,7 +58,7 @@ static int start_node(struct redis_nodes *nodes, unsigned i) {
         return r;
     must(redis_command(&nodes->servers[i], "CLUSTER SET-CONFIG-EPOCH %u", i + 1));
     must(redis_command(&nodes->servers[i], "CLUSTER ADDSLOTSRANGE %u %u", i * SLOTS / NODES, (i + 1) * SLOTS / NODES - 1));
-    must(redis_command(&nodes->servers[i], "CLUSTER MEET %s %s %s", nodes->hosts[0], nodes->ports[0], nodes->buses[0])); /* the first: itself */
+    must(redis_command(&nodes->servers[i], "CLUSTER MEET %s %u %s", nodes->hosts[0], redis_nodes_port(nodes, 0), nodes->buses[0])); /* the first: itself */
     return 0;
 }
 
@@ -72,6 +73,12 @@ static int learn_id(struct redis_nodes *nodes, unsigned i) {
         return -EIO;
     (void) snprintf(nodes->ids[i], sizeof(nodes->ids[i]), "%s", id->str);
     return 0;
+}
+
+unsigned redis_nodes_port(struct redis_nodes *nodes, unsigned i) {
+    const struct redis_server *server = redis_nodes_get(nodes, i);
+
+    return server->tls_port > 0 ? server->tls_port : (unsigned) strtoul(nodes->ports[i], NULL, 10);
 }
 
 int redis_nodes_start(struct redis_nodes *nodes) {
@@ -128,7 +135,7 @@ int redis_nodes_add_replica(struct redis_nodes *nodes, unsigned of) {
 
     if (r < 0)
         return r;
-    must(redis_command(&nodes->replica, "CLUSTER MEET %s %s %s", nodes->hosts[of], nodes->ports[of], nodes->buses[of]));
+    must(redis_command(&nodes->replica, "CLUSTER MEET %s %u %s", nodes->hosts[of], redis_nodes_port(nodes, of), nodes->buses[of]));
     while (!is_replica || !is_in_sync(&nodes->replica)) {
         _cleanup_reply_ redisReply *reply = is_replica ? NULL : redis_command(&nodes->replica, "CLUSTER REPLICATE %s", nodes->ids[of]);
 
@@ -184,9 +191,9 @@ bool redis_nodes_move_key(struct redis_nodes *nodes, unsigned slot, unsigned fro
 
     if (!keys || keys->type != REDIS_REPLY_ARRAY || keys->elements == 0)
         return false;
-    must(redis_command(&nodes->servers[from], getenv("BERTH_TEST_ACL") ? "MIGRATE 127.0.0.1 %s %s 0 60000 AUTH2 tester x"
-                                                                       : "MIGRATE 127.0.0.1 %s %s 0 60000",
-                       nodes->ports[to], keys->element[0]->str));
+    must(redis_command(&nodes->servers[from], getenv("BERTH_TEST_ACL") ? "MIGRATE 127.0.0.1 %u %s 0 60000 AUTH2 tester x"
+                                                                       : "MIGRATE 127.0.0.1 %u %s 0 60000",
+                       redis_nodes_port(nodes, to), keys->element[0]->str));
     return true;
 }
 

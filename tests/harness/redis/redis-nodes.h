@@ -30,6 +30,8 @@ int redis_nodes_add_replica(struct redis_nodes *nodes, unsigned of);
 
 /* A node by its number; NODES: the replica. */
 struct redis_server *redis_nodes_get(struct redis_nodes *nodes, unsigned i);
+/* Returns the port by which nodes reach this one, and berth: with BERTH_TEST_TLS by TLS. */
+unsigned redis_nodes_port(struct redis_nodes *nodes, unsigned i);
 /* Waits until a node is a replica again that has its master's data. 0 or a negative errno. */
 int redis_nodes_await_replica(struct redis_nodes *nodes, unsigned i);
 

@@ -59,6 +59,23 @@ static size_t add_tls(const struct redis_server *s, const char **arguments, size
     return n;
 }
 
+static bool has_word(const char *const *words, const char *word) {
+    for (; words && *words; words++)
+        if (strcmp(*words, word) == 0)
+            return true;
+    return false;
+}
+
+static size_t add_cluster(const struct redis_server *s, const char **arguments, size_t n) {
+    static char port[8];
+    const char *const words[] = {"--cluster-enabled", "yes", "--cluster-port", port};
+
+    (void) snprintf(port, sizeof(port), "%u", s->bus_port);
+    for (size_t i = 0; i < ELEMENTSOF(words) && n + 1 < ARGUMENTS_MAX; i++)
+        arguments[n++] = words[i];
+    return n;
+}
+
 static void run(struct redis_server *s, const char *const *extra, pid_t parent) {
     const char *binary = getenv("BERTH_REDIS_SERVER");
     const char *arguments[ARGUMENTS_MAX] = {
@@ -77,6 +94,8 @@ static void run(struct redis_server *s, const char *const *extra, pid_t parent) 
         arguments[n++] = *extra;
     if (s->tls_port > 0)
         n = add_tls(s, arguments, n);
+    if (s->bus_port > 0)
+        n = add_cluster(s, arguments, n);
     if (getenv("BERTH_TEST_ACL"))
         n = limit_rights(arguments, n);
     arguments[n] = NULL;
@@ -101,14 +120,26 @@ static void disconnect(struct redis_server *s) {
     s->client = NULL;
 }
 
-/* Waits until the server answers PING, a little after the socket exists. */
+/* Returns whether a cluster of one node serves all slots. It gets them at its first start. After each start it waits
+ * for 2 s. */
+static bool has_slots(struct redis_server *s) {
+    _cleanup_reply_ redisReply *info = redis_command(s, "CLUSTER INFO");
+
+    if (!info || info->type != REDIS_REPLY_STRING)
+        return false;
+    if (strstr(info->str, "cluster_slots_assigned:0\r"))
+        redis_reply_freep(&(redisReply *) {redis_command(s, "CLUSTER ADDSLOTSRANGE 0 16383")});
+    return strstr(info->str, "cluster_state:ok") != NULL;
+}
+
+/* Waits until the server answers PING, a little after the socket exists, and has its slots. */
 static int await(struct redis_server *s) {
     usec_t deadline = clock_monotonic() + 10 * USEC_PER_SEC; /* the other clock may be the test's */
 
     while (clock_monotonic() < deadline) {
         _cleanup_reply_ redisReply *reply = redis_command(s, "PING");
 
-        if (reply && reply->type == REDIS_REPLY_STATUS)
+        if (reply && reply->type == REDIS_REPLY_STATUS && (s->bus_port == 0 || has_slots(s)))
             return 0;
         if (waitpid(s->pid, NULL, WNOHANG) == s->pid) {
             s->pid = 0;
@@ -161,10 +192,12 @@ int redis_server_start(struct redis_server *s, const char *const *extra) {
     }
     (void) snprintf(s->socket, sizeof(s->socket), "%s/redis.sock", s->directory);
     (void) kept_extra(s, extra, true);
-    if (getenv("BERTH_TEST_TLS")) {
+    if (getenv("BERTH_TEST_TLS") && !has_word(extra, "--tls-port")) {
         (void) tls_shared_place(); /* made by this process, not by the server's */
         s->tls_port = port_reserve();
     }
+    if (getenv("BERTH_TEST_CLUSTER") && !has_word(extra, "--cluster-enabled") && !has_word(extra, "--replicaof"))
+        s->bus_port = port_reserve();
     return redis_server_resume(s);
 }
 

@@ -14,6 +14,7 @@ struct redis_server {
     char directory[64];
     char socket[96];     /* redis.sock in it */
     unsigned tls_port;   /* with BERTH_TEST_TLS: berth connects there, by tests/harness/redis/tls.h; else 0 */
+    unsigned bus_port;   /* with BERTH_TEST_CLUSTER: the server is a cluster of one node; else 0 */
     pid_t pid;           /* 0: not running */
     redisContext *client; /* of redis_command() */
 };

@@ -69,7 +69,7 @@ static const char failing[] =
     "local redis = setmetatable({call = function(name, ...)\n"
     "    halfway_n = halfway_n + 1\n"
     "    if halfway_n == %u then error('NOPERM halfway') end\n"
-    "    if name == 'SPUBLISH' then return halfway_redis.call('RPUSH', 'pushes', (select(2, ...))) end\n"
+    "    if name == 'SPUBLISH' then return halfway_redis.call('RPUSH', '" PUSHES "', (select(2, ...))) end\n"
     "    return halfway_redis.call(name, ...)\n"
     "end}, {__index = halfway_redis})\n"
     "local function halfway_script()\n%s\nend\nreturn halfway_script()\n";

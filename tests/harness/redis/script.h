@@ -14,6 +14,7 @@
 
 #define META "berth:{t}:meta"
 #define NONE "berth:{t}:none"
+#define PUSHES "{t}pushes" /* of script_say_failing(); in the same slot */
 #define LEASE 30000000 /* µs */
 
 extern struct redis_server script_server;
@@ -31,7 +32,7 @@ static inline bool script_has_serial(enum redis_script script) {
 void script_tell(const char *command);
 /* Calls a script: "claim s1 1 $ ..."; the reply as text, until the next call. */
 const char *script_say(const char *line);
-/* As script(), but the at-th call of Redis fails without effect. Earlier pushes are in the list "pushes". */
+/* As script(), but the at-th call of Redis fails without effect. Earlier pushes are in the list PUSHES. */
 const char *script_say_failing(const char *line, unsigned at);
 const char *script_sayf(const char *format, ...) _printf_(1, 2);
 void script_expect(const char *file, unsigned line, const char *actual, const char *pattern);

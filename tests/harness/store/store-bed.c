@@ -231,6 +231,15 @@ static bool is_ready(struct bed *b, unsigned host) {
     return b->stores[host]->state == STORE_STATE_READY;
 }
 
+void bed_end_grace(struct bed *b, unsigned host) {
+    int reply = NO_REPLY;
+
+    if (is_ready(b, host))
+        return;
+    b->in_call = true;
+    TEST_INT(await_reply(b, store_end_grace(b->stores[host], on_reply, &reply), &reply), 0);
+}
+
 bool bed_start(struct bed *b) {
     for (unsigned i = 0; i < b->n_hosts; i++) {
         b->in_call = true;
@@ -240,12 +249,7 @@ bool bed_start(struct bed *b) {
     for (unsigned i = 0; i < b->n_hosts; i++)
         BED_UNTIL(b, b->stores[i]->state != STORE_STATE_AWAY);
     for (unsigned i = 0; i < b->n_hosts; i++)
-        if (!is_ready(b, i)) {
-            int reply = NO_REPLY;
-
-            b->in_call = true;
-            TEST_INT(await_reply(b, store_end_grace(b->stores[i], on_reply, &reply), &reply), 0);
-        }
+        bed_end_grace(b, i);
     for (unsigned i = 0; i < b->n_hosts; i++)
         BED_UNTIL(b, is_ready(b, i));
     BED_UNTIL(b, b->n_states > 0);

@@ -75,6 +75,8 @@ struct bed {
 
 /* Makes stores with these pools declared, not started. Returns false after a failed assertion. */
 bool bed_init(struct bed *b, const struct store_fixture *fixture, const struct store_pool *pools, size_t n);
+/* Ends the grace period, if there is one. */
+void bed_end_grace(struct bed *b, unsigned host);
 /* Starts all stores, ends the grace period, and waits until they are ready. */
 bool bed_start(struct bed *b);
 /* Free the store of a host without bye; make it again, not started. */
