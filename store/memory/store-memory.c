@@ -196,10 +196,12 @@ static struct pool_claim *memory_find_waiting(struct memory *m, const char *id, 
     struct pool_claim *entry = memory_find_live(m, id);
 
     (void) snprintf(move->about, sizeof(move->about), "%s", id);
-    if (!entry || entry->notice != POOL_NOTICE_STATE || entry->state == POOL_CLAIM_STATE_NONE)
+    if (!entry || entry->state == POOL_CLAIM_STATE_NONE)
         *ret = STORE_E_UNKNOWN;
     else if (entry->state == POOL_CLAIM_STATE_HELD)
         *ret = STORE_E_HELD;
+    else if (entry->notice != POOL_NOTICE_STATE)
+        *ret = STORE_E_UNKNOWN;
     else
         return entry;
     return NULL;

@@ -33,8 +33,9 @@ if grace then return {'grace', serial} end
 -- Returns the record of a claim that waits or is parked, else nil and the reply.
 local function read_waiting(id)
     local r = read_claim(id)
-    if not r or r.reason ~= '' or not call('HGET', meta, 'c:' .. r.session) then return nil, {'unknown', serial, id} end
-    if r.state == 'H' then return nil, {'held', serial, id} end
+    if not r or not call('HGET', meta, 'c:' .. r.session) then return nil, {'unknown', serial, id} end
+    if r.state == 'H' then return nil, {'held', serial, id} end -- also a revoked one, until its host releases it
+    if r.reason ~= '' then return nil, {'unknown', serial, id} end
     return r
 end
 

@@ -183,6 +183,9 @@ void store_suite_test_move_refused(void) {
     refused(held, move_of(STORE_MOVE_FIRST, waiting, NULL, 0), STORE_E_UNKNOWN, waiting);
     TEST_INT(waiting->claim.moved, 0);
     BED_UNTIL(&b, waiting->n_lost > 0);
+    TEST_INT(bed_revoke(&b, 0, held->claim.id), 0);
+    refused(other, move_of(STORE_MOVE_FIRST, held, NULL, 0), STORE_E_HELD, held); /* until its owner releases it */
+    BED_UNTIL(&b, held->n_lost > 0);
     bed_done(&b);
 }
 
