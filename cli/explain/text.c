@@ -164,11 +164,14 @@ static void print_moved(const json_t *e) {
     const json_t *moved = json_object_get(e, "moved");
     const char *label = "moved";
     char when[FORMAT_SIZE], text[FORMAT_SIZE];
+    usec_t now = clock_realtime(), at;
 
     if (!json_is_object(moved))
         return;
     begin_line(&label, NULL, 0);
-    printf("%s by an operator: its head start is %s now\n", format_when(moved, "at", clock_realtime(), when),
+    at = (usec_t) format_get_time(moved, "at") * USEC_PER_MSEC; /* by Redis's clock, which may be ahead */
+    printf("%s by an operator: its head start is %s now\n",
+           format_when(moved, "at", now > at ? now : at, when),
            format_duration(moved, "head_start_ms", text));
 }
 
