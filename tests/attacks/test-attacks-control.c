@@ -5,7 +5,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "tests/harness/attack.h"
 #include "tests/harness/host/host.h"
 #include "tests/harness/memory.h"
+#include "tests/harness/run-delay.h"
 #include "tests/harness/test.h"
 
 #define NOBODY 65534
@@ -58,26 +58,14 @@ static void begin(enum attack_kind kind, unsigned n) {
     CU_ASSERT(attack_await(attacks[0], n));
 }
 
-/* Returns how long berthd has waited for a processor, as the kernel counts it. */
-static usec_t waited(void) {
-    char path[64];
-    _cleanup_fclose_ FILE *f = NULL;
-    uint64_t ns = 0;
-
-    snprintf(path, sizeof(path), "/proc/%d/schedstat", (int) ant->berthd->pid);
-    f = fopen(path, "re");
-    CU_ASSERT(f && fscanf(f, "%*u %" SCNu64, &ns) == 1);
-    return ns / 1000;
-}
-
 /* On a busy machine berthd waits for a processor: that time does not count. */
 static void check_root_is_served(void) {
-    usec_t begun = clock_boottime(), before = waited(), taken;
+    usec_t begun = clock_boottime(), before = run_delay(ant->berthd->pid), taken;
 
     for (int i = 0; i < CALLS; i++)
         if (berth(ant, "runs") != 0)
             TEST_STRING(berth_err, "");
-    taken = usec_sub(clock_boottime() - begun, waited() - before);
+    taken = usec_sub(clock_boottime() - begun, run_delay(ant->berthd->pid) - before);
     if (taken >= CALLS * ANSWER_MAX)
         TEST_INT(taken, CALLS * ANSWER_MAX);
 }
