@@ -229,19 +229,33 @@ static short events_of(const struct pair *p, size_t side) {
     return (short) ((room ? POLLIN : 0) | (is_due(p, !side) ? POLLOUT : 0));
 }
 
+/* Returns when a kept piece may go, or a look at the mode is due. */
+static usec_t next_turn(void) {
+    usec_t next = clock_boottime() + (control->mode == PROXY_PASS ? 20 : 5) * USEC_PER_MSEC;
+
+    if (control->mode == PROXY_DELAY)
+        for (size_t k = 0; k < n_pairs; k++)
+            for (size_t side = 0; side < 2; side++)
+                if (pairs[k].n[side] > 0 && pairs[k].pieces[side][0].due < next)
+                    next = pairs[k].pieces[side][0].due;
+    return next;
+}
+
 _Noreturn static void run(int listener) {
     unsigned led = 0;
 
     for (;;) {
         struct pollfd fds[2 * PAIRS_MAX + 1];
         size_t polled = n_pairs;
+        struct timespec left;
         int n;
 
         for (size_t k = 0; k < polled; k++)
             for (size_t side = 0; side < 2; side++)
                 fds[2 * k + side] = (struct pollfd) {.fd = pairs[k].fds[side], .events = events_of(&pairs[k], side)};
         fds[2 * polled] = (struct pollfd) {.fd = listener, .events = POLLIN};
-        n = poll(fds, 2 * polled + 1, control->mode == PROXY_PASS ? 20 : 5);
+        left = (struct timespec) {.tv_nsec = (long) usec_sub(next_turn(), clock_boottime()) * 1000};
+        n = ppoll(fds, 2 * polled + 1, &left, NULL);
         if (led != control->led)
             while (n_pairs > 0)
                 close_pair(n_pairs - 1);
