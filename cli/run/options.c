@@ -97,8 +97,8 @@ static int on_lost(struct parser *p, const char *name, const char *value) {
 static int on_status(struct parser *p, const char *name, const char *value) {
     uint64_t status;
 
-    if (number_parse(value, 255, &status) < 0 || status == 0)
-        return fail(p, "%s %.100s: must be 1 to 255", name, value);
+    if (number_parse(value, 255, &status) < 0)
+        return fail(p, "%s %.100s: must be 0 to 255", name, value);
     p->options.no_permit_status = (int) status;
     return 0;
 }

@@ -50,7 +50,7 @@ static void wrong_usage(void) {
     static const char *const words[] = {
         "run -- true", "run -p db", "run -p db --", "run -p db:0 -- true", "run -p db:x -- true", "run -p 'd b' -- true",
         "run -p 'd{b' -- true", "run -p 'd\"b' -- true", "run -p 'd\nb' -- true", "run -p db -p db -- true", "run -p db --wait -- true",
-        "run -p db --wait 5 -- true", "run -p db --name 'a b' -- true", "run -p db --name 'm\xc3\xbc' -- true", "run -p db -E 0 -- true",
+        "run -p db --wait 5 -- true", "run -p db --name 'a b' -- true", "run -p db --name 'm\xc3\xbc' -- true", "run -p db -E -1 -- true",
         "run -p db -E 256 -- true", "run -p db --nonsense -- true", "run -p db --on-lease-lost maybe -- true", "run -p db:3 -- true",
         "run -p net:2 -- true", "run -p db --stop-timeout 1h -- true", "nonsense", "limit", "limit db --for 5m",
         "limit db -1", "limit db many",
@@ -114,6 +114,7 @@ static void no_permit(void) {
     TEST_INT(berth(ant, "run -n -p db -- true"), 75);
     host_await(ant, "refused", " ");
     TEST_INT(berth(ant, "run -n -E 9 -p db -- true"), 9);
+    TEST_INT(berth(ant, "run -n -E 0 -p db -- false"), 0);
     TEST_INT(berth(ant, "run --wait 100ms -p db -- true"), 75);
     host_await(ant, "withdrawn", "result=queue-timeout");
     TEST_INT(berth(ant, "run --wait 100ms -E 10 -p db -- true"), 10);

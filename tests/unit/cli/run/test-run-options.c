@@ -168,9 +168,9 @@ static void test_durations(void) {
 
 static void test_others(void) {
     refuses("-p db -n --wait 5s x", "-n and --wait exclude each other");
-    refuses("-p db -E 0 x", "-E 0: must be 1 to 255");
-    refuses("-p db -E 256 x", "-E 256: must be 1 to 255");
-    refuses("-p db -E 0x1 x", "-E 0x1: must be 1 to 255");
+    refuses("-p db -E -1 x", "-E -1: must be 0 to 255");
+    refuses("-p db -E 256 x", "-E 256: must be 0 to 255");
+    refuses("-p db -E 0x1 x", "-E 0x1: must be 0 to 255");
     refuses("-p db -E 1 -E 2 x", "-E is given twice");
     refuses("-p db -E", "-E needs a value");
     refuses("-p db --name a/b x", "--name \"a/b\" has a character that is not one of A-Z a-z 0-9 . _ -");
