@@ -252,6 +252,8 @@ static void hello_on_declared(const struct redisReply *reply, void *userdata) {
 static void declare_now(struct store_redis *store) {
     _cleanup_command_ struct redis_command command = {0};
 
+    if (store->stop.is_under_way) /* behind the bye, a hello would begin the session again */
+        return;
     store->hello.declare_due = hello_compose(store, &command) < 0 ||
                                call_send(store, &command, hello_on_declared, store) == -ENOMEM;
 }

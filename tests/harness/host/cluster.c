@@ -130,6 +130,15 @@ static void await_sessions(void) {
             child_turn(until);
 }
 
+static const char *last_lines(const char *text) {
+    const char *at = text + strlen(text);
+
+    for (unsigned n = 0; at > text; at--)
+        if (at[-1] == '\n' && ++n > 6)
+            break;
+    return at;
+}
+
 void cluster_down(void) {
     bool abandoned = false;
 
@@ -150,8 +159,11 @@ void cluster_down(void) {
         if (h->berthd && !h->abandoned)
             TEST_INT(h->berthd->exit_code, 0);
     }
-    if (!abandoned && cluster.master->pid > 0 && cluster_leftovers() > 0)
+    if (!abandoned && cluster.master->pid > 0 && cluster_leftovers() > 0) {
+        for (size_t i = 0; i < cluster.n_hosts; i++)
+            printf("%s said at last: %s", cluster.hosts[i]->name, last_lines(child_text(cluster.hosts[i]->berthd, 2)));
         CU_FAIL("keys were left in Redis");
+    }
     redis_server_done(&cluster.redis);
     if (cluster.on_stopped)
         cluster.on_stopped();

@@ -290,6 +290,7 @@ void bed_done(struct bed *b) {
 
         b->in_call = true;
         store_stop(b->stores[i], on_reply, &reply);
+        TEST_INT(store_declare(b->stores[i], b->pools, b->n_pools, false), 0); /* too late: it leaves no session */
         TEST_INT(await_reply(b, 0, &reply), 0);
         b->stores[i] = store_free(b->stores[i]);
     }
