@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "tests/harness/host/host.h"
+#include "tests/harness/memory.h"
 #include "tests/harness/test.h"
 
 #define HELD 1000
@@ -17,6 +18,11 @@
 #define CALLS_MAX 80
 #define CALLS_OF_A_POOL 8          /* pool, held, queue, their records, and some more of a scan */
 #define CPU_MAX (3 * USEC_PER_SEC) /* of `berth explain`: 0.4 s, more with sanitizers */
+#if defined(__SANITIZE_ADDRESS__)
+#define KEPT_KIB (1024 * 1024) /* no bound */
+#else
+#define KEPT_KIB 1024
+#endif
 #define SLICE_MAX 110              /* claims in one call: 100, and those that a scan of a set adds */
 
 /* bee has 1000 claims of each pool and more behind them, of the jobs a, b, c and d. Each has 64 known runs.
@@ -180,9 +186,21 @@ static void test_last(void) {
     end();
 }
 
+/* berthd gives back what a picture took, once nobody has looked for ten seconds. */
+static void await_memory(unsigned long before) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+    unsigned long now;
+
+    while ((now = memory_kib(ant->berthd->pid, "VmRSS")) > before + KEPT_KIB && clock_boottime() < until)
+        child_turn(clock_boottime() + 100 * USEC_PER_MSEC);
+    printf("berthd: %lu KiB before the picture, %lu KiB after it\n", before, now);
+    CU_ASSERT(now <= before + KEPT_KIB);
+}
+
 /* Each list has its first hundred claims. */
 static void test_pools(void) {
     char config[8192] = "", path[64];
+    unsigned long before;
     size_t n = 0;
     struct cost c;
     json_t *answer;
@@ -192,6 +210,7 @@ static void test_pools(void) {
                                "pool \"p%u\" { limit = 1000 queue-limit = 5000 }\n", i);
     ant = host_up("ant", DB "%s", config);
     fill(POOLS, 1000);
+    before = memory_kib(ant->berthd->pid, "VmRSS");
     answer = ask("pools", &c);
     TEST_INT(json_array_size(json_object_get(answer, "pools")), POOLS);
     for (unsigned i = 2; i <= POOLS; i++) {
@@ -203,6 +222,7 @@ static void test_pools(void) {
     }
     CU_ASSERT(c.n < CALLS_OF_A_POOL * POOLS);
     json_decref(answer);
+    await_memory(before);
     lose();
 }
 
