@@ -27,7 +27,7 @@ static struct inspected_key *add_key(struct inspection *i) {
 }
 
 static void add_malformed(struct inspection *i, const char *pattern, const struct redisReply *name) {
-    char key[sizeof(i->snapshot->malformed->key)];
+    char key[POOL_NAME_SIZE + sizeof("pool::keys")];
 
     (void) snprintf(key, sizeof(key), "pool:%s:keys", pattern);
     (void) inspect_malformed_add(i->snapshot, key, name, NULL);

@@ -237,7 +237,7 @@ static void test_values(void) {
                                                                          "= UTC overlap = replace }");
     const struct job_triggers *j = &s->jobs[0].triggers, *k = &s->jobs[1].triggers;
 
-    TEST_STRING(s->state_directory, "/x/jobs_file");
+    TEST_STRING(s->state_directory, "/x/lasting");
     TEST_INT(s->zone.place.line, 2);
     TEST_STRING(j->zone.name, "Europe/Berlin");
     TEST_INT(j->zone.place.line, 2);

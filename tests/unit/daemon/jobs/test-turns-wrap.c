@@ -96,7 +96,7 @@ static struct settings *parse_settings(const char *zone) {
     char text[512];
 
     snprintf(text, sizeof(text),
-             "runtime-directory = \"%s\"\nstate-directory = \"%s/jobs_file\"\nhost = \"here\"\nzone = \"%s\"\n"
+             "runtime-directory = \"%s\"\nstate-directory = \"%s/lasting\"\nhost = \"here\"\nzone = \"%s\"\n"
              "redis { url = \"unix:///nowhere\" }\n"
              "job \"j\" { command = {\"/bin/true\"} schedule = {\"0 * * * *\"} on = \"any\" }\n"
              "job \"r\" { command = {\"/bin/true\"} retry = 1 parameters = {\"X=[0-9]\"} }\n",
