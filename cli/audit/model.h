@@ -37,6 +37,7 @@ struct audit_host {
     struct audit_absence *absences; /* by `from` */
     size_t n_absences, absences_allocated;
     uint64_t last_number; /* while queue-presence.c reads events: the highest logged so far */
+    bool is_away;         /* likewise: it is not connected to Redis */
     struct maxima ends; /* `to` of each */
 };
 

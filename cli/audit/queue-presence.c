@@ -45,8 +45,24 @@ static uint64_t begin_of_absence(const struct audit *a, const struct audit_host 
     return last > 0 && last < at ? last : at;
 }
 
+static bool is_connection(const struct entry *e) {
+    return strcmp(e->event, "redis-connected") == 0;
+}
+
+static bool is_return(const struct entry *e) {
+    return is_connection(e) || strcmp(e->event, "grace-ended") == 0;
+}
+
+/* Notes whether the host is connected. */
+static void follow(struct audit_host *h, const struct entry *e) {
+    if (is_connection(e))
+        h->is_away = false;
+    else if (strcmp(e->event, "redis-lost") == 0 || strcmp(e->event, "session-lost") == 0 || strcmp(e->event, "ready") == 0)
+        h->is_away = true;
+}
+
 static int add_own(struct audit *a, struct audit_host *h, const struct entry *e) {
-    if (strcmp(e->event, "redis-connected") == 0 || strcmp(e->event, "grace-ended") == 0)
+    if (is_return(e))
         for (size_t i = h->n_absences; i-- > 0 && h->absences[i].to == UINT64_MAX;)
             end_absence(a, &h->absences[i], e);
     else if (strcmp(e->event, "grace-begun") == 0 || strcmp(e->event, "session-lost") == 0)
@@ -57,7 +73,19 @@ static int add_own(struct audit *a, struct audit_host *h, const struct entry *e)
 struct returns { /* of each host */
     struct event_index connections; /* by BERTH_CLOCK */
     struct event_index all;         /* with ends of grace, by their latest possible time */
+    const struct entry **early;     /* ends of grace that a host received before it sent its claims; by address */
+    size_t n_early;
 };
+
+static int compare_pointers(const void *a, const void *b) {
+    const struct entry *const *x = a, *const *y = b;
+
+    return *x < *y ? -1 : *x > *y;
+}
+
+static bool is_early(const struct returns *r, const struct entry *e) {
+    return r->n_early > 0 && bsearch(&e, r->early, r->n_early, sizeof(*r->early), compare_pointers);
+}
 
 /* Returns when a host was back after another one logged that an epoch began. A connection in this epoch has a higher
  * number than those of the epoch before. */
@@ -66,8 +94,8 @@ static const struct entry *return_after_loss(const struct audit *a, const struct
     size_t at = event_index_begin(&r->all, host);
     const struct entry *e;
 
-    while ((e = event_index_next(&r->all, host, &at, audit_hosts_time(a, begun) + 1)) && e->clock > 0 &&
-           e->clock <= begun->clock)
+    while ((e = event_index_next(&r->all, host, &at, audit_hosts_time(a, begun) + 1)) &&
+           (is_early(r, e) || (e->clock > 0 && e->clock <= begun->clock)))
         at++;
     return e;
 }
@@ -86,14 +114,6 @@ static int add_of_others(struct audit *a, struct audit_host *h, const struct ret
     if (k == 0 && back)
         end_absence(a, &h->absences[h->n_absences - 1], back);
     return k;
-}
-
-static bool is_connection(const struct entry *e) {
-    return strcmp(e->event, "redis-connected") == 0;
-}
-
-static bool is_return(const struct entry *e) {
-    return is_connection(e) || strcmp(e->event, "grace-ended") == 0;
 }
 
 static int compare_absences(const void *a, const void *b) {
@@ -155,7 +175,7 @@ static void set_until(const struct audit *a, struct audit_run *r) {
 }
 
 /* Reads what hosts log about themselves and about others: lost data and expired hosts. */
-static int read_hosts(struct audit *a, const struct returns *r) {
+static int read_hosts(struct audit *a, struct returns *r) {
     _cleanup_free_ const struct entry **losses = calloc(a->n_events + 1, sizeof(*losses));
     size_t n = 0;
     int k = losses ? 0 : -ENOMEM;
@@ -164,8 +184,13 @@ static int read_hosts(struct audit *a, const struct returns *r) {
         const struct entry *e = a->events[i];
         struct audit_host *h = entry_is_of_another(e) ? NULL : audit_hosts_find(a, e->host);
 
-        if (h && !e->run)
-            k = add_own(a, h, e);
+        if (h && !e->run) {
+            follow(h, e);
+            if (h->is_away && is_return(e))
+                r->early[r->n_early++] = e;
+            else
+                k = add_own(a, h, e);
+        }
         if (h && (e->clock > h->last_number || e->token > h->last_number))
             h->last_number = e->clock > e->token ? e->clock : e->token;
         if (e->run)
@@ -173,6 +198,8 @@ static int read_hosts(struct audit *a, const struct returns *r) {
         if (strcmp(e->event, "host-expired") == 0 || strcmp(e->event, "grace-begun") == 0)
             losses[n++] = e;
     }
+    if (r->n_early > 0)
+        qsort(r->early, r->n_early, sizeof(*r->early), compare_pointers);
     for (size_t j = 0; j < a->n_hosts; j++)
         for (size_t i = 0; i < n && k == 0; i++)
             if (!entry_is_of_another(losses[i]) != (strcmp(losses[i]->host, a->hosts[j].name) == 0))
@@ -181,8 +208,8 @@ static int read_hosts(struct audit *a, const struct returns *r) {
 }
 
 int queue_presence_make(struct audit *a) {
-    struct returns returns = {.all.n = 0};
-    int r = event_index_make(&returns.connections, a, false, is_connection, event_key_clock);
+    struct returns returns = {.early = calloc(a->n_events + 1, sizeof(*returns.early))};
+    int r = !returns.early ? -ENOMEM : event_index_make(&returns.connections, a, false, is_connection, event_key_clock);
 
     r = r < 0 ? r : event_index_make(&returns.all, a, false, is_return, event_key_latest);
     r = r < 0 ? r : read_hosts(a, &returns);
@@ -190,6 +217,7 @@ int queue_presence_make(struct audit *a) {
         r = sort_absences(&a->hosts[i]);
     for (size_t i = 0; i < a->n_runs; i++)
         set_until(a, &a->runs[i]);
+    free(returns.early);
     event_index_done(&returns.connections);
     event_index_done(&returns.all);
     return r;

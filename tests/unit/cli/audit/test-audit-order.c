@@ -115,6 +115,29 @@ static void test_absent(void) {
     audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "run e");
 }
 
+/* A host that connects hears of the end of grace before Redis has its claims. */
+static void test_absent_after_grace(void) {
+    for (int connected = 0; connected < 2; connected++)
+        for (int by_bee = 0; by_bee < 2; by_bee++) {
+            audit_fixture_add_good_runs();
+            audit_fixture_add_event(&ant, 1230, "redis-lost", NULL, NULL);
+            audit_fixture_add_event(by_bee ? &bee : &ant, 1260, by_bee ? "grace-begun" : "session-lost", NULL, NULL);
+            record.items[record.n - 1].clock = BASE + 1240 * USEC_PER_MSEC;
+            if (connected)
+                audit_fixture_declare(&ant, 1340, "redis-connected", "db:1/declared");
+            audit_fixture_add_event(&ant, 1350, "grace-ended", NULL, NULL);
+            audit_fixture_end(&ant, 1500, "c", "db:1");
+            audit_fixture_grant(&bee, 1300, 1501, "f", "db:1");
+            audit_fixture_declare(&ant, 1600, "redis-connected", "db:1/declared");
+            audit_fixture_end(&bee, 2000, "f", "db:1");
+            audit_fixture_grant(&ant, 1200, 2001, "e", "db:1");
+            if (connected)
+                audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "run e");
+            else
+                audit_fixture_expect_proof();
+        }
+}
+
 /* Redis loses its data after ant has connected for the last time. While the namespace's clock leads, the times leave it
  * open which was first; the numbers that both berthds log show it. */
 static void test_absent_while_ahead(void) {
@@ -269,7 +292,7 @@ static void test_set_back(void) {
 }
 
 static CU_TestInfo tests[] = {{"order", test_order},         {"claimed again", test_claimed_again},
-                              {"absent", test_absent}, {"absent while the clock leads", test_absent_while_ahead},       {"granted unseen", test_granted_unseen},
+                              {"absent", test_absent}, {"absent while the clock leads", test_absent_while_ahead}, {"absent after grace", test_absent_after_grace},       {"granted unseen", test_granted_unseen},
                               {"tokens", test_tokens},       {"tokens ahead", test_tokens_ahead},
                               {"continue", test_continue},   {"set back", test_set_back},
                               CU_TEST_INFO_NULL};
