@@ -158,10 +158,10 @@ static bool is_wanted(json_t *wanted, const char *name, bool by_pattern) {
     return !by_pattern && pool_name_parse(name) != POOL_NAME_JOB && (!wanted || json_array_size(wanted) == 0);
 }
 
-/* settings or snapshot may be NULL. has_pattern: a key that no config names in full. */
+/* One of settings and snapshot may be NULL. has_pattern: a key that no config names in full. */
 static int add_pool(struct manager *m, json_t *pools, const struct pool_settings *settings, const struct snapshot_pool *snapshot,
                     bool has_pattern) {
-    const char *name = snapshot ? snapshot->name : settings->name;
+    const char *name = snapshot ? snapshot->name : settings ? settings->name : "";
     bool host = settings ? settings->scope == POOL_SCOPE_HOST : snapshot->host_scope;
     char pattern[POOL_NAME_SIZE];
     json_t *o = json_object();
@@ -173,7 +173,7 @@ static int add_pool(struct manager *m, json_t *pools, const struct pool_settings
     k |= json_object_set_new(o, "configured", json_number(settings ? settings->limit : 0, settings));
     k |= json_object_set_new(o, "description",
                              json_text(settings && settings->description && settings->description[0] ? settings->description : NULL));
-    k |= snapshot ? put_snapshot(m, o, snapshot) : put_own(m, o, settings);
+    k |= snapshot ? put_snapshot(m, o, snapshot) : settings ? put_own(m, o, settings) : 0;
     return k | append(pools, o);
 }
 

@@ -46,7 +46,8 @@ usec_t __wrap_clock_realtime(void) {
 
 /* In the child, in place of `berth run`. */
 static void explain(_unused_ struct fake *f) {
-    char *argv[] = {(char[]){"berth"}, (char[]){"explain"}, (char[]){"report"}, is_json ? (char[]){"--json"} : NULL, NULL};
+    char program[] = "berth", verb[] = "explain", name[] = "report", json[] = "--json";
+    char *argv[] = {program, verb, name, is_json ? json : NULL, NULL};
 
     exit(cli_main(is_json ? 4 : 3, argv));
 }

@@ -34,9 +34,9 @@
     "redis.call('HSET', at .. 'claims', id, (kind == 'a' and 'H ' or 'W ') .. number(i) .. ' ' .. s .. "    \
     "' ' .. pool .. ':1 ' .. number(i) .. ' ' .. number(i) .. ' 0 77 ' .. id .. ' ' .. "                    \
     "string.char(97 + i %% 4) .. ' ') return id end "                                                       \
-    "for p = 1, %d do local pool = p == 1 and 'db' or 'p' .. p local lists = at .. 'pool:' .. pool "        \
+    "for p = 1, %u do local pool = p == 1 and 'db' or 'p' .. p local lists = at .. 'pool:' .. pool "        \
     "for i = 1, %d do redis.call('SADD', lists .. ':held', put(p, pool, 'a', i) .. '#1') end "              \
-    "for i = 1, %d do redis.call('ZADD', lists .. ':queue', number(i), put(p, pool, 'b', i)) end end "      \
+    "for i = 1, %u do redis.call('ZADD', lists .. ':queue', number(i), put(p, pool, 'b', i)) end end "      \
     "redis.call('HSET', at .. 'sessions', s, 'bee m 1 db=1000') "                                           \
     "redis.call('HSET', at .. 'meta', 'h:bee', s, 'c:' .. s, '1 0') "                                       \
     "redis.call('ZADD', at .. 'heartbeats', 1000000, s) "                                                   \
