@@ -115,7 +115,7 @@ static void test_absent(void) {
     audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "run e");
 }
 
-/* A host that connects hears of the end of grace before Redis has its claims. */
+/* A host that connects receives the end of grace before Redis has its claims. */
 static void test_absent_after_grace(void) {
     for (int connected = 0; connected < 2; connected++)
         for (int by_bee = 0; by_bee < 2; by_bee++) {
