@@ -130,7 +130,7 @@ static int push_parse(struct store_redis *store, char *text, struct push *ret) {
     if (!ret->id || reply_number_parse(fields[PUSH_ONE], &ret->one) < 0 ||
         reply_number_parse(fields[PUSH_TWO], &ret->two) < 0)
         return -EBADMSG;
-    if (strcmp(ret->verb, "revoked") == 0 || strcmp(ret->verb, "grace-over") == 0) /* followed by a reason for people; by nothing */
+    if (strcmp(ret->verb, "revoked") == 0 || strcmp(ret->verb, "grace-over") == 0) /* what follows is for people, or nothing */
         return 0;
     if (strcmp(ret->verb, "moved") == 0)
         return fields[PUSH_TICKET] ? reply_number_parse(fields[PUSH_TICKET], &ret->ticket) : -EBADMSG;
