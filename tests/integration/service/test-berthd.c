@@ -26,12 +26,24 @@ static void check_to_a_full_disk(void) {
     TEST_INT(berth_end(child_start(argv, NULL)), 70);
 }
 
+/* Runs `berthd --check` with the config of ant. It must end with this status and print this text. */
+static void check_config(int status, const char *text) {
+    char program[300], check[] = "--check", option[] = "--config";
+    char *argv[] = {program, check, option, ant->config, NULL};
+    struct child *c;
+
+    snprintf(program, sizeof(program), "%s/berthd", cluster.build);
+    c = child_start(argv, NULL);
+    CU_ASSERT(child_await(c, HOST_PATIENCE));
+    TEST_INT(c->exit_code, status);
+    CU_ASSERT_PTR_NOT_NULL(strstr(child_text(c, 2), text));
+    child_free(c);
+}
+
 /* A check names missing programs. berthd accepts the config: the other jobs run, and the event of a broken
  * job has the reason. */
 static void check_of_commands(void) {
-    char shell[] = "sh", flag[] = "-c", command[512], expected[256];
-    char *argv[] = {shell, flag, command, NULL};
-    struct child *c;
+    char expected[256];
 
     ant = host_up("ant", POOLS "\njob \"gone\" { command = {\"/no/such/program\"} output = \"null\" }\n"
                          "job \"one\" { command = {\"/bin/true\"} output = \"null\" }\n"
@@ -40,12 +52,7 @@ static void check_of_commands(void) {
     snprintf(expected, sizeof(expected), ": job \"gone\": command \"/no/such/program\" does not exist; install it, or correct the path\n");
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, expected));
     CU_ASSERT(strncmp(berth_err, ant->config, strlen(ant->config)) == 0 && berth_err[strlen(ant->config)] == ':');
-    snprintf(command, sizeof(command), "exec %s/berthd --check --config %s", cluster.build, ant->config);
-    c = child_start(argv, NULL);
-    CU_ASSERT(child_await(c, HOST_PATIENCE));
-    TEST_INT(c->exit_code, 78);
-    CU_ASSERT_PTR_NOT_NULL(strstr(child_text(c, 2), expected));
-    child_free(c);
+    check_config(78, expected);
     TEST_INT(berth(ant, "start one --wait"), 0);
     TEST_INT(berth(ant, "start gone --wait"), 125);
     TEST_STRING(event_get(host_await(ant, "exited", "job=gone result=not-started"), "reason"), "exec /no/such/program: No such file or directory");
@@ -58,19 +65,11 @@ static void check_of_commands(void) {
  * know that of an address. */
 static void cleartext(void) {
     static const char warning[] = ": warning: redis: the password goes to 0.0.0.0 unencrypted";
-    char shell[] = "sh", flag[] = "-c", command[512];
-    char *argv[] = {shell, flag, command, NULL};
-    struct child *c;
 
     ant = host_add_alone("ant", "redis { url = \"redis://bob@0.0.0.0:1\" }\n");
     TEST_INT(berth(ant, "check-config %s", ant->config), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, warning));
-    snprintf(command, sizeof(command), "exec %s/berthd --check --config %s", cluster.build, ant->config);
-    c = child_start(argv, NULL);
-    CU_ASSERT(child_await(c, HOST_PATIENCE));
-    TEST_INT(c->exit_code, 0);
-    CU_ASSERT_PTR_NOT_NULL(strstr(child_text(c, 2), warning));
-    child_free(c);
+    check_config(0, warning);
     host_start(ant);
     CU_ASSERT_PTR_NOT_NULL(strstr(host_log(ant), warning));
 }
