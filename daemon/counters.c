@@ -30,23 +30,31 @@ void counters_reload(struct counters *c, bool is_refused, usec_t realtime) {
 
 /* --- runs --- */
 
-static struct counters_job *find_job(struct counters *c, const struct run *run) {
+static struct counters_job *find_job(struct counters *c, const char *name) {
     struct counters_job *job;
 
-    if (run->kind == RUN_KIND_ADHOC)
-        return &c->adhoc;
     for (size_t i = 0; i < c->n_jobs; i++)
-        if (strcmp(c->jobs[i].name, run->name) == 0)
+        if (strcmp(c->jobs[i].name, name) == 0)
             return &c->jobs[i];
     if (c->n_jobs == COUNTERS_JOBS_MAX)
         return &c->others;
     job = &c->jobs[c->n_jobs++];
-    (void) snprintf(job->name, sizeof(job->name), "%s", run->name);
+    (void) snprintf(job->name, sizeof(job->name), "%s", name);
     return job;
 }
 
+/* Each count that is not 0 becomes a series, and counters never return to 0. */
 void counters_finish(struct counters *c, const struct run *run) {
-    find_job(c, run)->finished[run->end.result]++;
+    bool is_adhoc = run->kind == RUN_KIND_ADHOC;
+    struct counters_job *job = is_adhoc ? &c->adhoc : find_job(c, run->name);
+
+    if (!is_adhoc && job != &c->others && job->finished[run->end.result] == 0) {
+        if (c->n_results == COUNTERS_RESULTS_MAX)
+            job = &c->others;
+        else
+            c->n_results++;
+    }
+    job->finished[run->end.result]++;
 }
 
 /* --- pools --- */

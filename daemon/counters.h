@@ -8,6 +8,7 @@
 #include "daemon/runs/run.h"
 
 #define COUNTERS_JOBS_MAX 256 /* more are counted together */
+#define COUNTERS_RESULTS_MAX 2048 /* results of jobs, of each job by its kind; more are counted together */
 #define COUNTERS_POOLS_MAX 64 /* more are not counted */
 
 enum counters_refusal {
@@ -36,6 +37,7 @@ struct counters {
     struct counters_job adhoc, others; /* of `berth run`, named ""; of jobs beyond the bound, "_other" */
     struct counters_job jobs[COUNTERS_JOBS_MAX];
     size_t n_jobs;
+    size_t n_results; /* those of `jobs` that are not 0 */
     struct counters_pool pools[COUNTERS_POOLS_MAX];
     size_t n_pools;
 };

@@ -59,6 +59,32 @@ static void test_jobs(void) {
     TEST_INT(counters.others.finished[RUN_RESULT_SUCCESS], 300 - (COUNTERS_JOBS_MAX - 1));
 }
 
+/* Each job has runs with each result: the series are bounded, and no run is forgotten. */
+static void test_results(void) {
+    enum { EACH = 2 };
+    uint64_t sum = 0, own = 0;
+    char name[16];
+
+    reset();
+    for (int i = 0; i < EACH * COUNTERS_JOBS_MAX; i++)
+        for (enum run_result result = RUN_RESULT_SUCCESS; result < RUN_RESULTS; result++) {
+            (void) snprintf(name, sizeof(name), "job%d", i % COUNTERS_JOBS_MAX);
+            finish(RUN_KIND_JOB, name, result);
+        }
+    for (enum run_result result = RUN_RESULT_SUCCESS; result < RUN_RESULTS; result++) {
+        for (size_t i = 0; i < counters.n_jobs; i++) {
+            sum += counters.jobs[i].finished[result];
+            own += counters.jobs[i].finished[result] > 0;
+        }
+        sum += counters.others.finished[result];
+    }
+    TEST_INT(own, COUNTERS_RESULTS_MAX);
+    TEST_INT(sum, EACH * COUNTERS_JOBS_MAX * (RUN_RESULTS - RUN_RESULT_SUCCESS));
+    TEST_INT(counters.jobs[0].finished[RUN_RESULT_SUCCESS], EACH); /* a series stays one */
+    finish(RUN_KIND_ADHOC, "a", RUN_RESULT_TIMEOUT);
+    TEST_INT(counters.adhoc.finished[RUN_RESULT_TIMEOUT], 1);
+}
+
 static void wait_for(const char *pool, usec_t usec) {
     struct run *run = make_run(RUN_KIND_ADHOC, "a", pool);
 
@@ -121,6 +147,7 @@ static void test_reload(void) {
 int main(int argc, char **argv) {
     static CU_TestInfo tests[] = {
         {"256 jobs, then _other", test_jobs},
+        {"2048 results of jobs, then _other", test_results},
         {"64 pools, no keys, no pools of jobs", test_pools},
         {"buckets", test_buckets},
         {"refusals", test_refusals},
