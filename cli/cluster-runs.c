@@ -11,6 +11,15 @@
 #include "cli/client.h"
 #include "cli/verbs.h"
 
+int cluster_runs_ask(json_t *params, json_t **ret) {
+    int status = client_call("io.berth.Pools", params, ret);
+    const char *missing = status == 0 ? claims_missing(json_object_get(*ret, "pools")) : NULL;
+
+    if (missing)
+        fprintf(stderr, "berth: berthd's reply about pools lacks \"%s\"\n", missing);
+    return missing ? EXIT_INTERNAL : status;
+}
+
 bool cluster_runs_say_where(const char *word) {
     _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
     _cleanup_json_ json_t *runs = NULL;
@@ -35,7 +44,7 @@ bool cluster_runs_say_where(const char *word) {
 }
 
 int cluster_runs_ask_more(json_t **answer, bool *ret_is_more) {
-    json_t *names = json_array(), *more, *pool;
+    json_t *names = json_array(), *more = NULL, *pool;
     int status;
     size_t i;
 
@@ -46,7 +55,7 @@ int cluster_runs_ask_more(json_t **answer, bool *ret_is_more) {
     }
     json_array_foreach (json_object_get(*answer, "pools"), i, pool)
         (void) json_array_append(names, json_object_get(pool, "name"));
-    status = client_call("io.berth.Pools", json_pack("{s:o}", "pools", names), &more);
+    status = cluster_runs_ask(json_pack("{s:o}", "pools", names), &more);
     if (status != 0)
         return status;
     json_decref(*answer);

@@ -10,6 +10,7 @@
 #include "base/schedule/schedule.h"
 #include "cli/choice.h"
 #include "cli/client.h"
+#include "cli/cluster-runs.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
 
@@ -273,7 +274,7 @@ static int print_cluster_runs(const json_t *answer, const json_t *runs, bool is_
 static int show_cluster_runs(char **words, size_t n, bool json) {
     _cleanup_json_ json_t *answer = NULL, *runs = NULL, *document = NULL;
     const json_t *pools;
-    int status = client_call("io.berth.Pools", NULL, &answer);
+    int status = cluster_runs_ask(NULL, &answer);
 
     if (status != 0)
         return status;

@@ -7,6 +7,31 @@
 #include "base/cleanup.h"
 #include "base/json/format.h"
 
+static const char *const lists[] = {"queue", "holders"};
+
+static const char *missing_of(const json_t *object, const char *const *members, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!json_object_get(object, members[i]))
+            return members[i];
+    return NULL;
+}
+
+const char *claims_missing(const json_t *pools) {
+    static const char *const of_pool[] = {"name", "scope", "used", "waiting", "queue", "holders"};
+    static const char *const of_claim[] = {"claim", "name", "host", "permits", "position"};
+    const char *missing = json_is_array(pools) ? NULL : "pools";
+    json_t *pool, *claim;
+    size_t i, n;
+
+    json_array_foreach (pools, i, pool) {
+        missing = missing ? missing : missing_of(pool, of_pool, ELEMENTSOF(of_pool));
+        for (size_t l = 0; l < ELEMENTSOF(lists); l++)
+            json_array_foreach (json_object_get(pool, lists[l]), n, claim) /* only those that wait have a position */
+                missing = missing ? missing : missing_of(claim, of_claim, ELEMENTSOF(of_claim) - (l == 1));
+    }
+    return missing;
+}
+
 static json_t *new_run(const json_t *claim, bool waits) {
     return json_pack("{s:O, s:O, s:O, s:s, s:{}, s:o, s:O*, s:O*}", "run", json_object_get(claim, "claim"),
                      "name", json_object_get(claim, "name"), "host", json_object_get(claim, "host"), "state",
@@ -33,7 +58,6 @@ static int add_claim(json_t *list, json_t *index, const json_t *pool, const json
 }
 
 json_t *claims_as_runs(const json_t *pools) {
-    static const char *const lists[] = {"queue", "holders"};
     _cleanup_(json_decrefp) json_t *index = json_object(), *list = json_array();
     json_t *pool, *claim;
     size_t i, n;

@@ -6,6 +6,9 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+/* Returns the name of a member that a Pool, or a claim in it, must have and lacks; NULL: none. With such pools
+ * no other function of base/explain may be called. */
+const char *claims_missing(const json_t *pools);
 /* pools: of io.berth.Pools. Returns an array (owned) of {"run", "name", "host", "state" ("waiting" or
  * "holding"), "pools" {name: permits}, "position" {name: place} of a waiting run, "wait_ms", "since"};
  * waiting runs come first; NULL: no memory. A run that holds permits of a host pool and waits for others is

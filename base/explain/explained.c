@@ -16,6 +16,15 @@ static bool is_over(const json_t *run) {
     return strcmp(format_get_text(run, "state"), "done") == 0;
 }
 
+const char *explained_missing(const json_t *run) {
+    static const char *const members[] = {"run", "name", "state", "pools"};
+
+    for (size_t i = 0; i < ELEMENTSOF(members); i++)
+        if (!json_object_get(run, members[i]))
+            return members[i];
+    return NULL;
+}
+
 json_t *explained_new(const json_t *run, const char *host) {
     static const char *const members[] = {"run",     "name",  "state",  "wait_ms",    "since",
                                           "started", "ended", "result", "exit_code",  "signal",

@@ -7,6 +7,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+/* Returns the name of a member that an io.berth.Run must have and lacks; NULL: none. */
+const char *explained_missing(const json_t *run);
 /* Returns an explained run with what is known of the run, an io.berth.Run or an item of claims_as_runs(); NULL: no memory. */
 json_t *explained_new(const json_t *run, const char *host);
 /* Adds the pools that must be known to explain a list of runs, as keys: those that the runs want, and those whose claims may keep them

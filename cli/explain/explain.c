@@ -21,6 +21,20 @@ static bool is_over(const json_t *run) {
 
 /* --- runs of this host --- */
 
+/* Stores the runs of this host. Returns 0, or an exit status whose reason was printed. */
+static int ask_runs(json_t **ret) {
+    int status = client_call("io.berth.Runs", json_pack("{s:b}", "all", true), ret);
+    const char *missing = NULL;
+    json_t *run;
+    size_t i;
+
+    json_array_foreach (json_object_get(*ret, "runs"), i, run)
+        missing = missing ? missing : explained_missing(run);
+    if (missing)
+        fprintf(stderr, "berth: berthd's reply about runs lacks \"%s\"\n", missing);
+    return missing ? EXIT_INTERNAL : status;
+}
+
 /* Adds the runs that a word means: for a name those that are not over, or else the newest one. */
 static int choose_runs(const json_t *answer, const char *host, const char *word, json_t *list,
                        struct candidates *c) {
@@ -88,7 +102,7 @@ static int ask_pools(const json_t *names, json_t **ret) {
 
     json_object_foreach ((json_t *) names, name, value)
         (void) json_array_append_new(list, json_string(name));
-    return client_call("io.berth.Pools", json_pack("{s:o, s:b}", "pools", list, "usual", true), ret);
+    return cluster_runs_ask(json_pack("{s:o, s:b}", "pools", list, "usual", true), ret);
 }
 
 static int show(json_t *list, const json_t *answer, const char *host, bool json) {
@@ -167,12 +181,12 @@ int verb_explain(int argc, char **argv) {
     if (status == 0)
         status = client_call("io.berth.Version", NULL, &version);
     if (status == 0)
-        status = client_call("io.berth.Runs", json_pack("{s:b}", "all", true), &runs);
+        status = ask_runs(&runs);
     if (status != 0)
         return status;
     host = format_get_text(version, "host");
     k = choose_runs(runs, host, argv[1], list, &c);
-    status = client_call("io.berth.Pools", NULL, &all);
+    status = cluster_runs_ask(NULL, &all);
     if (status != 0)
         return status;
     if (json_array_size(list) == 0 && id_prefix_is_valid(argv[1]))

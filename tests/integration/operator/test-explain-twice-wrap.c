@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=clock_realtime */
 
-/* `berth explain` draws random times for its estimate. Asked twice at the same moment, it prints the same. A fake
- * berthd answers, and the clock of `berth` stands still. */
+/* `berth explain` draws random times for its estimate. Asked twice at the same moment, it prints the same. It names
+ * what a reply lacks. A fake berthd answers, and the clock of `berth` stands still. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,8 +94,54 @@ static void test_twice(void) {
     }
 }
 
+/* Renames the first member of this name in a reply, to be freed. */
+static char *without(const char *reply, const char *member) {
+    char *text = strdup(reply), quoted[32], *at;
+
+    CU_ASSERT_FATAL(text != NULL);
+    snprintf(quoted, sizeof(quoted), "'%s':", member);
+    at = strstr(text, quoted);
+    CU_ASSERT_FATAL(at != NULL);
+    at[1] = 'X';
+    return text;
+}
+
+static void test_missing(void) {
+    static const struct {
+        size_t call;
+        const char *what, *member;
+    } rows[] = {
+        {1, "runs", "run"},      {1, "runs", "name"},   {1, "runs", "state"},   {1, "runs", "pools"},
+        {2, "pools", "pools"},   {2, "pools", "scope"}, {2, "pools", "used"},   {2, "pools", "waiting"},
+        {2, "pools", "holders"}, {2, "pools", "queue"}, {2, "pools", "claim"},  {2, "pools", "host"},
+        {2, "pools", "permits"}, {2, "pools", "name"},  {3, "pools", "position"}};
+    char expected[128];
+    struct fake f;
+
+    is_json = true;
+    for (size_t row = 0; row < ELEMENTSOF(rows); row++) {
+        fake_init(&f);
+        fake_in_child = explain;
+        fake_run(&f, "", NULL);
+        for (size_t i = 0; i <= rows[row].call; i++) {
+            char *reply = i == rows[row].call ? without(answers[i].reply, rows[row].member) : strdup(answers[i].reply);
+
+            fake_accept(&f);
+            json_decref(fake_expect(&f, answers[i].method));
+            fake_reply(&f, reply);
+            free(reply);
+        }
+        fake_stop(&f); /* a `berth` that goes on ends as well */
+        TEST_INT(fake_await_exit(&f), 70);
+        snprintf(expected, sizeof(expected), "berth: berthd's reply about %s lacks \"%s\"\n", rows[row].what,
+                 rows[row].member);
+        TEST_STRING(fake_errors(&f), expected);
+        fake_done(&f);
+    }
+}
+
 int main(int argc, char **argv) {
-    CU_TestInfo tests[] = {{"the same bytes", test_twice}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"the same bytes", test_twice}, {"a reply that lacks a member", test_missing}, CU_TEST_INFO_NULL};
     CU_SuiteInfo suites[] = {{.pName = "explain-twice", .pTests = tests}, CU_SUITE_INFO_NULL};
 
     return test_main(argc, argv, suites);
