@@ -212,6 +212,10 @@ static int list_due(const struct question *q) {
             return output_error(-ENOMEM);
         after = due.at;
     }
+    if (schedule.n_excepts > 0 && json_array_size(json_object_get(answer, "next")) == 0) {
+        fprintf(stderr, "berth next: " SCHEDULE_NONE_LEFT "\n"); /* the config refuses it, too */
+        return EXIT_UNKNOWN_NAME;
+    }
     return q->json ? output_json(answer) : print_next(answer, false);
 }
 

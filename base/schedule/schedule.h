@@ -56,6 +56,7 @@ struct schedule_due {
  * next 10000 times of the entries (an hour or day that it removes as a whole counts once). Takes 10 ms at most. */
 bool schedule_next(const struct schedule *schedule, const struct zone *zone, int64_t after,
                    struct schedule_due *ret);
+#define SCHEDULE_NONE_LEFT "except leaves none of the next 10000 times of schedule" /* then, if it has excepts */
 /* Formats "2027-03-28T03:00:00+02:00", as in BERTH_DUE. */
 const char *schedule_format(const struct zone *zone, int64_t at, char buffer[static SCHEDULE_TEXT_SIZE]);
 /* Parses any RFC 3339 time. 0 or -EINVAL. */

@@ -79,8 +79,7 @@ static void check_job(struct checker *checker, const struct settings *s, const s
         note_zone(checker, triggers->zone.place.file ? &triggers->zone.place : &job->place, where, zone);
     if (zone->answer == 0 && triggers->schedule.n_excepts > 0 &&
         !schedule_next(&triggers->schedule, zone->zone, (int64_t) (now_realtime / USEC_PER_SEC), &due))
-        notes_add(&checker->notes, &job->place, "%sexcept leaves none of the next 10000 times of schedule",
-                  where);
+        notes_add(&checker->notes, &job->place, "%s" SCHEDULE_NONE_LEFT, where);
 }
 
 int settings_check_zones(const struct settings *s, const char *directory, usec_t now_realtime,

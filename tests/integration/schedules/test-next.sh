@@ -45,6 +45,10 @@ check "not 10000 times" [ "$(wc -l <"$folder/out")" -eq 10001 ]
 ends 65 -e "30 25 * * *"
 check "an error is another than the config's" grep -qx 'berth next: schedule "30 25 \* \* \*": hour 25; hours are 0 to 23' "$folder/err"
 ends 65 -e "@daily" --except 2026-02-30
+ends 65 -e "@daily" --except "* * * * *"
+check "exceptions that leave nothing have another error" \
+    grep -qx 'berth next: except leaves none of the next 10000 times of schedule' "$folder/err"
+ends 65 -e "@daily" --except "* * * * *" --json
 ends 65 -e "@daily" -z Europe/Berln
 check "no hint of the right zone" grep -qx 'berth next: zone "Europe/Berln" is not in /usr/share/zoneinfo; did you mean "Europe/Berlin"?' "$folder/err"
 ends 65 -e "@daily" -z ../etc/passwd
