@@ -86,7 +86,7 @@ install-config:
 	$(INSTALL) -d -m 0755 $(DESTDIR)$(SYSCONFDIR)/berth/berth.conf.d
 	$(INSTALL) -D -m 0644 conf/berth.conf $(DESTDIR)$(DOCDIR)/berth.conf
 	$(INSTALL) -D -m 0644 packaging/redis.acl $(DESTDIR)$(DOCDIR)/redis.acl
-	for f in conf/examples/systemd/*; do $(INSTALL) -D -m 0644 $$f $(DESTDIR)$(DOCDIR)/examples/$${f##*/} || exit; done
+	for f in conf/examples/*.conf conf/examples/systemd/*; do $(INSTALL) -D -m 0644 $$f $(DESTDIR)$(DOCDIR)/examples/$${f##*/} || exit; done
 	for f in README.md NEWS.md doc/tour.md doc/protocol.md doc/bench.md doc/faults.md doc/demo.svg doc/page.webp doc/pools.svg; do $(INSTALL) -D -m 0644 $$f $(DESTDIR)$(DOCDIR)/$$f || exit; done
 
 # Packages are built from the committed files, outside the tree: build/deb/*.deb, build/rpm/*.rpm.
