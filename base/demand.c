@@ -65,7 +65,7 @@ const char *demands_explain(int answer) {
     case DEMAND_E_PERMITS:
         return "permits must be 1 to 1000, in all pools together";
     case DEMAND_E_TWICE:
-        return "names a pool twice";
+        return "names a pool twice; ask for all its permits at once, POOL:PERMITS";
     case DEMAND_E_MANY:
         return "names more than 32 pools";
     }

@@ -42,6 +42,16 @@ static int add_error(struct loader *l, const char *path, const char *format, ...
 
 /* ---- trust ---- */
 
+/* Notes that neither root nor this user owns `what`. before: how the message begins. */
+static int add_wrong_owner(struct loader *l, const char *path, const char *before, uid_t owner, const char *what) {
+    char or_this[32] = "";
+
+    if (geteuid() != 0)
+        snprintf(or_this, sizeof(or_this), " or uid %u", (unsigned) geteuid());
+    return add_error(l, path, "%sis owned by uid %u, and must be owned by root%s; run: chown %u %s", before, (unsigned) owner, or_this,
+                     (unsigned) geteuid(), what);
+}
+
 /* 0, SETTINGS_E_INVALID (noted) or -ENOMEM. is: the type that it must have, S_IFREG or S_IFDIR. */
 static int check_trust(struct loader *l, const char *path, const struct stat *st, mode_t is) {
     int r = 0;
@@ -49,8 +59,7 @@ static int check_trust(struct loader *l, const char *path, const struct stat *st
     if ((st->st_mode & S_IFMT) != is)
         r = add_error(l, path, is == S_IFREG ? "is not a regular file; put a file there" : "is not a directory; put a directory there");
     else if (st->st_uid != 0 && st->st_uid != geteuid())
-        r = add_error(l, path, "is owned by uid %u, and must be owned by root or uid %u; run: chown %u %s", (unsigned) st->st_uid,
-                      (unsigned) geteuid(), (unsigned) geteuid(), path);
+        r = add_wrong_owner(l, path, "", st->st_uid, path);
     else if (st->st_mode & (S_IWGRP | S_IWOTH))
         r = add_error(l, path, "is writable by group or others; run: chmod go-w %s", path);
     else
@@ -66,16 +75,18 @@ static bool is_open_to_others(const struct stat *st) {
 /* Checks one directory above `path`. Returns as check_trust(). */
 static int check_parent(struct loader *l, const char *path, const char *directory) {
     _cleanup_close_ int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    char below[300];
     struct stat st;
     int r = 0;
 
+    snprintf(below, sizeof(below), "lies below %s, which ", directory);
+
     if (fd < 0 || fstat(fd, &st) < 0)
-        r = add_error(l, path, "lies below %s, which cannot be looked at: %s; put it elsewhere", directory, strerror(errno));
+        r = add_error(l, path, "%scannot be looked at: %s; put it elsewhere", below, strerror(errno));
     else if (st.st_uid != 0 && st.st_uid != geteuid())
-        r = add_error(l, path, "lies below %s, which is owned by uid %u, and must be owned by root or uid %u; run: chown %u %s", directory,
-                      (unsigned) st.st_uid, (unsigned) geteuid(), (unsigned) geteuid(), directory);
+        r = add_wrong_owner(l, path, below, st.st_uid, directory);
     else if (is_open_to_others(&st))
-        r = add_error(l, path, "lies below %s, which is writable by group or others; run: chmod go-w %s", directory, directory);
+        r = add_error(l, path, "%sis writable by group or others; run: chmod go-w %s", below, directory);
     else
         return 0;
     return r < 0 ? r : SETTINGS_E_INVALID;
@@ -140,7 +151,8 @@ static int load_file(struct loader *l, int directory, const char *name, const ch
     int r;
 
     if (fd < 0 || fstat(fd, &st) < 0)
-        return add_error(l, path, "cannot be opened: %s; create it, or name another one", strerror(errno));
+        return add_error(l, path, "cannot be opened: %s; %s", strerror(errno),
+                         errno == EACCES ? "let this user read it, or run this as root" : "create it, or name another one");
     r = check_trust(l, path, &st, S_IFREG);
     if (r == 0 && directory == AT_FDCWD) /* that of drop-ins is checked with their directory */
         r = check_way(l, path);

@@ -156,6 +156,19 @@ static enum token punctuation(char c) {
     return TOKEN_WRONG;
 }
 
+/* Notes a byte outside of strings that is not ASCII: often a typographic quote, a no-break space, or the mark of another encoding. */
+static void refuse_foreign(struct scanner *s, size_t at) {
+    const char *here = s->text + at;
+
+    if (at == 0 && strncmp(here, "\xef\xbb\xbf", 3) == 0)
+        syntax_error(s, s->line, "the file begins with a byte order mark; save it as UTF-8 without one");
+    else if (at == 0 && (strncmp(here, "\xff\xfe", 2) == 0 || strncmp(here, "\xfe\xff", 2) == 0))
+        syntax_error(s, s->line, "the file is UTF-16; save it as UTF-8");
+    else
+        syntax_error(s, s->line, "unexpected byte 0x%02x; outside of strings only ASCII is allowed: strings stand in \" or ', blanks are spaces",
+                     (unsigned char) *here);
+}
+
 void scanner_next(struct scanner *s) {
     if (!skip_blanks(s))
         return;
@@ -179,10 +192,12 @@ void scanner_next(struct scanner *s) {
             syntax_error(s, s->line, "\"${\" without quotes: variables are not replaced; write '${' in single quotes");
         } else if (n == 0 && c == '+') {
             syntax_error(s, s->line, "\"+=\" is not supported; write the whole list with =");
+        } else if (c == ';') {
+            syntax_error(s, s->line, "unexpected ';'; remove it, or put the value with it in quotes");
         } else if (c > ' ' && c < 0x7f) {
             syntax_error(s, s->line, "unexpected '%c'; a value with it must stand in quotes", c);
         } else {
-            syntax_error(s, s->line, "unexpected character 0x%02x; a value with it must stand in quotes", c);
+            refuse_foreign(s, s->at + n);
         }
     }
     s->end = s->at;

@@ -56,7 +56,8 @@ static bool scan_list(struct scanner *s, const char *name) {
             if (may_be_value)
                 syntax_error(s, s->token_line, "unexpected ',' in the list \"%s\"; a value must stand before it", name);
             else
-                syntax_error(s, s->token_line, "',' is missing in the list \"%s\"; put one between two values", name);
+                syntax_error(s, s->token_line,
+                             "',' or '}' is missing in the list \"%s\", which began in line %d; put ',' between two values", name, line);
             return false;
         case TOKEN_END:
             syntax_error(s, line, "'{' of the list \"%s\" is not closed; add }", name);
@@ -167,6 +168,13 @@ static bool scan_name(struct scanner *s, const char *where, char ret[static NAME
     return true;
 }
 
+/* Returns the length of a name without the ':' that other formats put after it. */
+static size_t without_colon(const char *name) {
+    size_t n = strlen(name);
+
+    return n > 1 && name[n - 1] == ':' ? n - 1 : n;
+}
+
 /* Scans the inside of a section: '{' is the current token, then the one after '}'. False: a syntax error. */
 static bool scan_section_body(struct scanner *s, const char *section, struct frame *frame, size_t *ret_end) {
     char name[NAME_SHOWN_MAX + 1], where[NAME_SHOWN_MAX + 8];
@@ -186,8 +194,10 @@ static bool scan_section_body(struct scanner *s, const char *section, struct fra
             return false;
         scanner_next(s);
         if (s->token != TOKEN_EQUALS) {
-            if (s->token != TOKEN_WRONG)
-                syntax_error(s, line, "\"%s\" in %s: '=' is missing; write %s = ...", name, section, name);
+            if (s->token != TOKEN_WRONG && section_find(name, strlen(name)) >= 0)
+                syntax_error(s, line, "section \"%s\" begins inside of %s, which began in line %d; is a } missing?", name, section, open_line);
+            else if (s->token != TOKEN_WRONG)
+                syntax_error(s, line, "\"%s\" in %s: '=' is missing; write %.*s = ...", name, section, (int) without_colon(name), name);
             return false;
         }
         if (!scan_option(s, frame, name, begin, line))
@@ -221,6 +231,17 @@ static bool check_section(struct scanner *s, const char *name, int line, bool ha
     return false;
 }
 
+/* Notes that neither '=' nor '{' follows a name. */
+static void refuse_head(struct scanner *s, const char *name, int line) {
+    int n = (int) without_colon(name), kind = section_find(name, (size_t) n);
+
+    if (kind >= 0)
+        syntax_error(s, line, "'{' is missing after %.*s; write %.*s%s {", n, name, n, name,
+                     section_get((enum section_kind) kind)->is_titled ? " \"NAME\"" : "");
+    else
+        syntax_error(s, line, "unexpected \"%s\"; an option is %.*s = ..., a section is %.*s {", name, n, name, n, name);
+}
+
 /* Scans 'name ["title"] { ... }'; the token after the name is the current one. False: a syntax error. */
 static bool scan_section(struct scanner *s, const char *name, size_t begin, int line) {
     bool has_title = s->token == TOKEN_STRING || s->token == TOKEN_WORD, is_usable;
@@ -231,7 +252,7 @@ static bool scan_section(struct scanner *s, const char *name, size_t begin, int 
         scanner_next(s);
     if (s->token != TOKEN_OPEN) {
         if (s->token != TOKEN_WRONG)
-            syntax_error(s, line, "unexpected \"%s\"; an option is %s = ..., a section is %s {", name, name, name);
+            refuse_head(s, name, line);
         return false;
     }
     /* The options are checked even if the head is wrong. */

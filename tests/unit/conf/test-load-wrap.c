@@ -169,6 +169,14 @@ static void test_missing(void) {
     refuses("%s: cannot be opened: No such file or directory; create it, or name another one", config);
 }
 
+static void test_unreadable(void) {
+    bool is_root = getuid() == 0;
+
+    CU_ASSERT(chmod(config, 0) == 0 && chmod(directory, 0755) == 0 && (!is_root || seteuid(SOMEBODY) == 0));
+    refuses("%s: cannot be opened: Permission denied; let this user read it, or run this as root", config);
+    CU_ASSERT(!is_root || seteuid(0) == 0);
+}
+
 static void test_writable(void) {
     CU_ASSERT(chmod(config, 0620) == 0);
     refuses("%s: is writable by group or others; run: chmod go-w %s", config, config);
@@ -201,7 +209,7 @@ static void test_owner(void) {
     settings_free(s);
     pretended_owner = SOMEBODY;
     pretended_euid = 0; /* root does not trust a file of another user */
-    refuses("%s: is owned by uid 54321, and must be owned by root or uid 0; run: chown 0 %s", config, config);
+    refuses("%s: is owned by uid 54321, and must be owned by root; run: chown 0 %s", config, config);
 }
 
 static void test_kinds(void) {
@@ -255,7 +263,7 @@ static void test_parents(void) {
     CU_ASSERT(chmod(path("up"), 0755) == 0);
     if (getuid() == 0) {
         CU_ASSERT(chown(path("up"), SOMEBODY, (gid_t) -1) == 0);
-        refuses("%s: lies below %s/up, which is owned by uid 54321, and must be owned by root or uid 0; run: chown 0 %s/up", config, directory,
+        refuses("%s: lies below %s/up, which is owned by uid 54321, and must be owned by root; run: chown 0 %s/up", config, directory,
                 directory);
     }
     CU_ASSERT(unlink(path("up/in/c")) == 0 && rmdir(path("up/in")) == 0 && rmdir(path("up")) == 0);
@@ -277,6 +285,7 @@ static CU_TestInfo tests[] = {
     {"link", test_link},
     {"errors-name-the-file", test_errors_name_the_file},
     {"missing", test_missing},
+    {"an unreadable file", test_unreadable},
     {"writable", test_writable},
     {"writable-drop-in", test_writable_drop_in},
     {"writable-directory", test_writable_directory},

@@ -233,7 +233,7 @@ static void test_demands(void) {
                                         " '.' or '-' (or NAME/KEY)"},
         {POOL JOB("pools = {\"p:0\"}"), "c:2: job \"j\": pools \"p:0\" permits must be 1 to 1000, in all pools together"},
         {POOL JOB("pools = {\"p:01\"}"), "c:2: job \"j\": pools \"p:01\" must be POOL or POOL:PERMITS"},
-        {POOL JOB("pools = {p, \"p:2\"}"), "c:2: job \"j\": pools \"p:2\" names a pool twice"},
+        {POOL JOB("pools = {p, \"p:2\"}"), "c:2: job \"j\": pools \"p:2\" names a pool twice; ask for all its permits at once, POOL:PERMITS"},
         {POOL JOB("pools = {p,\npp}"), "c:3: job \"j\": pools \"pp\" names a pool that is not defined; did you mean \"p\"?"},
         {POOL JOB("pools = {net}"), "c:2: job \"j\": pools \"net\" names a pool that is not defined; add pool \"net\" { limit = N }"},
         {JOB("pools = {net}"), "c:1: job \"j\": pools \"net\" names a pool that is not defined; add pool \"net\" { limit = N }"},

@@ -141,7 +141,7 @@ static void test_pools(void) {
     refuses("-p .db x", "-p .db: must name a pool with 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-' (or NAME/KEY)");
     refuses("-p d{b x", "-p d{b: must name a pool with 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-' (or NAME/KEY)");
     refuses("-p d\nb x", "-p d?b: must name a pool with 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-' (or NAME/KEY)");
-    refuses("-p db -p db:2 x", "-p db:2: names a pool twice");
+    refuses("-p db -p db:2 x", "-p db:2: names a pool twice; ask for all its permits at once, POOL:PERMITS");
 }
 
 static void test_too_many_pools(void) {
