@@ -143,6 +143,8 @@ static int explain_none(char **words, bool json, const char *host) {
     size_t i;
     int status = client_call("io.berth.Jobs", NULL, &answer);
 
+    if (status == 0 && !json)
+        output_caveats(answer); /* berthd may be recovering this run */
     if (status == 0 && id_prefix_is_valid(words[0]) && !is_job(answer, words[0])) {
         fprintf(stderr,
                 "berth: no run %s on this host, nor among the first 1000 claims of a pool; ask its host\n",

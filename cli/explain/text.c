@@ -146,13 +146,13 @@ static void print_holders(const json_t *pools, int width) {
 /* --- the rest --- */
 
 static void print_blocked(const json_t *e, const json_t *pools, int width) {
-    const char *label = "blocked";
+    const char *label = "blocked", *why = format_get_text(e, "blocked_by");
     json_t *item;
     size_t i;
 
-    if (!reason_is_pools(e)) {
+    if (!reason_is_pools(e) && strncmp(why, "host-limit", 10) != 0) { /* the line of its pool has it */
         begin_line(&label, NULL, width);
-        printf("%s\n", format_get_text(e, "blocked_by"));
+        printf("%s\n", why);
     }
     json_array_foreach (pools, i, item) {
         begin_line(&label, format_get_text(item, "pool"), width);

@@ -106,10 +106,10 @@ static void goes_on(void) {
     TEST_INT(host_count(ant, "ready", " "), 0);
     TEST_INT(berth(ant, "stop job"), 69); /* not "nothing to stop": there may be something */
     CU_ASSERT(strstr(berth_err, "does not yet know") != NULL);
-    for (size_t i = 0; i < 3; i++) { /* more than "nothing waits or runs" */
-        static const char *const words[] = {"runs", "jobs", "pools"};
+    for (size_t i = 0; i < 5; i++) { /* more than "nothing waits or runs" */
+        static const char *const words[] = {"runs", "jobs", "pools", "explain job", "explain ffffffff"};
 
-        TEST_INT(berth(ant, "%s", words[i]), 0);
+        TEST_INT(berth(ant, "%s", words[i]), i == 4 ? 65 : 0);
         CU_ASSERT(strstr(berth_err, "is recovering") != NULL);
     }
     TEST_INT(berth(ant, "limit slot 1"), 69); /* no event would record it */
