@@ -83,7 +83,7 @@ static void describe_left(const char *run, char text[static PROCESS_TEXT_SIZE]) 
     (void) snprintf(assignment, sizeof(assignment), "BERTH_RUN=%s", run);
     pid = process_environ_find(assignment);
     if (pid <= 0)
-        pid = process_tree_find(getpid());
+        pid = process_tree_find(getpid(), NULL, 0);
     text[0] = '\0';
     if (pid > 0)
         process_describe(pid, text);

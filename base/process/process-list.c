@@ -26,6 +26,23 @@ void process_list_done(struct process_list *p) {
 
 #define FORKED_NOT_EXECED 0x40 /* PF_FORKNOEXEC of Linux' include/linux/sched.h */
 
+/* Returns whether /proc is that of this process's PID namespace. In another one its pids are other processes. */
+static bool is_own_proc(void) {
+    static pid_t known;
+    char text[16];
+    uint64_t pid;
+    ssize_t n;
+
+    if (known == getpid())
+        return true;
+    n = readlink("/proc/self", text, sizeof(text) - 1);
+    text[n > 0 ? n : 0] = '\0';
+    if (n >= 0 && (number_parse(text, INT32_MAX, &pid) < 0 || (pid_t) pid != getpid()))
+        return false;
+    known = getpid();
+    return true;
+}
+
 /* Reads /proc/PID/stat: "pid (name) state ppid ... flags (9) ... num_threads (20) ... starttime (22) ...". A
  * name may have any bytes (proc(5)). */
 int process_read(pid_t pid, struct process *ret) {
@@ -37,6 +54,8 @@ int process_read(pid_t pid, struct process *ret) {
     ssize_t n;
     int parent;
 
+    if (!is_own_proc())
+        return -ENOTSUP;
     snprintf(path, sizeof(path), "/proc/%d/stat", (int) pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -112,7 +131,7 @@ static int load_all(struct process_list *ret) {
     return r;
 }
 
-static bool tree_excepts(const struct tree *tree, pid_t parent, pid_t pid) {
+bool process_tree_excepts(const struct tree *tree, pid_t parent, pid_t pid) {
     for (size_t i = 0; parent == tree->root && i < tree->n_except; i++)
         if (tree->except[i] == pid)
             return true;
@@ -136,7 +155,7 @@ static bool mark_tree(struct process_list *p, const struct tree *tree) {
             parent = find(p, process->parent);
             if (!parent && process->parent != 0 && process->parent != root)
                 is_complete = false;
-            if (process->parent == root ? !tree_excepts(tree, root, process->pid) : parent && parent->in_tree)
+            if (process->parent == root ? !process_tree_excepts(tree, root, process->pid) : parent && parent->in_tree)
                 process->in_tree = is_new = true;
         }
     } while (is_new);
@@ -160,7 +179,7 @@ static int add_children_of_thread(struct process_list *p, const struct tree *tre
         struct process child;
         uint64_t pid;
 
-        if (number_parse(word, INT32_MAX, &pid) < 0 || tree_excepts(tree, parent, (pid_t) pid))
+        if (number_parse(word, INT32_MAX, &pid) < 0 || process_tree_excepts(tree, parent, (pid_t) pid))
             continue;
         r = process_read((pid_t) pid, &child);
         child.in_tree = true;
@@ -232,6 +251,8 @@ static int load_below(struct process_list *ret, const struct tree *tree) {
 int process_list_load_tree(struct process_list *ret, const struct tree *tree) {
     int r;
 
+    if (!is_own_proc())
+        return -ENOTSUP;
     if (access("/proc/thread-self/children", F_OK) == 0)
         return load_below(ret, tree);
     r = load_all(ret);

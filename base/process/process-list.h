@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What /proc says about one process, and about all below it. For base/process/ alone. */
+/* What /proc says about one process, and about all below it. For base/process/ alone. -ENOTSUP: /proc is that of another
+ * PID namespace. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,6 +32,8 @@ struct tree { /* all processes below root, without these children and their desc
 int process_read(pid_t pid, struct process *ret);
 /* Loads the tree; its processes have in_tree. The list may be incomplete. 0 or a negative errno. */
 int process_list_load_tree(struct process_list *ret, const struct tree *tree);
+/* Returns whether the child of this parent is left out of the tree. */
+bool process_tree_excepts(const struct tree *tree, pid_t parent, pid_t pid);
 /* Returns whether an error means that this process lacks descriptors or memory. It proves nothing about
  * other processes. */
 bool process_error_is_ours(int error);

@@ -104,11 +104,11 @@ int process_tree_signal(pid_t root, int signal) {
     return process_tree_signal_except(root, signal, NULL, 0);
 }
 
-int process_tree_list(pid_t root, pid_t *ret, size_t n) {
+int process_tree_list(pid_t root, const pid_t *except, size_t n_except, pid_t *ret, size_t n) {
     _cleanup_(process_list_done) struct process_list all = {0};
     int r, living = 0;
 
-    r = process_list_load_tree(&all, &(struct tree) {.root = root});
+    r = process_list_load_tree(&all, &(struct tree) {root, except, n_except});
     if (r < 0)
         return r;
     for (size_t i = 0; i < all.n; i++)
@@ -120,9 +120,9 @@ int process_tree_list(pid_t root, pid_t *ret, size_t n) {
     return living;
 }
 
-pid_t process_tree_find(pid_t root) {
+pid_t process_tree_find(pid_t root, const pid_t *except, size_t n_except) {
     _cleanup_(process_list_done) struct process_list all = {0};
-    int r = process_list_load_tree(&all, &(struct tree) {.root = root});
+    int r = process_list_load_tree(&all, &(struct tree) {root, except, n_except});
     pid_t found = 0;
 
     for (size_t i = 0; r == 0 && i < all.n; i++)
@@ -134,7 +134,9 @@ pid_t process_tree_find(pid_t root) {
     return r < 0 ? r : found;
 }
 
-int process_tree_contains(pid_t root, pid_t pid) {
+int process_tree_contains(pid_t root, const pid_t *except, size_t n_except, pid_t pid) {
+    const struct tree tree = {root, except, n_except};
+
     while (pid != root) {
         struct process process;
         int r;
@@ -144,6 +146,8 @@ int process_tree_contains(pid_t root, pid_t pid) {
         r = process_read(pid, &process);
         if (r < 0)
             return r == -ESRCH ? 0 : r;
+        if (process_tree_excepts(&tree, process.parent, pid))
+            return 0;
         pid = process.parent;
     }
     return 1;

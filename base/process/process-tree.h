@@ -16,13 +16,13 @@ int process_tree_signal(pid_t root, int signal);
 int process_tree_signal_except(pid_t root, int signal, const pid_t *except, size_t n_except);
 /* Signals a process if it has this start time. 0, -ESRCH, or another negative errno. */
 int process_signal(pid_t pid, uint64_t start_ticks, int signal);
-/* Lists the first n living (not zombie) descendants. Returns how many there are, or a negative errno. */
-int process_tree_list(pid_t root, pid_t *ret, size_t n);
-/* Returns the pid of a living descendant. Without one, returns that of a descendant that is not reaped yet.
- * 0: there are no descendants. Or a negative errno. */
-pid_t process_tree_find(pid_t root);
-/* Returns whether `pid` is `root` or one of its descendants: 1, 0, or a negative errno. */
-int process_tree_contains(pid_t root, pid_t pid);
+/* Lists the first n living (not zombie) descendants, `except` as above. Returns how many there are, or a negative errno. */
+int process_tree_list(pid_t root, const pid_t *except, size_t n_except, pid_t *ret, size_t n);
+/* Returns the pid of a living descendant, `except` as above. Without one, returns that of a descendant that is not reaped
+ * yet. 0: there are no descendants. Or a negative errno. */
+pid_t process_tree_find(pid_t root, const pid_t *except, size_t n_except);
+/* Returns whether `pid` is `root` or one of its descendants, `except` as above: 1, 0, or a negative errno. */
+int process_tree_contains(pid_t root, const pid_t *except, size_t n_except, pid_t pid);
 
 /* Returns the start time in clock ticks since boot (field 22 of /proc/PID/stat), which makes a pid an
  * identity. -ESRCH: there is no such process. */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* For supervise.c: the tree of a command, as a whole. That is every descendant of this process, and also its
- * cgroup if it has one. */
+/* For supervise.c: the tree of a command, as a whole. That is every descendant of this process but the children
+ * that it had before, and also its cgroup if it has one. */
 
 #include <stdbool.h>
 #include <systemd/sd-event.h>
 
 struct supervise_tree {
+    pid_t *others; /* children of this process that a program before its exec made, until they are reaped */
+    size_t n_others;
     char *cgroup; /* directory; NULL: none */
     int events_fd; /* its cgroup_open_events(); -1: no cgroup */
     sd_event_source *source;
@@ -21,6 +23,10 @@ void supervise_tree_done(struct supervise_tree *tree);
  * cgroup can be read; -1: it has ended. */
 void supervise_tree_signal(const struct supervise_tree *tree, int pidfd, int signal);
 void supervise_tree_kill(const struct supervise_tree *tree, int pidfd);
+/* Notes that a child was reaped. */
+void supervise_tree_reaped(struct supervise_tree *tree, pid_t pid);
+/* This process has children. Returns whether all of them are others; false: unknown, too. */
+bool supervise_tree_is_of_others(const struct supervise_tree *tree);
 /* Returns whether no process is in the cgroup; true also without one. */
 bool supervise_tree_is_cgroup_empty(struct supervise_tree *tree);
 /* Stops watching the cgroup, and removes it. */

@@ -125,6 +125,14 @@ int supervise_signal(struct supervise *s, int signal) {
     return pidfd_send_signal(s->pidfd, signal, NULL, 0) < 0 ? -errno : 0;
 }
 
+int supervise_list(const struct supervise *s, pid_t *ret, size_t n) {
+    return process_tree_list(getpid(), s->tree.others, s->tree.n_others, ret, n);
+}
+
+bool supervise_has(const struct supervise *s, pid_t pid) {
+    return process_tree_contains(getpid(), s->tree.others, s->tree.n_others, pid) == 1;
+}
+
 usec_t supervise_started(const struct supervise *s) {
     return s->result.started;
 }
@@ -172,7 +180,8 @@ static void supervise_check_suspended(struct supervise *s) {
         s->handler.on_suspended(s, s->handler.userdata);
 }
 
-/* Reaps all children that have ended: the command, and orphans of this subreaper. Returns whether no child is left. */
+/* Reaps all children that have ended: the command, and orphans of this subreaper. Returns whether no process of the tree is
+ * left. */
 static bool supervise_reap(struct supervise *s) {
     for (;;) {
         siginfo_t info = {0};
@@ -181,11 +190,13 @@ static bool supervise_reap(struct supervise *s) {
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
             return errno == ECHILD;
         if (info.si_pid == 0)
-            return false;
+            return s->pid == 0 && supervise_tree_is_of_others(&s->tree);
         if (info.si_pid == s->pid)
             supervise_command_ended(s);
-        else
+        else {
+            supervise_tree_reaped(&s->tree, info.si_pid);
             (void) waitid(P_PID, (id_t) info.si_pid, &info, WEXITED | WNOHANG);
+        }
     }
 }
 
@@ -200,7 +211,8 @@ static void supervise_finish(struct supervise *s) {
     s->handler.on_done(s, &s->result, s->handler.userdata);
 }
 
-/* Checks the cgroup again later: without descendants it can have a process that is just ending, or was moved there. */
+/* Checks again later: without descendants the cgroup can have a process that is just ending, or was moved there. And with
+ * others it may be unknown whether there are descendants. */
 static void supervise_recheck_later(struct supervise *s) {
     s->recheck.due = usec_add(clock_boottime(), s->recheck.pause);
     s->recheck.pause = s->recheck.pause < RECHECK_MAX / 2 ? 2 * s->recheck.pause : RECHECK_MAX;
@@ -221,7 +233,7 @@ static bool supervise_check(struct supervise *s) {
         supervise_finish(s);
         return true;
     }
-    if (is_alone)
+    if (is_alone || s->tree.n_others > 0)
         supervise_recheck_later(s);
     if (!s->left_sent && s->handler.on_left)
         s->handler.on_left(s, s->handler.userdata);
@@ -260,7 +272,7 @@ int supervise_on_pipe(_unused_ sd_event_source *source, _unused_ int fd, _unused
 
 static void supervise_report_stuck(struct supervise *s) {
     char text[PROCESS_TEXT_SIZE] = "";
-    pid_t pid = process_tree_find(getpid());
+    pid_t pid = process_tree_find(getpid(), s->tree.others, s->tree.n_others);
 
     if (pid > 0)
         process_describe(pid, text);

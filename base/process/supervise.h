@@ -5,7 +5,8 @@
  * limit, or early enough that the kill lands before a deadline (R8; arithmetic in base/deadline.h). For the
  * guard and `berth run`. One supervise a process: it makes the process a subreaper and reaps all its
  * children. A stop is the stop signal to every process of the tree, SIGCONT, and after stop_timeout SIGKILL
- * until the tree is empty. The tree is all descendants of this process, and the cgroup if there is one. */
+ * until the tree is empty. The tree is all descendants of this process, and the cgroup if there is one. Children that
+ * this process has before supervise_new(), and their descendants, are not part of it. */
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -114,4 +115,8 @@ void supervise_set_deadline(struct supervise *s, usec_t deadline);
 void supervise_stop(struct supervise *s, enum supervise_reason reason);
 /* Signals the command's first process only, for `berth run`. 0, -ESRCH, or another negative errno. */
 int supervise_signal(struct supervise *s, int signal);
+/* Lists the first n living processes of the tree. Returns how many there are, or a negative errno. */
+int supervise_list(const struct supervise *s, pid_t *ret, size_t n);
+/* Whether a process is this one or in the tree. */
+bool supervise_has(const struct supervise *s, pid_t pid);
 usec_t supervise_started(const struct supervise *s); /* boottime; 0 before the start */

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/signalfd.h>
 
-#include "base/process/process-tree.h"
 #include "cli/run/run-adhoc.h"
 
 static const struct {
@@ -22,10 +21,10 @@ void run_signals_suspend(void) {
 
 /* Returns whether the signal must be passed on. The terminal (SI_KERNEL) has sent it to the whole group, and
  * the command's own tree (`kill 0` in a script) has chosen its targets. */
-static bool is_to_be_passed_on(const struct signalfd_siginfo *info) {
+static bool is_to_be_passed_on(const struct adhoc *a, const struct signalfd_siginfo *info) {
     if (info->ssi_code == SI_KERNEL)
         return false;
-    return info->ssi_pid == 0 || process_tree_contains(getpid(), (pid_t) info->ssi_pid) != 1;
+    return info->ssi_pid == 0 || !supervise_has(a->command.supervise, (pid_t) info->ssi_pid);
 }
 
 static bool ends_wait(int signal) {
@@ -57,7 +56,7 @@ static int signals_on_signal(_unused_ sd_event_source *source, const struct sign
         adhoc_exit(a, a->report.status); /* without berthd's confirmation */
     if (a->phase == ADHOC_PHASE_REPORTING || a->phase == ADHOC_PHASE_DONE)
         return 0;
-    if (is_to_be_passed_on(info))
+    if (is_to_be_passed_on(a, info))
         (void) supervise_signal(a->command.supervise, signal); /* -ESRCH: only its tree is left */
     if (signal == SIGTSTP)
         run_signals_suspend();

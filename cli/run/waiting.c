@@ -4,11 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/json/format.h"
-#include "base/process/process-tree.h"
 #include "cli/run/run-adhoc.h"
 
 #define FIRST_AFTER USEC_PER_SEC
@@ -169,7 +167,7 @@ static void print_left(struct adhoc *a) {
     _cleanup_free_ char *text = NULL;
     pid_t pids[NAMED_MAX];
     size_t size;
-    int n = process_tree_list(getpid(), pids, NAMED_MAX);
+    int n = supervise_list(a->command.supervise, pids, NAMED_MAX);
     FILE *f = n > 0 ? open_memstream(&text, &size) : NULL;
 
     if (!f)

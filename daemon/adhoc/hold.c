@@ -179,7 +179,7 @@ static int hold_open_command(struct hold *h, pid_t client, pid_t pid, uint64_t w
     if (pidfd < 0)
         return -errno;
     /* /proc described the process behind pidfd only if that process still lives afterwards. */
-    if (client > 0 && process_tree_contains(client, pid) != 1)
+    if (client > 0 && process_tree_contains(client, NULL, 0, pid) != 1)
         return pidfd_is_alive(pidfd) ? -EPERM : -ESRCH;
     r = process_start_time(pid, &ticks);
     if (!pidfd_is_alive(pidfd))

@@ -55,7 +55,7 @@ bool adhoc_is_covered(const struct run *outer, const struct adhoc_request *reque
 }
 
 static bool is_below(pid_t root, pid_t pid) {
-    return root > 0 && process_tree_contains(root, pid) > 0;
+    return root > 0 && process_tree_contains(root, NULL, 0, pid) > 0;
 }
 
 struct run *adhoc_find_outer(struct run_table *runs, const struct adhoc_request *request,

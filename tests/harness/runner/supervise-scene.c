@@ -146,7 +146,7 @@ void scene_run(struct scene *scene, supervise_child_fn child) {
     /* The command may have ended before its output was read. */
     scene->n_lines += read(scene->reader, text, sizeof(text)) > 0;
     TEST_INT(scene->n_done, 1);
-    TEST_INT(process_tree_list(getpid(), NULL, 0), 0);
+    TEST_INT(process_tree_list(getpid(), NULL, 0, NULL, 0), 0);
     TEST_INT(waitpid(-1, NULL, WNOHANG), -1); /* no zombie either */
     if (scene->step) {
         TEST_INT(scene->step->at, 0);

@@ -18,7 +18,7 @@
 #define TURN (2 * USEC_PER_MSEC)
 
 static size_t count_children(struct fake *f, pid_t *ret) {
-    int n = process_tree_list(f->pid, ret, 1);
+    int n = process_tree_list(f->pid, NULL, 0, ret, 1);
 
     return n > 0 ? (size_t) n : 0;
 }

@@ -127,7 +127,7 @@ static void many_runs(void) {
 /* Counts all at once, because each count reads all of /proc. */
 static size_t count_ready(struct child *const *children, size_t n) {
     pid_t *pids = calloc(2 * n, sizeof(*pids));
-    int all = process_tree_list(getpid(), pids, 2 * n);
+    int all = process_tree_list(getpid(), NULL, 0, pids, 2 * n);
     size_t ready = 0;
 
     for (int i = 0; pids && i < all && i < (int) (2 * n); i++) {

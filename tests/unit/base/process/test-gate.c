@@ -55,7 +55,7 @@ static void await_arrival(void) {
 static pid_t waiting_child(void) {
     pid_t pid = 0;
 
-    TEST_INT(process_tree_list(getpid(), &pid, 1), 1);
+    TEST_INT(process_tree_list(getpid(), NULL, 0, &pid, 1), 1);
     return pid;
 }
 
@@ -115,7 +115,7 @@ static void withdraw(struct scene *scene) {
     await_arrival();
     supervise_withdraw(scene->supervise);
     CU_ASSERT(!supervise_is_prepared(scene->supervise));
-    TEST_INT(process_tree_list(getpid(), NULL, 0), 0);
+    TEST_INT(process_tree_list(getpid(), NULL, 0, NULL, 0), 0);
     TEST_INT(waitpid(-1, NULL, WNOHANG), -1);
     TEST_INT(scene->n_done, 0);
     supervise_withdraw(scene->supervise); /* no effect */

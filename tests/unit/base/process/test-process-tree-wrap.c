@@ -115,7 +115,7 @@ static void check(enum moment when) {
     last.fd = pidfd_open(racer, 0); /* not waited for yet: the pid is still its own */
     TEST_INT(poll(&last, 1, PATIENCE), 1);
     close_fd(last.fd);
-    TEST_INT(process_tree_list(getpid(), NULL, 0), 0);
+    TEST_INT(process_tree_list(getpid(), NULL, 0, NULL, 0), 0);
     racer = 0;
     while (waitpid(-1, NULL, WNOHANG) > 0)
         ;

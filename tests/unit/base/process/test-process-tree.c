@@ -79,12 +79,12 @@ static void test_signal(void) {
     pid_t pids[3];
 
     tree_init(&tree, pids);
-    TEST_INT(process_tree_list(getpid(), NULL, 0), 3);
+    TEST_INT(process_tree_list(getpid(), NULL, 0, NULL, 0), 3);
     for (int i = 0; i < 3; i++)
-        TEST_INT(process_tree_contains(getpid(), pids[i]), 1);
+        TEST_INT(process_tree_contains(getpid(), NULL, 0, pids[i]), 1);
     CU_ASSERT(process_tree_signal(getpid(), SIGTERM) >= 0);
     tree_done(&tree, SIGTERM);
-    TEST_INT(process_tree_list(getpid(), NULL, 0), 0);
+    TEST_INT(process_tree_list(getpid(), NULL, 0, NULL, 0), 0);
     TEST_INT(process_tree_signal(getpid(), SIGTERM), 0);
 }
 
@@ -95,7 +95,7 @@ static void test_zombies(void) {
     if (pid == 0)
         _exit(0);
     CU_ASSERT_FATAL(waitid(P_PID, (id_t) pid, &info, WEXITED | WNOWAIT) == 0);
-    TEST_INT(process_tree_list(getpid(), NULL, 0), 0);
+    TEST_INT(process_tree_list(getpid(), NULL, 0, NULL, 0), 0);
     TEST_INT(process_tree_signal(getpid(), SIGKILL), 0);
     TEST_INT(waitpid(pid, NULL, 0), pid);
 }
@@ -110,9 +110,9 @@ static void test_except(void) {
     tree_init(&tree, pids);
     CU_ASSERT(process_tree_signal_except(getpid(), SIGKILL, &tree.child, 1) >= 0);
     CU_ASSERT(waitpid(-1, NULL, 0) != tree.child);
-    TEST_INT(process_tree_list(getpid(), NULL, 0), 2);
+    TEST_INT(process_tree_list(getpid(), NULL, 0, NULL, 0), 2);
     for (int i = 0; i < 3; i++)
-        orphans += process_tree_contains(tree.child, pids[i]) == 0;
+        orphans += process_tree_contains(tree.child, NULL, 0, pids[i]) == 0;
     TEST_INT(orphans, 1);
     TEST_INT(kill(tree.child, 0), 0);
     CU_ASSERT(process_tree_signal(getpid(), SIGKILL) >= 0);
@@ -126,13 +126,13 @@ static void test_except(void) {
 }
 
 static void test_contains(void) {
-    TEST_INT(process_tree_contains(getpid(), getpid()), 1);
-    TEST_INT(process_tree_contains(getpid(), getppid()), 0);
-    TEST_INT(process_tree_contains(getpid(), 1), 0);
-    TEST_INT(process_tree_contains(getppid(), getpid()), 1);
-    TEST_INT(process_tree_contains(getpid(), 0), 0);
-    TEST_INT(process_tree_contains(getpid(), -1), 0);
-    TEST_INT(process_tree_contains(getpid(), 0x7ffffff0), 0);
+    TEST_INT(process_tree_contains(getpid(), NULL, 0, getpid()), 1);
+    TEST_INT(process_tree_contains(getpid(), NULL, 0, getppid()), 0);
+    TEST_INT(process_tree_contains(getpid(), NULL, 0, 1), 0);
+    TEST_INT(process_tree_contains(getppid(), NULL, 0, getpid()), 1);
+    TEST_INT(process_tree_contains(getpid(), NULL, 0, 0), 0);
+    TEST_INT(process_tree_contains(getpid(), NULL, 0, -1), 0);
+    TEST_INT(process_tree_contains(getpid(), NULL, 0, 0x7ffffff0), 0);
 }
 
 static void test_start_time(void) {
@@ -143,7 +143,7 @@ static void test_start_time(void) {
     CU_ASSERT(prctl(PR_SET_NAME, "a) Z 1 (b", 0, 0, 0) == 0);
     TEST_INT(process_start_time(getpid(), &mine), 0);
     CU_ASSERT(mine > 0);
-    TEST_INT(process_tree_contains(getppid(), getpid()), 1);
+    TEST_INT(process_tree_contains(getppid(), NULL, 0, getpid()), 1);
     pid = fork();
     if (pid == 0)
         _exit(pause());
