@@ -5,6 +5,8 @@
 
 #include "tests/model/rules/model-rules.h"
 
+#include <string.h>
+
 #define SLACK (2 * USEC_PER_MSEC)
 
 static int64_t ahead_of_redis(const struct world *w, uint64_t number) {
@@ -54,9 +56,14 @@ void clock_ticket_drawn(struct effect *e, unsigned claim, uint64_t ticket, bool 
     e->w->runs[claim].requested_at = e->w->now;
 }
 
+/* Of a head start "OWN+GIVEN@NUMBER" the number of the move counts. */
 static uint64_t highest(const struct effect *e, size_t from, size_t step, uint64_t most) {
-    for (size_t i = from; i < e->n_args; i += step)
-        most = rules_number(e->args[i]) > most ? rules_number(e->args[i]) : most;
+    for (size_t i = from; i < e->n_args; i += step) {
+        const char *move = strchr(e->args[i], '@');
+        uint64_t number = rules_number(move ? move + 1 : e->args[i]);
+
+        most = number > most ? number : most;
+    }
     return most;
 }
 
@@ -65,8 +72,8 @@ static uint64_t named_number(const struct effect *e) {
     switch (e->script) {
     case REDIS_SCRIPT_CLAIM:
         return rules_number(e->args[5]);
-    case REDIS_SCRIPT_SYNC: /* tokens and tickets */
-        return highest(e, 8, 10, highest(e, 9, 10, 0));
+    case REDIS_SCRIPT_SYNC: /* tokens, tickets and moves; a head start without a move is a time, far below all of them */
+        return highest(e, 8, 10, highest(e, 9, 10, highest(e, 10, 10, 0)));
     case REDIS_SCRIPT_HELLO: /* versions of overrides */
         return highest(e, HELLO_LIMITS + 2 + 2 * rules_number(e->args[HELLO_LIMITS]), 7, 0);
     default:
