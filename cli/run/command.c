@@ -159,6 +159,14 @@ static int put_environment(const struct adhoc *a) {
     return r == 0 ? 0 : ENOMEM;
 }
 
+/* A child at a closed gate writes now what it will write after the grant. Only a first write copies a page. */
+static void touch_memory(struct adhoc *a) {
+    if (a->command.gate.child < 0)
+        return;
+    a->grant.facts = (struct run_facts) {0};
+    (void) put_environment(a);
+}
+
 /* Runs between fork and exec: restores the caller's context and passes on the hold. */
 static int command_child(void *userdata, const char **ret_stage) {
     struct adhoc *a = userdata;
@@ -174,6 +182,7 @@ static int command_child(void *userdata, const char **ret_stage) {
     if (r != 0)
         return r;
     *ret_stage = "gate";
+    touch_memory(a);
     r = gate_wait(&a->command.gate);
     if (r != 0)
         return r;
