@@ -70,7 +70,7 @@ FAULTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/faults/test-*.c
 FAULT_PARTS := $(BUILD)/fault-parts.a
 FUZZERS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/fuzz-*.c))
 BENCH_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c))
-BENCH := $(BUILD)/tests/bench/berth-bench $(BUILD)/tests/bench/tools/stamp $(BUILD)/tests/bench/tools/span
+BENCH := $(BUILD)/tests/bench/berth-bench $(addprefix $(BUILD)/tests/bench/tools/,floor stamp span)
 
 .PHONY: all tests test-programs deps check bench bench-hops mutate prove faults faults-slice fuzz fuzzers demo lint which clean FORCE
 all: $(PROGRAMS) $(BUILD)/compile_commands.json
@@ -113,7 +113,8 @@ $(eval $(call program,$(FAULTS): $(TEST),$(TEST).o $(FAULT_PARTS) $(HARNESS) $(C
 $(eval $(call program,$(FUZZERS): $(TEST),$(TEST).o $(ALL_PARTS),-fsanitize=fuzzer))
 $(eval $(call program,$(TOOLS): $(TEST),$(TEST).o $(BASE)))
 $(eval $(call program,$(BUILD)/tests/bench/berth-bench,$(BENCH_OBJECTS) $(HARNESS) $(BERTH_PARTS),,-lm))
-$(eval $(call program,$(BUILD)/tests/bench/tools/stamp,$(BUILD)/tests/bench/tools/stamp.o))
+$(eval $(call program,$(BUILD)/tests/bench/tools/floor: %,%.o))
+$(eval $(call program,$(BUILD)/tests/bench/tools/stamp: %,%.o))
 # Static, so that it starts fast.
 $(BUILD)/tests/bench/tools/span: tests/bench/tools/span.c tests/bench/span.h $(BUILD)/flags
 	@echo "  LD      $@"

@@ -22,6 +22,8 @@ struct contestant {
 
 static struct contestant contestants[RACE_KINDS] = {
     [RACE_FLOCK] = {.name = "flock", .curve = "turns-flock"},
+    [RACE_FLOOR] = {.name = "floor: processes as of two hosts, with nothing in them", .curve = "turns-floor"},
+    [RACE_FLOOR_HOST] = {.name = "floor: processes as of a host pool, with nothing in them", .curve = "turns-floor-host"},
     [RACE_CLUSTER] = {.name = "berth run over two hosts", .curve = "turns-cluster", .goals = {1, 1.5}},
     [RACE_HOST] = {.name = "berth run, host pool", .curve = "turns-host", .goals = {1, 1.5}},
     [RACE_JOBS] = {.name = "jobs over two hosts", .curve = "turns-jobs", .goals = {1.2}},

@@ -2,6 +2,7 @@
 #include "tests/bench/race.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,13 +11,16 @@
 
 #define COMMAND_USEC "3000"
 
-static const char *const kind_names[RACE_KINDS] = {"flock", "berth run over two hosts", "berth run, host pool", "jobs over two hosts"};
+static const char *const kind_names[RACE_KINDS] = {
+    "flock", "the floor of two hosts", "the floor of a host pool", "berth run over two hosts", "berth run, host pool", "jobs over two hosts"};
 
 static void fill(struct race *race) {
     for (size_t w = 0; w < RACE_WORKERS; w++) {
         const char *own = race->fleet.daemons[0].socket, *socket = race->fleet.daemons[w % 2].socket;
         const char *const argv[RACE_KINDS][12] = {
             {"flock", race->lock, race->span, race->fleet.spans, COMMAND_USEC},
+            {race->floor, "run", race->floors[w % 2].socket, race->span, race->fleet.spans, COMMAND_USEC},
+            {race->floor, "run", race->floors[2].socket, race->span, race->fleet.spans, COMMAND_USEC},
             {"berth", "--socket", socket, "run", "-p", "one", "--", race->span, race->fleet.spans, COMMAND_USEC},
             {"berth", "--socket", own, "run", "-p", "own", "--", race->span, race->fleet.spans, COMMAND_USEC},
             {"berth", "--socket", socket, "start", "span", "--wait"},
@@ -27,11 +31,30 @@ static void fill(struct race *race) {
     }
 }
 
+/* name: of a host that shares the lock in Redis; NULL: a lock of its own. */
+static void floor_start(struct race *race, struct floor_host *host, const char *name) {
+    const char *const argv[] = {race->floor, "host", host->socket, name ? race->fleet.redis.socket : NULL, name, NULL};
+    const char *const probe[] = {race->floor, "run", host->socket, "/bin/true", NULL};
+    usec_t end = clock_boottime() + 10 * USEC_PER_SEC;
+
+    snprintf(host->socket, sizeof(host->socket), "%s/floor-%s", race->fleet.folder, name ? name : "own");
+    host->pid = command_start(argv);
+    while (command_time(probe) < 0) {
+        if (clock_boottime() > end)
+            rig_fail("%s does not answer", host->socket);
+        (void) poll(NULL, 0, 20);
+    }
+}
+
 void race_up(struct race *race) {
     int fd;
 
     fleet_up(&race->fleet, 2);
     (void) build_path("tests/bench/tools/span", race->span);
+    (void) build_path("tests/bench/tools/floor", race->floor);
+    floor_start(race, &race->floors[0], "a");
+    floor_start(race, &race->floors[1], "b");
+    floor_start(race, &race->floors[2], NULL);
     snprintf(race->lock, sizeof(race->lock), "%s/lock", race->fleet.folder);
     fd = open(race->fleet.spans, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0 || ftruncate(fd, sizeof(struct spans)) < 0)
@@ -45,6 +68,10 @@ void race_up(struct race *race) {
 
 void race_down(struct race *race) {
     (void) munmap(race->spans, sizeof(struct spans));
+    for (size_t i = 0; i < ELEMENTSOF(race->floors); i++) {
+        (void) kill(race->floors[i].pid, SIGKILL);
+        (void) command_wait(race->floors[i].pid);
+    }
     fleet_down(&race->fleet);
 }
 

@@ -16,6 +16,8 @@
 
 enum race_kind {
     RACE_FLOCK,
+    RACE_FLOOR,      /* the processes of RACE_CLUSTER with nothing in them (tests/bench/tools/floor.c) */
+    RACE_FLOOR_HOST, /* of RACE_HOST */
     RACE_CLUSTER, /* berth run, of two hosts */
     RACE_HOST,    /* berth run with a pool of one host */
     RACE_JOBS,    /* berth start --wait, of two hosts */
@@ -24,9 +26,13 @@ enum race_kind {
 
 struct race {
     struct fleet fleet;
+    struct floor_host {
+        char socket[80];
+        pid_t pid;
+    } floors[3]; /* two of RACE_FLOOR, one of RACE_FLOOR_HOST */
     struct spans *spans; /* of the last round, in order of their begin; none overlaps another */
     const char *argv[RACE_KINDS][RACE_WORKERS][12];
-    char span[300], lock[80];
+    char span[300], floor[300], lock[80];
 };
 
 void race_up(struct race *race);
