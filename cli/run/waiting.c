@@ -58,10 +58,16 @@ static void put_queue(FILE *f, const json_t *queue, const char *run) {
                 format_get_text(first, "host"));
 }
 
-static void put_pool(FILE *f, const json_t *pool, const char *run) {
+/* wants: how many permits of the pool the run needs. */
+static void put_pool(FILE *f, const json_t *pool, unsigned wants, const char *run) {
     if (format_get_number(pool, "limit") == 0) {
         fprintf(f, json_is_object(json_object_get(pool, "override")) ? "%.130s is paused" : "%.130s has the limit 0",
                 format_get_text(pool, "name"));
+        return;
+    }
+    if (format_get_number(pool, "limit") < wants) {
+        fprintf(f, "%.130s: the limit in force is %" JSON_INTEGER_FORMAT ", this needs %u", format_get_text(pool, "name"),
+                format_get_number(pool, "limit"), wants);
         return;
     }
     fprintf(f, "%.64s: %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " permits in use",
@@ -82,7 +88,7 @@ static void print_pools(struct adhoc *a, const json_t *pools) {
     fputs("waiting", f);
     json_array_foreach(pools, i, pool) {
         fputs(i == 0 ? ": " : " | ", f);
-        put_pool(f, pool, a->run);
+        put_pool(f, pool, demands_get(&a->options.pools, format_get_text(pool, "name")), a->run);
     }
     if (fclose(f) == 0)
         print_once(a, text);

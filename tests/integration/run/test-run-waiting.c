@@ -67,6 +67,18 @@ static void full(void) {
     end(c, master, 3);
 }
 
+/* No end of another run helps a run that needs more than the limit in force, and the message names the limit. */
+static void low(void) {
+    struct child *c;
+
+    ant = host_up("ant", "pool \"db\" { limit = 3 }\n");
+    TEST_INT(berth(ant, "limit db 1"), 0);
+    c = berth_start(ant, "run -v -p db:2 --name low -- true");
+    await_text(c, 2, "berth: waiting: db: the limit in force is 1, this needs 2\n");
+    TEST_INT(berth(ant, "limit db --clear"), 0);
+    TEST_INT(berth_end(c), 0);
+}
+
 /* While Redis is away, the message says why. */
 static void away(void) {
     struct child *c, *verbose, *nowait;
@@ -105,6 +117,7 @@ static void left_behind(void) {
 
 static CU_TestInfo tests[] = {
     {"full", full},
+    {"low", low},
     {"away", away},
     {"left behind", left_behind},
     CU_TEST_INFO_NULL,
