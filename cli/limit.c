@@ -12,11 +12,14 @@
 
 #define INT "%" JSON_INTEGER_FORMAT
 
-/* Prints the limits of other hosts that differ from the declared limit in force. */
-static void print_declared(const json_t *hosts, const char *pool, const char *this_host) {
+/* Prints the limits that other hosts declare, where these differ. lowest: the one in force without an override, or null. */
+static void print_declared(const json_t *hosts, const json_t *lowest, const char *pool, const char *this_host) {
+    const char *lowest_host = format_get_text(lowest, "host");
     json_t *host, *limit;
     size_t i, k;
 
+    if (*lowest_host && strcmp(lowest_host, this_host) != 0)
+        printf("declared: " INT " by %s\n", format_get_number(lowest, "limit"), lowest_host);
     json_array_foreach(hosts, i, host)
         json_array_foreach(json_object_get(host, "limits"), k, limit)
             if (strcmp(format_get_text(limit, "pool"), pool) == 0 &&
@@ -43,7 +46,7 @@ static int show_limit(const char *name) {
         printf("override: %s\n", override_text(pool, text));
     if (json_is_integer(configured))
         printf("declared: " INT " by this host\n", json_integer_value(configured));
-    print_declared(json_object_get(hosts, "hosts"), name, format_get_text(answer, "host"));
+    print_declared(json_object_get(hosts, "hosts"), json_object_get(pool, "lowest"), name, format_get_text(answer, "host"));
     return 0;
 }
 

@@ -140,11 +140,13 @@ static void test_limit_shown(void) {
 
     TEST_INT(berth(ant, "limit db"), 0);
     TEST_STRING(berth_out, "limit: 4\ndeclared: 4 by this host\ndeclared: 6 by bee\n");
+    TEST_INT(berth(bee, "limit db"), 0);
+    TEST_STRING(berth_out, "limit: 4\ndeclared: 6 by this host\ndeclared: 4 by ant\n");
     TEST_INT(berth(bee, "limit net"), 0);
     TEST_STRING(berth_out, "limit: 1\n");
     TEST_INT(berth(ant, "limit db 3 --reason 'slow disk'"), 0);
     TEST_INT(berth(bee, "limit db"), 0);
-    TEST_STRING(berth_out, "limit: 3\noverride: 3 (slow disk)\ndeclared: 6 by this host\n");
+    TEST_STRING(berth_out, "limit: 3\noverride: 3 (slow disk)\ndeclared: 6 by this host\ndeclared: 4 by ant\n");
     TEST_INT(berth(ant, "limit nope"), 65);
     TEST_INT(berth(ant, "pause db net --for 1s"), 0);
     json = berth_json(ant, "pools db");
