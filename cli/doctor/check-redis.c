@@ -13,6 +13,7 @@
 #define OF_POLICY "maxmemory-policy"
 #define OF_SNAPSHOT "the last snapshot of Redis failed"
 #define LACKS "Redis's user may not" /* how the reason begins that store/redis/link/handshake.c gives */
+#define NO_MEMORY "no-memory" /* how blocked_by of a run begins */
 #define NO_PERMISSION "NOPERM"
 
 #define INT "%" JSON_INTEGER_FORMAT
@@ -40,7 +41,8 @@ static double away_ms(const struct facts *f) {
 void doctor_redis_away(const struct facts *f, struct report *r) {
     const char *reason = format_get_text(f->redis, "reason"),
                *address = format_get_text(f->redis, "address");
-    double away = away_ms(f), lease = (double) format_get_number(f->redis, "lease_ms");
+    double away = away_ms(f), lease = (double) format_get_number(f->redis, "lease_ms"),
+           outage = (double) format_get_number(f->redis, "outage_ms");
     char lasts[FORMAT_SIZE];
 
     if (!facts_is_redis_away(f))
@@ -49,9 +51,12 @@ void doctor_redis_away(const struct facts *f, struct report *r) {
     report_add(r, away > lease / 2 ? SEVERITY_CRIT : SEVERITY_WARN, "Redis%s%s has been away for %s%s%s",
                *address ? " at " : "", address, lasts, *reason ? ": " : "", reason);
     report_measure(r, away / 1000, lease / 2 / 1000);
-    report_do(r, "runs continue for %s without it and are then stopped; check whether Redis runs:",
-              format_duration(f->redis, "outage_ms", lasts));
-    report_command(r, "berth", "redis");
+    if (away < outage)
+        report_do(r, "runs are stopped in %s if it does not come back", format_msec((json_int_t) (outage - away), lasts));
+    else
+        report_do(r, "runs that hold its permits were stopped, except those with on-lease-lost = \"continue\"");
+    report_do(r, "berthd tries again by itself; correct what the reason names, or see on the Redis host whether it answers:");
+    report_command(r, "redis-cli", "PING");
 }
 
 void doctor_redis_policy(const struct facts *f, struct report *r) {
@@ -117,12 +122,27 @@ void doctor_redis_latency(const struct facts *f, struct report *r) {
 
 /* --- memory and disk --- */
 
+/* Returns whether berthd has a claim that Redis refused. What Redis said of its memory may be a lease old. */
+static bool waits_for_memory(const struct facts *f) {
+    json_t *run;
+    size_t i;
+
+    json_array_foreach (json_object_get(f->runs, "runs"), i, run)
+        if (begins(format_get_text(run, "blocked_by"), NO_MEMORY))
+            return true;
+    return false;
+}
+
 void doctor_redis_memory(const struct facts *f, struct report *r) {
     const json_t *memory = json_object_get(f->redis, "memory");
     json_int_t max = format_get_number(memory, "max"), evicted = format_get_number(memory, "evicted");
     double percent = max > 0 ? (double) format_get_number(memory, "used") * 100 / (double) max : 0;
 
-    if (percent > MEMORY_WARN) {
+    if (percent <= MEMORY_CRIT && waits_for_memory(f)) {
+        report_add(r, SEVERITY_CRIT, "Redis has no memory for the claim of a run of this host");
+        report_do(r, "the run waits; give Redis more memory, or see what fills it, on the Redis host:");
+        report_command(r, "redis-cli", "--bigkeys");
+    } else if (percent > MEMORY_WARN) {
         bool is_crit = percent > MEMORY_CRIT;
 
         report_add(r, is_crit ? SEVERITY_CRIT : SEVERITY_WARN, "Redis uses %.0f %% of its maxmemory", percent);

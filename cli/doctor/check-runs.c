@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks of runs and their processes on this host. */
+/* Checks of jobs, runs and their processes on this host. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +40,34 @@ static void add_partial(const struct facts *f, struct report *r, const struct pr
 }
 
 #define foreach_run(f, i, run) json_array_foreach (json_object_get((f)->runs, "runs"), i, run)
+
+/* --- broken-jobs --- */
+
+static void add_broken(const struct facts *f, struct report *r, const json_t *job) {
+    const char *name = format_get_text(job, "name");
+    json_int_t bad = format_get_number(job, "bad");
+    char result[FORMAT_SIZE];
+
+    if (bad > 0)
+        report_add(r, SEVERITY_WARN, "job %s is broken: " INT " failed run%s, the last one ended with %s", name, bad,
+                   bad == 1 ? "" : "s in a row",
+                   format_result(job, "last_result", "last_exit_code", "last_signal", result));
+    else
+        report_add(r, SEVERITY_WARN, "job %s is broken: it had no success for its max-silence", name);
+    report_about(r, facts_host(f), NULL, NULL);
+    report_measure(r, (double) bad, 0);
+    report_do(r, "what it printed:");
+    report_command(r, "berth", "logs", name, "-n", "20");
+}
+
+void doctor_broken_jobs(const struct facts *f, struct report *r) {
+    json_t *job;
+    size_t i;
+
+    json_array_foreach (json_object_get(f->jobs, "jobs"), i, job)
+        if (json_is_true(json_object_get(job, "broken")))
+            add_broken(f, r, job);
+}
 
 /* --- stuck-run --- */
 

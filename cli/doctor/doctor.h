@@ -139,6 +139,7 @@ void doctor_overcommitted(const struct facts *f, struct report *r);
 void doctor_paused(const struct facts *f, struct report *r);
 void doctor_impossible(const struct facts *f, struct report *r);
 void doctor_long_queue(const struct facts *f, struct report *r);
+void doctor_broken_jobs(const struct facts *f, struct report *r);
 void doctor_stuck_run(const struct facts *f, struct report *r);
 void doctor_leaked_hold(const struct facts *f, struct report *r);
 void doctor_stray_process(const struct facts *f, struct report *r);

@@ -80,6 +80,19 @@ static void test_shared_jobs(void) {
     check_finds(doctor_open_turns, SEVERITY_WARN, "b: attempt 2 is open");
 }
 
+static void test_broken(void) {
+    check_set(&doctor_facts.version, "{'host': 'ant'}");
+    check_set(&doctor_facts.jobs, "{'jobs': [{'name': 'dump', 'broken': false, 'bad': 1, 'last_result': 'failure', 'last_exit_code': 3}]}");
+    check_finds_nothing(doctor_broken_jobs);
+    check_set(&doctor_facts.jobs, "{'jobs': [{'name': 'dump', 'broken': true, 'bad': 1, 'last_result': 'failure', 'last_exit_code': 3}]}");
+    check_finds(doctor_broken_jobs, SEVERITY_WARN, "job dump is broken: 1 failed run, the last one ended with failure (exit 3)");
+    check_set(&doctor_facts.jobs, "{'jobs': [{'name': 'dump', 'broken': true, 'bad': 3, 'last_result': 'timeout'}]}");
+    check_finds(doctor_broken_jobs, SEVERITY_WARN, "job dump is broken: 3 failed runs in a row, the last one ended with timeout");
+    TEST_STRING(json_string_value(json_array_get(json_array_get(doctor_findings.items[0].commands, 0), 2)), "dump");
+    check_set(&doctor_facts.jobs, "{'jobs': [{'name': 'dump', 'broken': true, 'bad': 0, 'last_result': 'success'}]}");
+    check_finds(doctor_broken_jobs, SEVERITY_WARN, "job dump is broken: it had no success for its max-silence");
+}
+
 static void test_stuck(void) {
     check_set(&doctor_facts.version, "{'host': 'ant'}");
     check_set(&doctor_facts.pools, "{'pools': [{'name': 'db', 'limit': 4}]}");
@@ -203,6 +216,7 @@ int main(int argc, char **argv) {
         {"limits-differ", test_limits},
         {"pools-differ", test_pools},
         {"jobs-differ, open-turns", test_shared_jobs},
+        {"broken-jobs", test_broken},
         {"stuck-run", test_stuck},
         {"overcommitted", test_overcommitted},
         {"paused", test_paused},

@@ -8,6 +8,10 @@
 
 #define LEASE "'lease_ms': 30000, 'heartbeat_ms': 5000, 'outage_ms': 19500"
 
+static const char *remedy(void) {
+    return json_string_value(json_array_get(doctor_findings.items[0].remedies, 0));
+}
+
 static void test_away(void) {
     check_set(&doctor_facts.redis, "{'state': 'connected', " LEASE "}");
     check_finds_nothing(doctor_redis_away);
@@ -19,6 +23,10 @@ static void test_away(void) {
     check_finds(doctor_redis_away, SEVERITY_CRIT, "Redis has been away for 16s");
     TEST_INT((int) doctor_findings.items[0].value, 16);
     TEST_INT((int) doctor_findings.items[0].bound, 15);
+    TEST_STRING(remedy(), "runs are stopped in 3.5s if it does not come back");
+    check_set(&doctor_facts.redis, "{'state': 'away', 'reason': 'refused', 'since': '2025-11-20T11:59:40.000000Z', " LEASE "}");
+    check_finds(doctor_redis_away, SEVERITY_CRIT, "Redis has been away for 20s: refused");
+    TEST_STRING(remedy(), "runs that hold its permits were stopped, except those with on-lease-lost = \"continue\"");
 }
 
 static void test_policy(void) {
@@ -76,6 +84,10 @@ static void test_memory(void) {
     check_finds(doctor_redis_memory, SEVERITY_WARN, "Redis has evicted 2 keys since it started");
     check_set(&doctor_facts.redis, "{'memory': null}");
     check_finds_nothing(doctor_redis_memory);
+    check_set(&doctor_facts.runs, "{'runs': [{'run': 'a', 'blocked_by': null}, {'run': 'b', 'blocked_by': 'pool full: db'}]}");
+    check_finds_nothing(doctor_redis_memory);
+    check_set(&doctor_facts.runs, "{'runs': [{'run': 'a', 'blocked_by': 'no-memory: the memory of Redis at r:6379 is full'}]}");
+    check_finds(doctor_redis_memory, SEVERITY_CRIT, "Redis has no memory for the claim of a run of this host");
 }
 
 #define PERSISTENCE(failed, append, appends, unsaved, saved)                                                \
