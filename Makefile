@@ -208,9 +208,9 @@ faults-slice: deps
 	@$(MAKE) --no-print-directory all tests
 	@RESTARTS=5 BERTH_BUILD=$(BUILD) tests/faults/run.sh --slice --seed $(SEED) --mixes 4 --jobs $(or $(JOBS),16)
 
-# Breaks berth in each way that tests/mutations lists; a test must fail each time. make mutate ONLY="words" JOBS=n
+# Breaks berth in each way that tests/mutations lists; a test must fail each time. make mutate ONLY="part of a name" JOBS=n
 mutate: deps
-	@JOBS=$(or $(JOBS),4) tests/mutate.sh $(ONLY)
+	@JOBS=$(or $(JOBS),4) tests/mutate.sh '$(ONLY)'
 
 # Visits every state of a model of the permit protocol, in Promela for spin: make prove ONLY="words"
 prove:

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Checks that tests find each mutation of tests/mutations/*.txt: makes it in a copy of this tree and builds that; the tests that the
-# mutation names must fail. tests/mutate.sh [WORD...] runs those whose name contains a word, in some minutes; tls.txt stands for all
-# mutations of that list. tests/mutate.sh --check only checks that all mutations apply; `make check` runs it.
+# mutation names must fail. tests/mutate.sh [PART...] runs those whose name contains a part ('a byte order mark'), in some minutes; tls.txt
+# stands for all mutations of that list. tests/mutate.sh --check only checks that all mutations apply; `make check` runs it.
 #
 #   == a name
 #   file daemon/manager-run.c
