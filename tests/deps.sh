@@ -5,7 +5,7 @@
 set -eu
 packages="gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev libmicrohttpd-dev
     libssl-dev openssl libcunit1-dev redis-tools scdoc systemd-journal-remote iproute2 nftables
-    python3-croniter python3-prometheus-client tzdata jq"
+    python3-croniter python3-jsonschema python3-prometheus-client tzdata jq"
 # For systemd in containers (make check-system); for linters, spin (make prove) and the shells whose completions are tested.
 [ "${SYSTEM_DEPS:-}" = yes ] && packages="$packages mmdebstrap systemd-container iproute2 git"
 [ "${LINT_DEPS:-}" = yes ] && packages="$packages clang libclang-rt-dev clang-tidy cppcheck shellcheck zsh fish spin"
