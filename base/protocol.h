@@ -31,9 +31,9 @@
 
 /* guard → berthd. Each connection begins with `state`; then what changes. */
 #define PROTOCOL_STATE "state"     /* run job hash token ticket pools queued queued-boot phase(prepared|starting|running|stopping|done)
-                                      on-lease-lost(stop|continue) stop-timeout guard [deadline] [pid started] [reason];
+                                      on-lease-lost(stop|continue) stop-timeout guard [deadline] [pid started [timeout]] [reason];
                                       guard: the guard's own pid */
-#define PROTOCOL_STARTED "started" /* run pid started (boottime): exec succeeded */
+#define PROTOCOL_STARTED "started" /* run pid started (boottime) [timeout]: exec succeeded */
 #define PROTOCOL_STOPPING "stopping" /* run reason: the stop signal was sent */
 #define PROTOCOL_ACK "ack"         /* deadline: this deadline is in force */
 /*      PROTOCOL_REPORT               fields below; the guard waits for `done` */

@@ -45,6 +45,8 @@ void guard_put_deadline(const struct guard *g, struct message_writer *w) {
 void guard_put_started(const struct guard *g, struct message_writer *w) {
     message_put_u64(w, "pid", (uint64_t) g->pid);
     message_put_u64(w, "started", g->started);
+    if (g->start->job->timeout_usec != USEC_INFINITY)
+        message_put_u64(w, "timeout", g->start->job->timeout_usec);
 }
 
 void guard_send_state(struct guard *g) {

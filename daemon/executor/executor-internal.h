@@ -40,6 +40,9 @@ struct executor {
 void executor_clear(struct run *run);
 /* Arms the kill by the runner, in case that the stop does not end in time. */
 void executor_arm_kill(struct run *run);
+/* Stops the run soon after the time limit that this `started` or `state` names, in case that its guard hangs and does
+ * not. */
+void executor_arm_timeout(struct run *run, const struct message *started);
 /* Adds the fields of `start` and `prepare` that are known before the grant. */
 void executor_put_run(const struct executor *executor, const struct run *run, struct message_writer *w);
 /* A guard of the run may have this deadline. Arms the time from which its start can be given up. */

@@ -112,6 +112,22 @@ void executor_arm_kill(struct run *run) {
                      run_on_stop_overdue);
 }
 
+/* The guard hangs, so it does not stop the run at its time limit. */
+static void run_on_timeout_overdue(struct run *run) {
+    if (run->state != RUN_STATE_RUNNING)
+        return;
+    run->stop_reason = SUPERVISE_REASON_TIMEOUT;
+    executor_call(run->job.executor, on_stopping, run, run->stop_reason);
+    executor_stop(run->job.executor, run);
+}
+
+void executor_arm_timeout(struct run *run, const struct message *started) {
+    uint64_t timeout;
+
+    if (run->state == RUN_STATE_RUNNING && message_get_u64(started, "timeout", &timeout) == 0)
+        run_arm_after_io(run, usec_add(usec_add(run->started.boottime, timeout), STOP_SLACK), run_on_timeout_overdue);
+}
+
 void executor_stop(struct executor *executor, struct run *run) {
     run->job.executor = executor;
     executor_arm_kill(run);

@@ -21,8 +21,10 @@ static void guard_on_started(_unused_ struct guard_link *guard, const struct mes
     uint64_t pid = 0, at = 0;
 
     if (run->started.pid == 0 && !run_is_over(run) && message_get_u64(started, "pid", &pid) == 0 &&
-        message_get_u64(started, "started", &at) == 0)
+        message_get_u64(started, "started", &at) == 0) {
         executor_call(run->job.executor, on_started, run, (pid_t) pid, at);
+        executor_arm_timeout(run, started);
+    }
 }
 
 static void guard_on_state(struct guard_link *guard, const struct message *state, void *userdata) {

@@ -62,6 +62,7 @@ static int recover(struct unidentified_guard *guard, const struct message *state
         run->started.pid = (pid_t) pid;
         if (run->state == RUN_STATE_STARTING)
             run_enter(run, RUN_STATE_RUNNING);
+        executor_arm_timeout(run, state);
     }
     /* On a second connection, with the handler of a known run, the guard sends its state again, and its
      * report. */

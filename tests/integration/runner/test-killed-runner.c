@@ -59,6 +59,37 @@ static void guard_is_killed(void) {
     host_await(ant, "released", "job=job");
 }
 
+/* A guard that hangs does not stop its run at the time limit. berthd does, and the permits return. */
+static void guard_hangs_past_the_timeout(bool is_restarted) {
+    pid_t guard;
+
+    cluster.lease = "60s"; /* the lease is not what ends the run */
+    ant = host_up("ant", POOLS "job \"job\" { %s pools = {\"db:2\"} timeout = \"%s\" stop-timeout = \"100ms\" }\n",
+                  witness_command("--id job --for 60000"), is_restarted ? "3s" : "500ms");
+    TEST_INT(berth(ant, "start job"), 0);
+    witness_await_start(cluster.witness, "job");
+    host_await(ant, "started", "job=job");
+    guard = guard_pid();
+    if (is_restarted) {
+        host_kill(ant);
+        host_start(ant);
+    }
+    TEST_INT(kill(guard, SIGSTOP), 0);
+    host_await(ant, "stopping", "job=job reason=timeout");
+    host_await(ant, "exited", "job=job result=guard-died reason=timeout");
+    host_await(ant, "released", "job=job");
+    TEST_INT(witness_count_alive(cluster.witness), 0);
+    TEST_INT(berth(ant, "run -n -p db:2 -- true"), 0);
+}
+
+static void guard_hangs(void) {
+    guard_hangs_past_the_timeout(false);
+}
+
+static void guard_hangs_after_a_restart(void) {
+    guard_hangs_past_the_timeout(true);
+}
+
 /* berthd's own runner dies: a new one finds the guards. */
 static void runner_is_killed(void) {
     ant = host_with_job(witness_at_gate("job", 7));
@@ -133,6 +164,8 @@ static void runner_hangs_and_stop(void) {
 
 static CU_TestInfo tests[] = {
     {"a guard is killed", guard_is_killed},
+    {"a guard hangs past the timeout", guard_hangs},
+    {"a guard hangs past the timeout, after a restart of berthd", guard_hangs_after_a_restart},
     {"the runner is killed", runner_is_killed},
     {"the runner hangs", runner_hangs},
     {"the runner hangs, and what it should start is stopped", runner_hangs_and_stop},
