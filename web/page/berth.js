@@ -239,7 +239,8 @@ function drawDetail() {
     if (acts) actionButton(tr.children[3], "Revoke…", "revoke " + c.host + ":" + c.name, () => askRevoke(c));
   });
   rows($("wait-rows"), queue, (c) => c.claim, (c) => buildRun(c, true), (tr, c) => {
-    set(tr.children[0], String(c.position));
+    set(tr.children[0], c.position > 0 ? String(c.position) : "–");
+    set(tr.querySelector(".usual"), c.position > 0 || state.overview.stale ? "" : "parked: it needs more than the limit");
     set(tr.children[2], "x" + c.permits);
     set(tr.children[3], short(now() - c.since_ms));
     if (acts) actionButton(tr.children[4], "To front…", "move " + c.host + ":" + c.name + " to the front", () => askMove(c));
