@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Drives the page of berth-web in Chromium: tests/page/test-page.mjs. npm installs only into build/page. Argument
-# "full": measures more. Without Chromium, node or npm it is skipped, which is a failure in CI.
+# "full": measures more; "pictures": compares the page with tests/page/pictures instead; "write": writes these pictures
+# again. Without Chromium, node or npm it is skipped, which is a failure in CI.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
@@ -32,4 +33,7 @@ if ! cmp -s tests/page/package-lock.json "$PAGE_MODULES/package-lock.json" || ! 
         exit 1
     }
 fi
-exec node tests/page/test-page.mjs "$@"
+case ${1:-} in
+pictures | write) exec node tests/page/test-pictures.mjs "$@" ;;
+*) exec node tests/page/test-page.mjs "$@" ;;
+esac

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The page of berth-web in Chromium, with a real cluster. Argument "full": more grants are measured. PICTURES=FOLDER keeps pictures.
+// The page of berth-web in Chromium, with a real cluster. Argument "full": more grants are measured. PICTURES=FOLDER keeps pictures, which are of
+// this cluster; those that are compared: test-pictures.mjs.
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { join, resolve } from 'node:path';
 import { readFileSync, mkdirSync } from 'node:fs';
 import * as c from './cluster.mjs';
+import { situations } from './made.mjs';
 
 const require = createRequire(resolve(process.env.PAGE_MODULES, 'package.json'));
 const puppeteer = (await import(pathToFileURL(require.resolve('puppeteer-core')).href)).default;
@@ -182,6 +184,28 @@ async function keyboard(page) {
   await has(page, '#h-detail', 'reports');
 }
 
+// The names in an answer: "pools[].override.reason".
+function names(value, at = '') {
+  if (value === null || typeof value !== 'object') return [];
+  if (Array.isArray(value)) return value.flatMap((item) => names(item, at + '[]'));
+  return Object.entries(value).flatMap(([name, item]) => [at + '.' + name, ...(name === 'fields' ? [] : names(item, at + '.' + name))]);
+}
+// What berth-web sends has the same names as what the pictures are made of.
+async function likeMade() {
+  const reader = (await fetch(c.url + 'api/1/stream?pool=db')).body.getReader(), decoder = new TextDecoder();
+  const sent = {};
+  let text = '';
+  while (!/\nevent: event\ndata: .*\n\n/.test(text)) text += decoder.decode((await reader.read()).value, { stream: true });
+  await reader.cancel();
+  for (const [, name, data] of text.matchAll(/^event: (\w+)\ndata: (.*)\n\n/gm)) sent[name] ??= JSON.parse(data); // the first are whole
+  sent.hour = await (await fetch(c.url + 'api/1/timeline?pool=db')).json();
+  for (const [name, key] of [['overview', 'overview'], ['pool', 'detail'], ['event', 'events'], ['hour', 'hour']]) {
+    const real = new Set(names(sent[name])), made = new Set(situations.flatMap((s) => names(s[key])));
+    for (const n of made) check(real.has(n) || /\.usual/.test(n), `berth-web sends no ${name}${n}`); // a run of a new job has no usual time
+    for (const n of real) check(made.has(n) || n === '.holders[].pid', `no picture is made with ${name}${n}`);
+  }
+}
+
 const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] });
 try {
   if (process.env.PICTURES) mkdirSync(process.env.PICTURES, { recursive: true });
@@ -204,10 +228,12 @@ try {
   });
   await c.berth('ant', 'limit', 'db', '2', '--reason', '<img src=x onerror=alert(1)>');
   await situation('over limit', (p) => has(p, '#pool-rows', '2 over its limit'));
+  await test('like the pictures', likeMade);
   await test('what berth says is text', async () => {
     check((await text(page, '#pool-rows')).includes('<img src=x onerror=alert(1)>'), 'the reason is not shown');
     await page.evaluate(() => { location.hash = '#pool=db'; });
     await has(page, '#detail-text', "<img src=x onerror=document.title='broken'>");
+    await has(page, '#wait-rows', 'parked: it needs more than the limit');
     check(await page.$$eval('main img', (list) => list.length) === 0, 'a text has become an element');
     await page.evaluate(() => { location.hash = ''; });
   });
