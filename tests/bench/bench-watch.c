@@ -159,23 +159,8 @@ static void read_events(const char *socket, int to) {
 
 /* --- rounds --- */
 
-struct gaps {
-    double all[ROUNDS * 4000];
-    size_t n;
-};
-
-static void race_on(struct race *race, struct gaps *gaps) {
-    usec_t end = clock_boottime() + ROUND - USEC_PER_SEC;
-
-    while (clock_boottime() < end && gaps->n + RACE_GAPS <= ELEMENTSOF(gaps->all)) {
-        race_round(race, RACE_HOST);
-        for (size_t i = RACE_FIRST; i < RACE_END; i++)
-            gaps->all[gaps->n++] = (double) (race->spans->of[i].began - race->spans->of[i - 1].ended) / 1000;
-    }
-}
-
 static void watch_rounds(struct report *r, struct race *race) {
-    static struct gaps gaps[2];
+    static struct race_gaps gaps[2];
     const char *socket = race->fleet.daemons[0].socket;
     unsigned long long calls = 0, lost = 0, missed = 0;
 
@@ -187,7 +172,7 @@ static void watch_rounds(struct report *r, struct race *race) {
         pid_t reader = is_read ? child_start(read_events, socket, &from_reader) : 0;
         pid_t emitter = child_start(emit, socket, &from);
 
-        race_on(race, &gaps[is_read]);
+        race_for(race, RACE_HOST, ROUND - USEC_PER_SEC, &gaps[is_read]);
         child_end(emitter, from, "who sets limits", &n, sizeof(n));
         calls += n;
         if (!is_read)
@@ -200,11 +185,11 @@ static void watch_rounds(struct report *r, struct race *race) {
                                    2.0 * (double) calls * USEC_PER_SEC / ROUND / ROUNDS, "/s", NULL, 0,
                                    GOAL_VALUE_AT_LEAST, 10000});
     report_add(r, &(struct figure){"  hand-over in a host pool, p50, with a reader that stops for 5 s",
-                                   quantile(gaps[1].all, gaps[1].n, 0.5), "µs", "without",
-                                   quantile(gaps[0].all, gaps[0].n, 0.5), GOAL_NONE, 0});
+                                   quantile(gaps[1].usec, gaps[1].n, 0.5), "µs", "without",
+                                   quantile(gaps[0].usec, gaps[0].n, 0.5), GOAL_NONE, 0});
     report_add(r, &(struct figure){"  hand-over in a host pool, p99, with a reader that stops for 5 s",
-                                   quantile(gaps[1].all, gaps[1].n, 0.99), "µs", "without",
-                                   quantile(gaps[0].all, gaps[0].n, 0.99), GOAL_RATIO_AT_MOST, 1.1});
+                                   quantile(gaps[1].usec, gaps[1].n, 0.99), "µs", "without",
+                                   quantile(gaps[0].usec, gaps[0].n, 0.99), GOAL_RATIO_AT_MOST, 1.1});
     report_add(r, &(struct figure){"  missed events, counted in gaps", (double) missed, "",
                                    NULL, 0, GOAL_NONE, 0});
     report_add(r, &(struct figure){"  events neither read nor counted", (double) lost, "", NULL, 0,
@@ -212,19 +197,6 @@ static void watch_rounds(struct report *r, struct race *race) {
 }
 
 /* --- many who look --- */
-
-static double cpu_of(pid_t pid) {
-    char path[40], text[512] = "";
-    unsigned long user = 0, system = 0;
-    _cleanup_fclose_ FILE *f = NULL;
-
-    (void) snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    f = fopen(path, "re");
-    if (f && fgets(text, sizeof(text), f) && strrchr(text, ')'))
-        (void) sscanf(strrchr(text, ')') + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
-                      &system);
-    return (double) (user + system) / (double) sysconf(_SC_CLK_TCK);
-}
 
 static uint64_t calls_of(struct fleet *f) {
     uint64_t calls;
@@ -267,10 +239,10 @@ static void lookers(struct report *r, struct race *race) {
         rig_fail("nobody looks");
     (void) poll(NULL, 0, 1500);
     calls = calls_of(&race->fleet);
-    cpu = cpu_of(d->pid);
+    cpu = process_cpu(d->pid);
     (void) poll(NULL, 0, (int) (LOOKED / USEC_PER_MSEC));
     report_add(r, &(struct figure){"60 clients that look at a host, processor time of berthd",
-                                   100 * (cpu_of(d->pid) - cpu) * USEC_PER_SEC / LOOKED, "%", NULL, 0,
+                                   100 * (process_cpu(d->pid) - cpu) * USEC_PER_SEC / LOOKED, "%", NULL, 0,
                                    GOAL_VALUE_AT_MOST, 2});
     report_add(r, &(struct figure){"  calls of Redis",
                                    (double) (calls_of(&race->fleet) - calls) * USEC_PER_SEC / LOOKED, "/s",

@@ -23,4 +23,5 @@ void bench_daemon(struct report *r);   /* real daemons: hand-over, trigger to ex
 void bench_look(struct report *r);     /* what looking costs Redis */
 void bench_viewers(struct report *r);  /* what a hundred viewers cost those who work */
 void bench_watch(struct report *r);    /* what readers of events cost commands */
+void bench_web(struct report *r);      /* berth-web with a thousand browsers */
 void bench_memory(struct report *r);   /* of berthd with waiting claims, of a guard */

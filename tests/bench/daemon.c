@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #define COMMAND_MSEC_MAX 60000
 
@@ -21,6 +22,27 @@ const char *build_path(const char *name, char buffer[static 300]) {
 
     snprintf(buffer, 300, "%s/%s", build ? build : "build", name);
     return buffer;
+}
+
+pid_t command_fork(void (*run)(void *userdata), void *userdata) {
+    pid_t parent = getpid(), pid = fork();
+
+    if (pid == 0) {
+        (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() == parent)
+            run(userdata);
+        _exit(0);
+    }
+    return pid;
+}
+
+double process_cpu(pid_t pid) {
+    struct timespec t = {0};
+    clockid_t id;
+
+    if (clock_getcpuclockid(pid, &id) != 0 || clock_gettime(id, &t) < 0)
+        rig_fail("process %d has ended", (int) pid);
+    return (double) t.tv_sec + (double) t.tv_nsec / 1e9;
 }
 
 pid_t command_start(const char *const *argv) {

@@ -28,6 +28,10 @@ struct fleet {
 void fleet_up(struct fleet *f, size_t n);
 void fleet_down(struct fleet *f);
 
+/* Runs a function in a child, which is killed when this process ends; if it returns, the child exits with 0. */
+pid_t command_fork(void (*run)(void *userdata), void *userdata);
+/* Returns the processor time that a process has had, in seconds. */
+double process_cpu(pid_t pid);
 /* Starts a command with /dev/null as its standard descriptors; a leading "berth" means this build's. */
 pid_t command_start(const char *const *argv);
 /* Returns the exit status; 128+N for a signal. */

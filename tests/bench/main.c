@@ -19,7 +19,7 @@ static const struct {
     {"functions", bench_functions}, {"pairs", bench_pairs},   {"handover", bench_handover},
     {"waiting", bench_waiting}, {"commands", bench_commands},   {"daemon", bench_daemon}, {"memory", bench_memory},
     {"hosts", bench_hosts},     {"look", bench_look},           {"flock", bench_flock},
-    {"viewers", bench_viewers},       {"watch", bench_watch},
+    {"viewers", bench_viewers},       {"watch", bench_watch},         {"web", bench_web},
     {"flock-busy", bench_flock_busy}, {"sessions", bench_sessions},
     {"hosts-tls", bench_hosts_tls},
     {"hops", bench_hops},       {"hops-busy", bench_hops_busy},

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #define COMMAND_USEC "3000"
@@ -75,18 +74,6 @@ void race_down(struct race *race) {
     fleet_down(&race->fleet);
 }
 
-static pid_t fork_child(void (*run)(void *userdata), void *userdata) {
-    pid_t parent = getpid(), pid = fork();
-
-    if (pid == 0) {
-        (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() == parent)
-            run(userdata);
-        _exit(0);
-    }
-    return pid;
-}
-
 struct worker {
     const char *const *argv;
     struct spans *spans;
@@ -122,12 +109,22 @@ void race_round(struct race *race, enum race_kind kind) {
     memset(race->spans, 0, sizeof(*race->spans));
     for (size_t i = 0; i < RACE_WORKERS; i++) {
         workers[i] = (struct worker) {race->argv[kind][i], race->spans};
-        pids[i] = fork_child(work, &workers[i]);
+        pids[i] = command_fork(work, &workers[i]);
     }
     for (size_t i = 0; i < RACE_WORKERS; i++)
         if (command_wait(pids[i]) != 0)
             rig_fail("%s: a command failed", kind_names[kind]);
     check(race, kind_names[kind]);
+}
+
+void race_for(struct race *race, enum race_kind kind, usec_t time, struct race_gaps *gaps) {
+    usec_t end = clock_boottime() + time;
+
+    while (clock_boottime() < end && gaps->n + RACE_GAPS <= RACE_GAPS_MAX) {
+        race_round(race, kind);
+        for (size_t i = RACE_FIRST; i < RACE_END; i++)
+            gaps->usec[gaps->n++] = (double) (race->spans->of[i].began - race->spans->of[i - 1].ended) / 1000;
+    }
 }
 
 /* --- a busy machine --- */
@@ -141,7 +138,7 @@ void spinners_start(struct spinners *s) {
     long n = sysconf(_SC_NPROCESSORS_ONLN) + 1;
 
     for (s->n = 0; s->n < ELEMENTSOF(s->pids) && (long) s->n < n; s->n++)
-        s->pids[s->n] = fork_child(spin, NULL);
+        s->pids[s->n] = command_fork(spin, NULL);
 }
 
 void spinners_end(const struct spinners *s) {

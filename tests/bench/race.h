@@ -39,6 +39,14 @@ void race_up(struct race *race);
 void race_down(struct race *race);
 void race_round(struct race *race, enum race_kind kind);
 
+#define RACE_GAPS_MAX 20000
+struct race_gaps {
+    double usec[RACE_GAPS_MAX]; /* from the end of a command to the begin of the next */
+    size_t n;
+};
+/* Adds the gaps of rounds for a time; those above RACE_GAPS_MAX are left out. */
+void race_for(struct race *race, enum race_kind kind, usec_t time, struct race_gaps *gaps);
+
 /* Keeps the machine busy: one spinning process more than there are processors. */
 struct spinners {
     pid_t pids[64];
