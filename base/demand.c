@@ -96,12 +96,24 @@ int demands_parse(const char *text, struct demands *ret) {
     return 0;
 }
 
-const char *demands_format(const struct demands *d, char buffer[static DEMANDS_TEXT_SIZE]) {
-    size_t n = 0;
+const char *demands_format_refs(const struct demand_ref *refs, size_t n, char buffer[static DEMANDS_TEXT_SIZE]) {
+    size_t length = 0;
 
     buffer[0] = '\0';
-    for (size_t i = 0; i < d->n; i++)
-        n += (size_t) snprintf(buffer + n, DEMANDS_TEXT_SIZE - n, "%s%s:%" PRIu32, i > 0 ? "," : "",
-                               d->items[i].pool, d->items[i].permits);
+    for (size_t i = 0; i < n; i++)
+        length += (size_t) snprintf(buffer + length, DEMANDS_TEXT_SIZE - length, "%s%s:%" PRIu32, i > 0 ? "," : "",
+                                    refs[i].pool, refs[i].permits);
     return buffer;
+}
+
+void demands_get_refs(const struct demands *d, struct demand_ref ret[static DEMAND_POOLS_MAX]) {
+    for (size_t i = 0; i < d->n; i++)
+        ret[i] = (struct demand_ref) {d->items[i].pool, d->items[i].permits};
+}
+
+const char *demands_format(const struct demands *d, char buffer[static DEMANDS_TEXT_SIZE]) {
+    struct demand_ref refs[DEMAND_POOLS_MAX];
+
+    demands_get_refs(d, refs);
+    return demands_format_refs(refs, d->n, buffer);
 }

@@ -18,6 +18,11 @@ struct demand {
     uint32_t permits; /* at least 1 */
 };
 
+struct demand_ref { /* a demand whose owner has the text of the pool's name: a ninth of the memory */
+    const char *pool;
+    uint32_t permits;
+};
+
 struct demands {
     size_t n;
     struct demand items[DEMAND_POOLS_MAX];
@@ -45,3 +50,6 @@ uint32_t demands_get(const struct demands *d, const char *pool);
 int demands_parse(const char *text, struct demands *ret);
 #define DEMANDS_TEXT_SIZE (DEMAND_POOLS_MAX * (POOL_NAME_MAX_LENGTH + 6) + 1)
 const char *demands_format(const struct demands *d, char buffer[static DEMANDS_TEXT_SIZE]);
+/* Fills d->n elements, which are valid as long as d. */
+void demands_get_refs(const struct demands *d, struct demand_ref ret[static DEMAND_POOLS_MAX]);
+const char *demands_format_refs(const struct demand_ref *refs, size_t n, char buffer[static DEMANDS_TEXT_SIZE]);

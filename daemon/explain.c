@@ -185,8 +185,8 @@ const char *manager_blocked_by(struct manager *m, const struct run *r, const str
     }
     if (r->state != RUN_STATE_WAITING)
         return r->state == RUN_STATE_PENDING && r->job.queued_by_overlap ? "overlap" : NULL;
-    if (r->host_claim.n_demands > 0 && r->host_claim.state != CLAIM_STATE_HELD) {
-        reason = find_reason(host, &r->host_claim);
+    if (r->host_claim->n_demands > 0 && r->host_claim->state != CLAIM_STATE_HELD) {
+        reason = find_reason(host, r->host_claim);
         /* A cluster pool is in the host's store only for its host-limit. */
         if (reason.kind == WAIT_POOL_FULL && is_cluster_pool(m, reason.pool->name))
             reason.kind = WAIT_HOST_LIMIT;
@@ -196,8 +196,8 @@ const char *manager_blocked_by(struct manager *m, const struct run *r, const str
         return manager_away_text(m, buffer, size);
     if (m->cluster_store->state == STORE_STATE_GRACE)
         return "grace";
-    if (m->cluster_store->is_full && r->cluster_claim.state == CLAIM_STATE_ASKED)
+    if (m->cluster_store->is_full && r->cluster_claim->state == CLAIM_STATE_ASKED)
         return manager_full_text(m, buffer, size);
-    reason = find_reason(cluster, &r->cluster_claim);
+    reason = find_reason(cluster, r->cluster_claim);
     return format_reason(&reason, buffer, size);
 }

@@ -39,7 +39,7 @@ static void run_renewed(struct run *r) {
 
     if (run_is_over(r))
         return;
-    e.lead_usec = r->cluster_claim.lead_usec;
+    e.lead_usec = r->cluster_claim->lead_usec;
     e.continues = true;
     run_log(r, &e, "%s went on without its permits, and holds them again", r->name);
 }
@@ -49,7 +49,7 @@ static void run_on_granted(struct claim *c, _unused_ void *userdata) {
 
     if (r->state != RUN_STATE_WAITING)
         return run_renewed(r);
-    if (c == &r->host_claim)
+    if (c == r->host_claim)
         manager_claim_cluster(r);
     else if (manager_turn_is_ours(r))
         manager_run_taken(r);
@@ -111,8 +111,9 @@ static void log_released(struct run *r) {
     e.reason = NULL;
     e.result =
         r->requeue != RUN_REQUEUE_NONE || r->job.is_given_back ? run_result_name(RUN_RESULT_NOT_STARTED) : NULL; /* it is not over */
-    e.clock = r->cluster_claim.released;
-    r->cluster_claim.released = 0;
+    e.clock = r->cluster_claim->released;
+    for (size_t i = 0; i < r->n_claims; i++)
+        r->claims[i].released = 0;
     run_log(r, &e,
             r->requeue != RUN_REQUEUE_NONE ? "%s was not begun: its permits are free, and it waits again"
                                            : "the permits of %s are free",
@@ -125,11 +126,11 @@ void manager_run_released(struct run *r) {
         manager_requeue_continue(r);
         return;
     }
-    if (r->host_claim.state != CLAIM_STATE_NONE || r->cluster_claim.state != CLAIM_STATE_NONE)
+    if (r->host_claim->state != CLAIM_STATE_NONE || r->cluster_claim->state != CLAIM_STATE_NONE)
         return;
     state_remove_run(&manager_of(r)->state, r);
     /* A grant may come after the run was withdrawn. */
-    if (r->granted || (r->cluster_claim.released > 0 && r->cluster_claim.token > 0))
+    if (r->granted || (r->cluster_claim->released > 0 && r->cluster_claim->token > 0))
         log_released(r);
     manager_idle_check(manager_of(r));
 }

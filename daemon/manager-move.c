@@ -23,22 +23,19 @@ struct move_call { /* a call that a store has not answered */
 };
 
 static struct claim *claim_in(struct run *run, const struct store *s) {
-    return s == manager_of(run)->host_store ? &run->host_claim : &run->cluster_claim;
+    return s == manager_of(run)->host_store ? run->host_claim : run->cluster_claim;
 }
 
 /* Host permits come first, so a run that waits for them has no claim in the cluster yet. */
 static struct store *store_for(struct manager *m, const char *id) {
     const struct run *run = manager_find_run(m, id);
-    bool is_here = run && run->host_claim.state != CLAIM_STATE_NONE && run->cluster_claim.state == CLAIM_STATE_NONE;
+    bool is_here = run && run->host_claim->state != CLAIM_STATE_NONE && run->cluster_claim->state == CLAIM_STATE_NONE;
 
     return is_here ? m->host_store : m->cluster_store;
 }
 
 static const char *pools_of(const struct claim *c, char buffer[static DEMANDS_TEXT_SIZE]) {
-    struct demands demands = {.n = c->n_demands};
-
-    memcpy(demands.items, c->demands, c->n_demands * sizeof(*c->demands));
-    return demands_format(&demands, buffer);
+    return demands_format_refs(c->demands, c->n_demands, buffer);
 }
 
 /* Logs the move as the host of the run. */

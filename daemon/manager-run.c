@@ -13,7 +13,7 @@
 usec_t manager_run_deadline(const struct run *r) {
     const struct store *s = manager_of(r)->cluster_store;
 
-    if (r->cluster_claim.n_demands == 0 || r->terms.on_lease_lost == ON_LEASE_LOST_CONTINUE || !s)
+    if (r->cluster_claim->n_demands == 0 || r->terms.on_lease_lost == ON_LEASE_LOST_CONTINUE || !s)
         return USEC_INFINITY;
     return s->deadline;
 }
@@ -29,7 +29,7 @@ void manager_run_taken(struct run *r) {
     r->granted = true;
     r->started.granted_boottime = clock_boottime();
     e = run_event(r, EVENT_GRANTED, pools);
-    e.lead_usec = r->cluster_claim.lead_usec;
+    e.lead_usec = r->cluster_claim->lead_usec;
     e.continues = r->terms.on_lease_lost == ON_LEASE_LOST_CONTINUE;
     e.took.has_wait = true;
     e.took.wait_usec = usec_sub(clock_boottime(), r->queued.boottime);
@@ -76,7 +76,7 @@ static void run_on_queue_timeout(struct run *r) {
     if (r->state != RUN_STATE_PENDING && r->state != RUN_STATE_WAITING)
         return;
     if (r->state == RUN_STATE_WAITING && s && s->is_full &&
-        r->cluster_claim.state == CLAIM_STATE_ASKED) /* the memory of Redis is full, not a pool */
+        r->cluster_claim->state == CLAIM_STATE_ASKED) /* the memory of Redis is full, not a pool */
         reason = manager_full_text(manager_of(r), why, sizeof(why));
     manager_run_withdraw(r, r->terms.nowait ? RUN_RESULT_NOT_STARTED : RUN_RESULT_QUEUE_TIMEOUT, reason);
 }
@@ -85,15 +85,15 @@ void manager_claim_cluster(struct run *r) {
     struct store *s = manager_of(r)->cluster_store;
     char why[MANAGER_WHY_SIZE];
 
-    if (r->cluster_claim.n_demands == 0)
+    if (r->cluster_claim->n_demands == 0)
         manager_run_taken(r);
     else if (!s)
-        manager_run_refuse(r, "the config no longer has this pool", r->cluster_claim.demands[0].pool);
+        manager_run_refuse(r, "the config no longer has this pool", r->cluster_claim->demands[0].pool);
     else if (r->terms.nowait && s->state != STORE_STATE_READY)
         manager_run_refuse(r,
                 s->state == STORE_STATE_GRACE ? "grace" : manager_away_text(manager_of(r), why, sizeof(why)),
                 NULL);
-    else if (r->cluster_claim.state == CLAIM_STATE_NONE && store_claim(s, &r->cluster_claim) < 0)
+    else if (r->cluster_claim->state == CLAIM_STATE_NONE && store_claim(s, r->cluster_claim) < 0)
         manager_run_refuse(r, "out of memory", NULL);
 }
 
@@ -114,8 +114,8 @@ void manager_arm_queue_timeout(struct run *r) {
 }
 
 static void wait_for_permits(struct run *r) {
-    fill_claim(r, &r->host_claim);
-    fill_claim(r, &r->cluster_claim);
+    for (size_t i = 0; i < r->n_claims; i++)
+        fill_claim(r, &r->claims[i]);
     manager_arm_queue_timeout(r);
     run_enter(r, RUN_STATE_WAITING);
 }
@@ -129,16 +129,16 @@ void manager_run_begin(struct run *r) {
         state_save_run(&m->state, r);
         scheduler_note_begun(m->scheduler, r);
     }
-    if (r->host_claim.n_demands == 0)
+    if (r->host_claim->n_demands == 0)
         manager_claim_cluster(r);
-    else if (store_claim(m->host_store, &r->host_claim) < 0)
+    else if (store_claim(m->host_store, r->host_claim) < 0)
         manager_run_refuse(r, "out of memory", NULL);
 }
 
 void manager_run_resume(struct run *r) {
     r->recorded.queued = true;
     wait_for_permits(r);
-    if (r->host_claim.n_demands == 0 || r->host_claim.state == CLAIM_STATE_HELD)
+    if (r->host_claim->n_demands == 0 || r->host_claim->state == CLAIM_STATE_HELD)
         manager_claim_cluster(r);
 }
 
@@ -150,7 +150,8 @@ void manager_run_started(struct run *r, pid_t pid, usec_t started) {
 
     FAILPOINT("started-seen");
     r->started.pid = pid;
-    r->host_claim.pid = r->cluster_claim.pid = (uint32_t) pid;
+    for (size_t i = 0; i < r->n_claims; i++)
+        r->claims[i].pid = (uint32_t) pid;
     run_set_started(r, started, manager_now());
     e = run_event(r, EVENT_STARTED, pools);
     e.took.has_wait = true;
@@ -183,8 +184,8 @@ static void return_permits(struct run *r) {
     struct manager *m = manager_of(r);
 
     adhoc_release_hold(r); /* first: with its record, the next berthd would report the permits as held */
-    release(m->cluster_store, &r->cluster_claim);
-    release(m->host_store, &r->host_claim);
+    release(m->cluster_store, r->cluster_claim);
+    release(m->host_store, r->host_claim);
     if (!r->adhoc.end_reported)
         return;
     if (m->cluster_store)
@@ -214,7 +215,7 @@ void manager_run_end(struct run *r, enum run_result result) {
     counters_finish(&m->counters, r);
     run_enter(r, RUN_STATE_DONE);
     scheduler_run_over(m->scheduler, r, manager_now());
-    if (r->host_claim.state == CLAIM_STATE_NONE && r->cluster_claim.state == CLAIM_STATE_NONE)
+    if (r->host_claim->state == CLAIM_STATE_NONE && r->cluster_claim->state == CLAIM_STATE_NONE)
         manager_run_released(r);
 }
 
@@ -234,7 +235,7 @@ void manager_run_withdraw(struct run *r, enum run_result result, const char *rea
     e.took.has_wait = true;
     e.took.wait_usec = usec_sub(clock_boottime(), r->queued.boottime);
     if (manager_of(r)->cluster_store &&
-        (r->cluster_claim.state == CLAIM_STATE_WAITING || r->cluster_claim.state == CLAIM_STATE_PARKED))
+        (r->cluster_claim->state == CLAIM_STATE_WAITING || r->cluster_claim->state == CLAIM_STATE_PARKED))
         e.clock = manager_of(r)->cluster_store->known;
     run_log(r, &e, "%s waits no longer: %s", r->name, run_reason_text(r->reason));
     manager_run_end(r, result);

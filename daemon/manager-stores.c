@@ -53,7 +53,7 @@ static void store_on_state(_unused_ struct store *s, enum store_state state, voi
     struct manager *m = userdata;
 
     run_table_foreach (r, &m->runs, RUN_STATE_WAITING, RUN_STATE_WAITING)
-        if (r->cluster_claim.n_demands > 0)
+        if (r->cluster_claim->n_demands > 0)
             run_changed(r);
     if (state == STORE_STATE_READY && m->scheduler)
         scheduler_ask_turns(m->scheduler);

@@ -135,7 +135,7 @@ bool manager_turn_is_ours(struct run *r) {
     }
     state_save_run(&m->state, r); /* with its ticket, so that the next berthd finds the grant and the turn */
     FAILPOINT("turn-granted");
-    store_commit(m->cluster_store, &r->cluster_claim);
+    store_commit(m->cluster_store, r->cluster_claim);
     return false;
 }
 

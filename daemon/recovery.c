@@ -29,11 +29,11 @@ static int adopt_claims(struct run *r) {
     int k;
 
     /* A guard knows one token of its run. A run with a guard holds its host permits as well. */
-    if (r->granted && r->host_claim.n_demands > 0 && r->host_claim.token == 0)
-        r->host_claim.token = r->cluster_claim.token > 0 ? r->cluster_claim.token : clock_realtime();
-    k = r->host_claim.token > 0 || r->host_claim.ticket > 0 ? adopt(m->host_store, &r->host_claim, r) : 0;
-    if (k == 0 && (r->cluster_claim.token > 0 || r->cluster_claim.ticket > 0))
-        k = adopt(m->cluster_store, &r->cluster_claim, r);
+    if (r->granted && r->host_claim->n_demands > 0 && r->host_claim->token == 0)
+        r->host_claim->token = r->cluster_claim->token > 0 ? r->cluster_claim->token : clock_realtime();
+    k = r->host_claim->token > 0 || r->host_claim->ticket > 0 ? adopt(m->host_store, r->host_claim, r) : 0;
+    if (k == 0 && (r->cluster_claim->token > 0 || r->cluster_claim->ticket > 0))
+        k = adopt(m->cluster_store, r->cluster_claim, r);
     return k;
 }
 
@@ -140,7 +140,7 @@ static void begin_one(struct manager *m, struct run *r) {
         manager_run_withdraw(r, RUN_RESULT_STOPPED, "drained");
         return;
     }
-    if (r->host_claim.state == CLAIM_STATE_NONE && r->cluster_claim.state == CLAIM_STATE_NONE) {
+    if (r->host_claim->state == CLAIM_STATE_NONE && r->cluster_claim->state == CLAIM_STATE_NONE) {
         if (r->kind == RUN_KIND_JOB)
             scheduler_begin_deferred(m->scheduler, r);
         else

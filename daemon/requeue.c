@@ -14,7 +14,7 @@ static bool may_requeue(const struct run *r) {
     const struct manager *m = manager_of(r);
 
     return !run_is_over(r) && r->started.pid == 0 && r->started.realtime == 0 &&
-           r->cluster_claim.n_demands > 0 && m->cluster_store &&
+           r->cluster_claim->n_demands > 0 && m->cluster_store &&
            r->terms.on_lease_lost == ON_LEASE_LOST_STOP && m->phase < MANAGER_PHASE_STOPPING &&
            !m->drained &&
            (r->stop_reason == SUPERVISE_REASON_NONE || r->stop_reason == SUPERVISE_REASON_LEASE_LOST) &&
@@ -22,13 +22,13 @@ static bool may_requeue(const struct run *r) {
 }
 
 void manager_requeue_continue(struct run *r) {
-    if (r->requeue == RUN_REQUEUE_NONE || r->cluster_claim.state != CLAIM_STATE_NONE || r->job.start_sent ||
+    if (r->requeue == RUN_REQUEUE_NONE || r->cluster_claim->state != CLAIM_STATE_NONE || r->job.start_sent ||
         (r->kind == RUN_KIND_JOB && !executor_is_connected(manager_of(r)->executor)))
         return;
     r->requeue = RUN_REQUEUE_NONE;
     /* Not earlier: a guard that a hung runner forked could still report a command that ran under this
      * token. */
-    r->cluster_claim.token = 0;
+    r->cluster_claim->token = 0;
     manager_claim_cluster(r);
 }
 
@@ -52,7 +52,7 @@ bool manager_run_requeue(struct run *r) {
     adhoc_release_hold(r);
     manager_arm_queue_timeout(r);
     run_enter(r, RUN_STATE_WAITING);
-    if (r->cluster_claim.state != CLAIM_STATE_NONE)
-        store_release(m->cluster_store, &r->cluster_claim);
+    if (r->cluster_claim->state != CLAIM_STATE_NONE)
+        store_release(m->cluster_store, r->cluster_claim);
     return true;
 }

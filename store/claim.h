@@ -42,15 +42,14 @@ struct claim_turn {
 struct claim {
     /* the owner's */
     struct run *owner;
-    char id[ID_TEXT_SIZE]; /* the run's */
-    bool nowait;           /* grant at once or refuse (`busy`) */
-    bool keep;             /* on-lease-lost = continue: outlives a lost session and gets a new token */
-    usec_t needs_usec;     /* time before the deadline that a grant needs (R12); 0: none with `keep` */
-    uint32_t pid;          /* of the holder, for people; 0: not known yet */
-    const char *run;       /* the run's id */
-    const char *name;      /* job or label, for people */
+    const char *id;    /* the run's */
+    const char *name;  /* job or label, for people */
+    bool nowait;       /* grant at once or refuse (`busy`) */
+    bool keep;         /* on-lease-lost = continue: outlives a lost session and gets a new token */
+    uint32_t pid;      /* of the holder, for people; 0: not known yet */
+    usec_t needs_usec; /* time before the deadline that a grant needs (R12); 0: none with `keep` */
     size_t n_demands;
-    const struct demand *demands; /* at least one, all of this store's scope */
+    const struct demand_ref *demands; /* at least one, all of this store's scope */
     usec_t head_start_usec;
     struct claim_turn *turn; /* NULL: none. Valid as long as the claim is not CLAIM_STATE_NONE */
 

@@ -45,11 +45,9 @@ int adhoc_check_pools(const struct adhoc_request *request, const struct settings
 
 bool adhoc_is_covered(const struct run *outer, const struct adhoc_request *request) {
     const struct demands *wanted = request->pools;
-    struct demands held;
 
-    run_get_pools(outer, &held);
     for (size_t i = 0; i < wanted->n; i++)
-        if (demands_get(&held, wanted->items[i].pool) < wanted->items[i].permits)
+        if (run_get_permits(outer, wanted->items[i].pool) < wanted->items[i].permits)
             return false;
     return true;
 }

@@ -161,7 +161,7 @@ int verbs_resume(struct control_call *call, json_t *params, void *userdata) {
 static bool is_host_claim(struct manager *m, const char *claim) {
     const struct run *r = manager_find_run(m, claim);
 
-    return r && r->host_claim.state != CLAIM_STATE_NONE && r->cluster_claim.state == CLAIM_STATE_NONE;
+    return r && r->host_claim->state != CLAIM_STATE_NONE && r->cluster_claim->state == CLAIM_STATE_NONE;
 }
 
 int verbs_revoke(struct control_call *call, json_t *params, void *userdata) {

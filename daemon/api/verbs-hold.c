@@ -34,7 +34,7 @@ DEFINE_CLEANUP(struct holder, holder_free)
 static usec_t hold_deadline(struct manager *m, const struct run *r) {
     const struct store *s = manager_cluster_store(m);
 
-    if (r->cluster_claim.n_demands == 0 || r->terms.on_lease_lost == ON_LEASE_LOST_CONTINUE || !s ||
+    if (r->cluster_claim->n_demands == 0 || r->terms.on_lease_lost == ON_LEASE_LOST_CONTINUE || !s ||
         s->deadline == 0)
         return USEC_INFINITY;
     return s->deadline;
@@ -42,7 +42,7 @@ static usec_t hold_deadline(struct manager *m, const struct run *r) {
 
 /* Returns the claim's position when it was queued, if it needs one pool only; else null. */
 static json_t *position_of(const struct run *r) {
-    const struct claim *c = r->host_claim.state == CLAIM_STATE_WAITING ? &r->host_claim : &r->cluster_claim;
+    const struct claim *c = r->host_claim->state == CLAIM_STATE_WAITING ? r->host_claim : r->cluster_claim;
 
     if (c->state != CLAIM_STATE_WAITING || c->n_demands != 1 || c->position == 0)
         return json_null();
@@ -60,11 +60,9 @@ static json_t *waiting(struct manager *m, const struct run *r) {
 static json_t *json_hold(struct manager *m, const struct run *r, const char *state, const char *reason) {
     usec_t deadline = hold_deadline(m, r);
     char pools[DEMANDS_TEXT_SIZE];
-    struct demands d = {.n = r->n_demands};
 
-    memcpy(d.items, r->demands, r->n_demands * sizeof(*d.items));
     return json_pack("{s:s, s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:o}", "state", state, "run", r->id, "pools",
-                     demands_format(&d, pools), "token", json_number((json_int_t) run_token(r), run_token(r) > 0), "host",
+                     run_format_pools(r, pools), "token", json_number((json_int_t) run_token(r), run_token(r) > 0), "host",
                      manager_settings(m)->host, "namespace", manager_settings(m)->namespace, "deadline_usec",
                      json_number((json_int_t) deadline, deadline != USEC_INFINITY), "stop_timeout_ms",
                      json_msec(r->terms.stop_timeout_usec), "reason", json_text(reason));

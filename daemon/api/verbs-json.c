@@ -94,7 +94,7 @@ int verbs_refused(struct control_call *call, int answer) {
 
 /* --- runs and jobs --- */
 
-static json_t *json_demands(const struct demand *demands, size_t n) {
+static json_t *json_demands(const struct demand_ref *demands, size_t n) {
     json_t *pools = json_object();
 
     for (size_t i = 0; i < n; i++)
@@ -126,15 +126,15 @@ static int set_origin(json_t *o, const struct settings *settings, const struct r
     k |= json_object_set_new(o, "attempts", json_number(count_attempts(settings, r), count_attempts(settings, r) > 0));
     k |= json_object_set_new(o, "first_run", json_text(is_job ? origin->first_run : NULL));
     k |= json_object_set_new(o, "not_before", json_time(r->state == RUN_STATE_RETRYING ? r->job.begin_realtime : 0));
-    k |= json_object_set_new(o, "of", origin->of ? json_pack("{s:o, s:o}", "job", json_text(origin->of_job[0] ? origin->of_job : NULL), "run",
-                                                             json_text(origin->of_run[0] ? origin->of_run : NULL))
+    k |= json_object_set_new(o, "of", origin->of ? json_pack("{s:o, s:o}", "job", json_text(origin->of->job[0] ? origin->of->job : NULL), "run",
+                                                             json_text(origin->of->run[0] ? origin->of->run : NULL))
                                                  : json_null());
     return k;
 }
 
 /* The number of a move is a time by Redis's clock (R7). */
 static json_t *json_moved(const struct run *r) {
-    const struct claim *c = r->cluster_claim.moved > 0 ? &r->cluster_claim : &r->host_claim;
+    const struct claim *c = r->cluster_claim->moved > 0 ? r->cluster_claim : r->host_claim;
 
     if (c->moved == 0)
         return json_null();
@@ -200,17 +200,19 @@ json_t *json_job(struct manager *m, const struct job_settings *settings) {
     const char *description = settings->description && settings->description[0] ? settings->description : NULL;
     bool has_schedule = !schedule_is_empty(&settings->triggers.schedule);
     char template[NAME_MAX_LENGTH + 1];
+    struct demand_ref pools[DEMAND_POOLS_MAX];
     struct manager_job job;
     json_t *o = json_object();
     int k = 0;
 
+    demands_get_refs(&settings->pools, pools);
     manager_get_job(m, settings, &job);
     k |= json_object_set_new(o, "name", json_string(settings->name));
     k |= json_object_set_new(o, "instance_of", json_text(job_name_template(settings->name, template)));
     k |= json_object_set_new(o, "state", json_string(job.run ? run_state_name(job.run->state) : job.is_stopped ? "stopped" : "idle"));
     k |= json_object_set_new(o, "run", json_text(job.run ? job.run->id : NULL));
     k |= json_object_set_new(o, "runs", json_integer((json_int_t) job.n_runs));
-    k |= json_object_set_new(o, "pools", json_demands(settings->pools.items, settings->pools.n));
+    k |= json_object_set_new(o, "pools", json_demands(pools, settings->pools.n));
     k |= json_object_set_new(o, "description", json_text(description));
     k |= json_object_set_new(o, "last_started", json_time(job.last_started_realtime));
     k |= json_object_set_new(o, "last_ended", json_time(job.last_ended_realtime));

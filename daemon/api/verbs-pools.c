@@ -101,16 +101,16 @@ static uint32_t claim_permits(const struct claim *c, const char *pool) {
 }
 
 static json_t *own_holder(struct manager *m, const struct run *r, uint32_t permits) {
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:i, s:o}", "claim", r->cluster_claim.id, "host",
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:i, s:o}", "claim", r->cluster_claim->id, "host",
                      manager_settings(m)->host, "name", r->name, "permits", (json_int_t) permits, "token",
-                     (json_int_t) r->cluster_claim.token, "since",
+                     (json_int_t) r->cluster_claim->token, "since",
                      json_time(r->started.realtime ? r->started.realtime : r->queued.realtime), "seen_ms", 0,
                      "pid", json_number(r->started.pid, r->started.pid > 0));
 }
 
 static json_t *own_waiter(struct manager *m, const struct run *r, uint32_t permits) {
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o}", "claim", r->cluster_claim.id, "host", manager_settings(m)->host, "name",
-                     r->name, "permits", (json_int_t) permits, "position", (json_int_t) r->cluster_claim.position, "waiting_ms",
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o}", "claim", r->cluster_claim->id, "host", manager_settings(m)->host, "name",
+                     r->name, "permits", (json_int_t) permits, "position", (json_int_t) r->cluster_claim->position, "waiting_ms",
                      json_msec(run_wait_usec(r, clock_boottime())));
 }
 
@@ -121,7 +121,7 @@ static int put_own(struct manager *m, json_t *pool, const struct pool_settings *
 
     for (enum run_state s = RUN_STATE_WAITING; s <= RUN_STATE_DONE; s++)
         list_foreach(r, manager_runs(m, s), struct run, link) {
-            if (r->cluster_claim.state == CLAIM_STATE_NONE || !(permits = claim_permits(&r->cluster_claim, p->name)))
+            if (r->cluster_claim->state == CLAIM_STATE_NONE || !(permits = claim_permits(r->cluster_claim, p->name)))
                 continue;
             if (s == RUN_STATE_WAITING) {
                 if (waiting++ < SNAPSHOT_LIST_MAX)

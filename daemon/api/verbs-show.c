@@ -263,7 +263,7 @@ static void sort_positions(struct snapshot *s) {
 
 /* Returns a view of the sorted snapshot with the positions of one claim. Thousands of claims may wait, and
  * each is looked up. */
-static const struct snapshot *narrow(const struct snapshot *s, const struct claim *c, struct snapshot *view) {
+static const struct snapshot *narrow(const struct snapshot *s, const char *claim, struct snapshot *view) {
     size_t low = 0, high;
 
     if (!s)
@@ -271,12 +271,12 @@ static const struct snapshot *narrow(const struct snapshot *s, const struct clai
     for (high = s->n_mine; low < high;) {
         size_t middle = low + (high - low) / 2;
 
-        if (strcmp(s->mine[middle].claim, c->id) < 0)
+        if (strcmp(s->mine[middle].claim, claim) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    for (high = low; high < s->n_mine && strcmp(s->mine[high].claim, c->id) == 0;)
+    for (high = low; high < s->n_mine && strcmp(s->mine[high].claim, claim) == 0;)
         high++;
     *view = *s;
     view->mine = s->mine ? s->mine + low : NULL;
@@ -294,8 +294,8 @@ static int put_positions(json_t *position, const struct snapshot *view) {
 
 static json_t *json_run_shown(struct show *show, const struct run *r) {
     struct snapshot host_view, cluster_view;
-    const struct snapshot *host = narrow(show->host, &r->host_claim, &host_view);
-    const struct snapshot *cluster = narrow(show->cluster, &r->cluster_claim, &cluster_view);
+    const struct snapshot *host = narrow(show->host, r->id, &host_view);
+    const struct snapshot *cluster = narrow(show->cluster, r->id, &cluster_view);
     json_t *position;
     char why[MANAGER_WHY_SIZE];
 
@@ -303,8 +303,8 @@ static json_t *json_run_shown(struct show *show, const struct run *r) {
         return json_run(manager_settings(show->manager), r, NULL,
                         manager_blocked_by(show->manager, r, NULL, NULL, why, sizeof(why)));
     position = json_object();
-    if (put_positions(position, r->host_claim.state == CLAIM_STATE_WAITING ? host : NULL) < 0 ||
-        put_positions(position, r->cluster_claim.state == CLAIM_STATE_WAITING ? cluster : NULL) < 0) {
+    if (put_positions(position, r->host_claim->state == CLAIM_STATE_WAITING ? host : NULL) < 0 ||
+        put_positions(position, r->cluster_claim->state == CLAIM_STATE_WAITING ? cluster : NULL) < 0) {
         json_decref(position);
         return NULL;
     }

@@ -48,15 +48,16 @@ static void start_on_gone(_unused_ struct control_call *call, void *userdata) {
 
 /* Returns the attempt that follows a run, or NULL. */
 static struct run *find_attempt(struct manager *m, const struct run *run) {
-    return run->job.next_run[0] ? manager_find_run(m, run->job.next_run) : NULL;
+    return run->job.next_run ? manager_find_run(m, run->job.next_run) : NULL;
 }
 
 static int skipped_elsewhere(struct control_call *call, const struct run *run) {
-    const char *other = run->job.other_run, *host = run->job.other_host;
+    const struct run_other *other = run->job.other;
 
     return control_call_error(call, "io.berth.Skipped",
-                              json_pack("{s:s, s:o, s:o}", "job", run->name, "run", json_text(other[0] ? other : NULL),
-                                        "host", json_text(host[0] ? host : NULL)));
+                              json_pack("{s:s, s:o, s:o}", "job", run->name, "run",
+                                        json_text(other && other->run[0] ? other->run : NULL), "host",
+                                        json_text(other && other->host[0] ? other->host : NULL)));
 }
 
 /* Replies. Returns NULL if that was the last reply; then s is freed. */

@@ -49,7 +49,7 @@ void executor_prepared_forget(struct executor *executor) {
 
 static bool is_queued(const struct run *run) {
     return run->state == RUN_STATE_WAITING &&
-           (run->host_claim.state == CLAIM_STATE_WAITING || run->cluster_claim.state == CLAIM_STATE_WAITING);
+           (run->host_claim->state == CLAIM_STATE_WAITING || run->cluster_claim->state == CLAIM_STATE_WAITING);
 }
 
 static bool may_prepare(const struct run *run) {

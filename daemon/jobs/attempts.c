@@ -109,8 +109,11 @@ static void retry(struct scheduler *scheduler, struct job *job, struct run *run,
     }
     snprintf(number, sizeof(number), "%" PRIu32, origin.attempt);
     attempts_make_id("retry", origin.first_run, number, id);
+    free(run->job.next_run);
+    run->job.next_run = strdup(id);
+    if (!run->job.next_run)
+        memory_exit("the id of a next attempt");
     make_next(scheduler, job, id, now, delay, &origin);
-    memcpy(run->job.next_run, id, sizeof(id));
     log_retry(job, run, delay);
 }
 

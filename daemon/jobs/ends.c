@@ -27,7 +27,7 @@ void scheduler_run_over(struct scheduler *scheduler, struct run *run, struct run
         run->job.queued_by_overlap = false;
     }
     turn_attempts_ask_later(scheduler, job, run, now);
-    if (!run->job.next_run[0])
+    if (!run->job.next_run)
         (void) triggers_begin_next(scheduler, job, now);
 }
 

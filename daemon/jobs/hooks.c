@@ -142,7 +142,7 @@ static void make_hook(struct scheduler *scheduler, struct job *hook, const struc
                       struct run_time now) {
     struct run *run = NULL;
     char id[ID_TEXT_SIZE], which[NAME_MAX_LENGTH + 24];
-    char *facts;
+    _cleanup_free_ char *facts = NULL;
 
     snprintf(which, sizeof(which), "%s %s", cause->event, hook->name);
     attempts_make_id("hook", cause->id, which, id);
@@ -150,11 +150,11 @@ static void make_hook(struct scheduler *scheduler, struct job *hook, const struc
         return;
     facts =
         format_facts(scheduler, cause->job, cause->run, cause->event, cause->n_bad, cause->bad_since, now);
-    if (!facts || triggers_add_run(scheduler, hook, id, RUN_STATE_PENDING, now, &run) < 0)
+    if (!facts || triggers_add_run(scheduler, hook, id, RUN_STATE_PENDING, now, &run) < 0 ||
+        run_origin_set_of(&run->job.origin, facts) < 0)
         memory_exit("a hook");
     run->job.origin.trigger = RUN_TRIGGER_HOOK;
     run->job.origin.depth = cause->run ? cause->run->job.origin.depth + 1 : 1;
-    run_origin_set_of(&run->job.origin, facts);
     state_save_run(scheduler->state, run);
     FAILPOINT("hook-noted");
 }

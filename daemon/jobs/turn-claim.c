@@ -10,9 +10,9 @@
 #include "daemon/jobs/scheduler-internal.h"
 
 static const char *find_job_pool(const struct run *run) {
-    for (size_t i = 0; i < run->cluster_claim.n_demands; i++)
-        if (run->cluster_claim.demands[i].pool[0] == '@')
-            return run->cluster_claim.demands[i].pool;
+    for (size_t i = 0; i < run->cluster_claim->n_demands; i++)
+        if (run->cluster_claim->demands[i].pool[0] == '@')
+            return run->cluster_claim->demands[i].pool;
     return NULL; /* the run was recorded before the job was shared */
 }
 
@@ -36,7 +36,7 @@ static int add_turn(const struct job *job, struct run *run, int64_t due) {
                                  .due = due,
                                  .overlap = overlaps[job->settings->triggers.overlap],
                                  .again_usec = USEC_INFINITY};
-    run->job.turn = run->cluster_claim.turn = turn;
+    run->job.turn = run->cluster_claim->turn = turn;
     return 0;
 }
 
@@ -60,7 +60,7 @@ int turns_attach(struct job *job, struct run *run, struct run_time now) {
     if (!turn)
         return r;
     turn->is_committed = run->granted; /* recovered: its command may have begun */
-    run->job.is_turn_noted = run->granted || run->cluster_claim.token > 0 || run->cluster_claim.ticket > 0;
+    run->job.is_turn_noted = run->granted || run->cluster_claim->token > 0 || run->cluster_claim->ticket > 0;
     if (turn->is_committed)
         turn->attempt = run->job.origin.attempt;
     if (run->job.is_turn_noted)
@@ -71,14 +71,20 @@ int turns_attach(struct job *job, struct run *run, struct run_time now) {
 /* --- answers to a run of `berth start` --- */
 
 void turns_refuse_start(struct run *run, const struct store_turn_answer *answer) {
+    struct run_other *other = calloc(1, sizeof(*other));
+
     run->job.is_skipped = true;
-    (void) snprintf(run->job.other_run, sizeof(run->job.other_run), "%s", answer->run ? answer->run : "");
-    (void) snprintf(run->job.other_host, sizeof(run->job.other_host), "%s", answer->host ? answer->host : "");
+    if (!other)
+        return; /* the caller learns only that the job is skipped */
+    (void) snprintf(other->run, sizeof(other->run), "%s", answer->run ? answer->run : "");
+    (void) snprintf(other->host, sizeof(other->host), "%s", answer->host ? answer->host : "");
+    free(run->job.other);
+    run->job.other = other;
 }
 
 void turns_take_start(struct scheduler *scheduler, struct job *job, struct run *run) {
     free(run->job.turn);
-    run->job.turn = run->cluster_claim.turn = NULL;
+    run->job.turn = run->cluster_claim->turn = NULL;
     if (job)
         attempts_note_run(scheduler, job, run);
 }

@@ -15,8 +15,8 @@ static void add_origin(struct event *e, const struct run_origin *origin) {
     e->origin.due = origin->due[0] ? origin->due : NULL;
     e->origin.attempt = origin->attempt > 1 ? origin->attempt : 0;
     e->origin.first_run = origin->attempt > 1 ? origin->first_run : NULL;
-    e->of.job = origin->of_job[0] ? origin->of_job : NULL;
-    e->of.run = origin->of_run[0] ? origin->of_run : NULL;
+    e->of.job = origin->of && origin->of->job[0] ? origin->of->job : NULL;
+    e->of.run = origin->of && origin->of->run[0] ? origin->of->run : NULL;
 }
 
 struct event run_event(const struct run *r, enum event_type type, char pools[static DEMANDS_TEXT_SIZE]) {

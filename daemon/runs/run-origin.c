@@ -66,35 +66,42 @@ void run_origin_done(struct run_origin *origin) {
     origin->set = NULL;
 }
 
-int run_origin_copy(struct run_origin *to, const struct run_origin *from) {
-    char *of = from->of ? strdup(from->of) : NULL, **set = NULL;
-
-    if ((from->of && !of) || run_set_copy(from->set, &set) < 0) {
-        free(of);
-        return -ENOMEM;
-    }
-    run_origin_done(to);
-    *to = *from;
-    to->of = of;
-    to->set = set;
-    return 0;
-}
-
-/* Copies the value of a line of `of`, or "" if it is missing or too long. */
-static void get_of(const char *of, const char *key, size_t size, char *ret) {
+/* Copies the value of a line, or "" if it is missing or too long. */
+static void get_value(const char *lines, const char *key, size_t size, char *ret) {
     size_t n = strlen(key);
 
     ret[0] = '\0';
-    for (const char *line = of; line && *line; line = strchr(line, '\n') + 1)
+    for (const char *line = lines; *line; line = strchr(line, '\n') + 1)
         if (strncmp(line, key, n) == 0 && line[n] == '=' && strcspn(line + n + 1, "\n") < size)
             snprintf(ret, size, "%.*s", (int) strcspn(line + n + 1, "\n"), line + n + 1);
 }
 
-void run_origin_set_of(struct run_origin *origin, char *of) {
+int run_origin_set_of(struct run_origin *origin, const char *lines) {
+    size_t size = strlen(lines) + 1;
+    struct run_of *of = malloc(sizeof(*of) + size);
+
+    if (!of)
+        return -ENOMEM;
+    memcpy(of->lines, lines, size);
+    get_value(lines, "of-job", sizeof(of->job), of->job);
+    get_value(lines, "of-run", sizeof(of->run), of->run);
     free(origin->of);
     origin->of = of;
-    get_of(of, "of-job", sizeof(origin->of_job), origin->of_job);
-    get_of(of, "of-run", sizeof(origin->of_run), origin->of_run);
+    return 0;
+}
+
+int run_origin_copy(struct run_origin *to, const struct run_origin *from) {
+    struct run_origin copy = *from;
+
+    copy.of = NULL;
+    copy.set = NULL;
+    if ((from->of && run_origin_set_of(&copy, from->of->lines) < 0) || run_set_copy(from->set, &copy.set) < 0) {
+        run_origin_done(&copy);
+        return -ENOMEM;
+    }
+    run_origin_done(to);
+    *to = copy;
+    return 0;
 }
 
 /* --- as fields of a message --- */
@@ -125,11 +132,11 @@ void run_origin_put(const struct run_origin *origin, struct message_writer *w) {
     for (unsigned i = 0; origin->set && origin->set[i]; i++)
         message_put_nth(w, "set", i, origin->set[i]);
     if (origin->of)
-        put_of(origin->of, w);
+        put_of(origin->of->lines, w);
 }
 
 static int read_of(struct run_origin *origin, const struct message *m) {
-    char *text = NULL;
+    _cleanup_free_ char *text = NULL;
     size_t size;
     FILE *f = NULL;
 
@@ -142,12 +149,7 @@ static int read_of(struct run_origin *origin, const struct message *m) {
     }
     if (!f)
         return 0;
-    if (fclose(f) != 0) {
-        free(text);
-        return -ENOMEM;
-    }
-    run_origin_set_of(origin, text);
-    return 0;
+    return fclose(f) == 0 ? run_origin_set_of(origin, text) : -ENOMEM;
 }
 
 static int read_set(struct run_origin *origin, const struct message *m) {

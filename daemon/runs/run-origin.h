@@ -23,6 +23,11 @@ enum run_trigger {
 const char *run_trigger_name(enum run_trigger trigger); /* NULL for NONE */
 enum run_trigger run_trigger_parse(const char *name);   /* NONE if it is no trigger's name */
 
+struct run_of { /* of a hook: the run before it */
+    char job[NAME_MAX_LENGTH + 1], run[ID_TEXT_SIZE]; /* from the lines; "": none */
+    char lines[];                                     /* "of-job=x\n" and so on */
+};
+
 struct run_origin {
     enum run_trigger trigger;
     char due[SCHEDULE_TEXT_SIZE]; /* "": none */
@@ -30,9 +35,8 @@ struct run_origin {
     usec_t first_queued_realtime; /* 0: not known */
     uint32_t attempt;             /* from 1 */
     uint32_t depth;               /* how many hooks led to this run */
-    char *of;                     /* of a hook: lines "of-job=x\n" about the run before it; owned; or NULL */
+    struct run_of *of;            /* owned; or NULL */
     char **set;                   /* NAME=VALUE of --set or the schedule; NULL-terminated, owned; or NULL */
-    char of_job[NAME_MAX_LENGTH + 1], of_run[ID_TEXT_SIZE]; /* from `of`; "": none */
 };
 
 /* Copies a list of NAME=VALUE; NULL and {NULL} become NULL. 0 or -ENOMEM. */
@@ -45,8 +49,8 @@ void run_origin_done(struct run_origin *origin);
 /* Frees what `to` has. 0 or -ENOMEM. */
 int run_origin_copy(struct run_origin *to, const struct run_origin *from);
 
-/* Takes ownership of the text; NULL: none. */
-void run_origin_set_of(struct run_origin *origin, char *of);
+/* Replaces `of` by a copy of these lines. 0 or -ENOMEM. */
+int run_origin_set_of(struct run_origin *origin, const char *lines);
 
 void run_origin_put(const struct run_origin *origin, struct message_writer *w);
 /* Reads the fields that are present and valid. 0 or -ENOMEM. */

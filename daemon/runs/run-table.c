@@ -90,14 +90,14 @@ static void forget_old_runs(struct run_table *table) {
     list_foreach_safe (run, done, struct run, link) {
         if (table->n_done <= RUN_TABLE_DONE_MAX || run->link.next == done)
             return;
-        if (run->host_claim.state == CLAIM_STATE_NONE && run->cluster_claim.state == CLAIM_STATE_NONE &&
+        if (run->host_claim->state == CLAIM_STATE_NONE && run->cluster_claim->state == CLAIM_STATE_NONE &&
             list_is_empty(&run->watches))
             forget_run(table, run);
     }
 }
 
 void run_table_drop(struct run_table *table, struct run *run) {
-    assert(run->state == RUN_STATE_DONE && run->cluster_claim.state == CLAIM_STATE_NONE);
+    assert(run->state == RUN_STATE_DONE && run->cluster_claim->state == CLAIM_STATE_NONE);
     forget_run(table, run);
 }
 

@@ -50,40 +50,65 @@ static bool in_cluster_store(const struct settings *settings, const char *pool) 
     return !p || p->scope == POOL_SCOPE_CLUSTER;
 }
 
-static int claim_init(struct claim *c, struct run *r, const struct settings *settings,
-                      bool (*is_part)(const struct settings *, const char *)) {
-    struct demand *part;
+static const struct claim no_claim = {.id = "", .name = ""};
 
-    list_init(&c->link);
-    c->owner = r;
-    memcpy(c->id, r->id, sizeof(c->id));
-    c->run = r->id;
-    c->name = r->name;
-    for (size_t i = 0; i < r->n_demands; i++)
-        c->n_demands += is_part(settings, r->demands[i].pool);
-    if (c->n_demands == 0)
-        return 0;
-    if (c->n_demands == r->n_demands) { /* the usual case: all are of one scope */
-        c->demands = r->demands;
-        return 0;
-    }
-    c->demands = part = calloc(c->n_demands, sizeof(*part));
-    if (!part)
-        return -ENOMEM;
-    for (size_t i = 0; i < r->n_demands; i++)
-        if (is_part(settings, r->demands[i].pool))
-            *part++ = r->demands[i];
-    return 0;
+typedef bool (*in_store_fn)(const struct settings *settings, const char *pool);
+
+static size_t count(const struct demands *pools, const struct settings *settings, in_store_fn in_store) {
+    size_t n = 0;
+
+    for (size_t i = 0; i < pools->n; i++)
+        n += in_store(settings, pools->items[i].pool);
+    return n;
 }
 
-static void claim_done(struct claim *c, const struct run *r) {
-    if (c->demands != r->demands)
-        free((void *) (uintptr_t) c->demands);
+struct run_memory { /* what is not used yet of the memory behind a run's claims */
+    struct demand_ref *demands;
+    char *texts;
+};
+
+static size_t text_size(const struct run_spec *spec) {
+    size_t size = strlen(spec->name) + 1;
+
+    for (size_t i = 0; i < spec->pools->n; i++)
+        size += strlen(spec->pools->items[i].pool) + 1;
+    return size;
+}
+
+static const char *take_text(struct run_memory *memory, const char *text) {
+    size_t size = strlen(text) + 1;
+    char *at = memcpy(memory->texts, text, size);
+
+    memory->texts += size;
+    return at;
+}
+
+static struct claim *add_claim(struct run *r, struct run_memory *memory, size_t n, const struct settings *settings,
+                               in_store_fn in_store) {
+    struct claim *c = &r->claims[r->n_claims];
+
+    if (n == 0)
+        return (struct claim *) (uintptr_t) &no_claim;
+    r->n_claims++;
+    *c = (struct claim) {.owner = r, .id = r->id, .name = r->name, .n_demands = n, .demands = r->demands};
+    list_init(&c->link);
+    if (n == r->n_demands) /* the usual case: all are of one scope */
+        return c;
+    c->demands = memory->demands;
+    for (size_t i = 0; i < r->n_demands; i++)
+        if (in_store(settings, r->demands[i].pool))
+            *memory->demands++ = r->demands[i];
+    return c;
 }
 
 int run_new(struct run **ret, const struct run_spec *spec, const struct settings *settings) {
-    size_t demands_size = spec->pools->n * sizeof(spec->pools->items[0]), name_size = strlen(spec->name) + 1;
-    _cleanup_(run_freep) struct run *r = calloc(1, sizeof(*r) + demands_size + name_size);
+    size_t n = spec->pools->n, n_host = count(spec->pools, settings, in_host_store);
+    size_t n_cluster = count(spec->pools, settings, in_cluster_store), n_claims = (n_host > 0) + (n_cluster > 0);
+    size_t n_parts = (n_host < n ? n_host : 0) + (n_cluster < n ? n_cluster : 0); /* of claims with a list of their own */
+    size_t demands_size = (n + n_parts) * sizeof(struct demand_ref);
+    _cleanup_(run_freep) struct run *r =
+        calloc(1, sizeof(*r) + n_claims * sizeof(struct claim) + demands_size + text_size(spec));
+    struct run_memory memory;
     int k;
 
     if (!r)
@@ -96,19 +121,20 @@ int run_new(struct run **ret, const struct run_spec *spec, const struct settings
     r->end.exit_code = r->end.signal = r->adhoc.hold_fd = -1;
     r->terms.queue_timeout_usec = USEC_INFINITY;
     r->reason = "";
-    memcpy(r->demands, spec->pools->items, demands_size);
-    r->n_demands = spec->pools->n;
-    r->name = memcpy(r->demands + r->n_demands, spec->name, name_size);
     if (spec->id)
         snprintf(r->id, sizeof(r->id), "%s", spec->id);
     else if ((k = id_make(r->id)) < 0)
         return k;
     run_origin_init(&r->job.origin, r->id);
-    k = claim_init(&r->host_claim, r, settings, in_host_store);
-    if (k >= 0)
-        k = claim_init(&r->cluster_claim, r, settings, in_cluster_store);
-    if (k < 0)
-        return k;
+    memory.demands = (struct demand_ref *) (void *) (r->claims + n_claims);
+    memory.texts = (char *) memory.demands + demands_size;
+    r->name = take_text(&memory, spec->name);
+    r->n_demands = n;
+    r->demands = memory.demands;
+    for (size_t i = 0; i < n; i++)
+        *memory.demands++ = (struct demand_ref) {take_text(&memory, spec->pools->items[i].pool), spec->pools->items[i].permits};
+    r->host_claim = add_claim(r, &memory, n_host, settings, in_host_store);
+    r->cluster_claim = add_claim(r, &memory, n_cluster, settings, in_cluster_store);
     *ret = steal_pointer(&r);
     return 0;
 }
@@ -121,12 +147,12 @@ struct run *run_free(struct run *r) {
         list_unlink(&w->link);
     list_unlink(&r->link);
     list_unlink(&r->job.of_job);
-    claim_done(&r->host_claim, r);
-    claim_done(&r->cluster_claim, r);
     free(r->reason_text);
     free(r->end.stuck);
     run_origin_done(&r->job.origin);
     free(r->job.turn);
+    free(r->job.other);
+    free(r->job.next_run);
     free(r);
     return NULL;
 }
@@ -182,24 +208,22 @@ void run_clear_reason(struct run *r) {
 }
 
 uint64_t run_token(const struct run *r) {
-    return r->cluster_claim.n_demands > 0 ? r->cluster_claim.token : r->host_claim.token;
+    return r->cluster_claim->n_demands > 0 ? r->cluster_claim->token : r->host_claim->token;
 }
 
 uint64_t run_ticket(const struct run *r) {
-    return r->cluster_claim.n_demands > 0 ? r->cluster_claim.ticket : r->host_claim.ticket;
+    return r->cluster_claim->n_demands > 0 ? r->cluster_claim->ticket : r->host_claim->ticket;
 }
 
-void run_get_pools(const struct run *r, struct demands *ret) {
-    ret->n = r->n_demands;
+uint32_t run_get_permits(const struct run *r, const char *pool) {
     for (size_t i = 0; i < r->n_demands; i++)
-        ret->items[i] = r->demands[i];
+        if (strcmp(r->demands[i].pool, pool) == 0)
+            return r->demands[i].permits;
+    return 0;
 }
 
 const char *run_format_pools(const struct run *r, char buffer[static DEMANDS_TEXT_SIZE]) {
-    struct demands d;
-
-    run_get_pools(r, &d);
-    return demands_format(&d, buffer);
+    return demands_format_refs(r->demands, r->n_demands, buffer);
 }
 
 bool run_is_over(const struct run *r) {

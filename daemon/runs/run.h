@@ -58,8 +58,8 @@ struct run_watch { /* called at every change of a run, for the call of a client 
 
 struct run_terms { /* what was requested besides pools */
     enum on_lease_lost on_lease_lost;
-    usec_t head_start_usec, stop_timeout_usec, queue_timeout_usec;
     bool nowait;
+    usec_t head_start_usec, stop_timeout_usec, queue_timeout_usec;
 };
 
 struct run_time { /* 0: not yet */
@@ -92,25 +92,29 @@ enum run_requeue {
     RUN_REQUEUE_CLEARING,  /* job: the runner must also confirm that nothing of the attempt is left */
 };
 
+struct run_other { /* the run for which `berth start` is skipped */
+    char run[ID_TEXT_SIZE], host[NAME_MAX_LENGTH + 1]; /* "": not known */
+};
+
 struct job_run {                    /* a run of a job, executed by berth-runner and a guard (daemon/executor) */
     struct list of_job;             /* on job->runs, until it is over */
     struct executor *executor;      /* NULL: none yet */
     char hash[17];                  /* of the job's definition when the run began */
-    struct run_origin origin;
-    struct claim_turn *turn;        /* of its due time, if hosts share the job (R18); owned, NULL: none */
     bool is_turn_noted;             /* scheduler_turn_taken() was called */
-    bool is_skipped;                /* of `berth start`: not begun, because the next two are not over */
-    char other_run[ID_TEXT_SIZE], other_host[NAME_MAX_LENGTH + 1]; /* "": not known */
+    bool is_skipped;                /* of `berth start`: not begun, because `other` is not over */
     bool is_given_back;             /* the release of its claim gives the turn back */
-    uint32_t next_attempt;          /* over: the release gives the turn back for this attempt; or 0 */
-    usec_t next_delay_usec;         /* until that attempt may begin */
-    usec_t begin_due, begin_realtime; /* retrying: when it begins */
-    char next_run[ID_TEXT_SIZE];    /* over: the run of the next attempt; "": none */
-    usec_t due_realtime;            /* of a due time, with splay; 0: none, or unknown since a restart */
     bool queued_by_overlap;         /* pending: begins after the job's other runs */
     bool was_prepared;              /* the runner was asked to prepare it */
     bool start_sent;                /* `start` went to the runner; a guard may exist */
     bool guard_wanted;              /* the guard lives, but the connection failed and is retried */
+    struct run_origin origin;
+    struct claim_turn *turn;        /* of its due time, if hosts share the job (R18); owned, NULL: none */
+    struct run_other *other;        /* skipped: of another host; owned, NULL: not known */
+    uint32_t next_attempt;          /* over: the release gives the turn back for this attempt; or 0 */
+    usec_t next_delay_usec;         /* until that attempt may begin */
+    usec_t begin_due, begin_realtime; /* retrying: when it begins */
+    char *next_run;                 /* over: the run of the next attempt; owned, NULL: none */
+    usec_t due_realtime;            /* of a due time, with splay; 0: none, or unknown since a restart */
     usec_t start_due;               /* boottime: then no process lives without a known guard; 0: none */
     struct guard_link *guard;       /* connection to its guard, or NULL */
 };
@@ -143,7 +147,7 @@ struct run {
     enum run_state state;
     const char *name;               /* job or label */
     /* A run with pools of both scopes first takes its host permits (and places under host-limit). */
-    struct claim host_claim, cluster_claim; /* n_demands 0: no pool of that scope */
+    struct claim *host_claim, *cluster_claim; /* of claims; without a pool of that scope an empty one, which nobody writes */
     struct run_terms terms;
     bool granted;                   /* holds or held permits: the event `released` must follow */
     struct {
@@ -163,10 +167,12 @@ struct run {
     struct job_run job;             /* RUN_KIND_JOB */
     struct adhoc_run adhoc;         /* RUN_KIND_ADHOC */
     size_t n_demands;
-    struct demand demands[];        /* all pools, as requested; a job may have none. Then the name */
+    const struct demand_ref *demands; /* all pools, as requested; a job may have none */
+    size_t n_claims;
+    struct claim claims[];          /* one for each scope of its pools. Behind them all demands, then the texts */
 };
 
-/* Makes a pending run on no list. Demands of host pools go to the host claim, those of cluster pools to the
+/* Makes a pending run on no list, in one piece of memory. Demands of host pools go to the host claim, those of cluster pools to the
  * cluster claim, and those of a cluster pool with host-limit to both. Returns 0 or a negative errno. */
 struct run_spec {
     enum run_kind kind;
@@ -192,7 +198,8 @@ uint64_t run_ticket(const struct run *r);
 bool run_is_over(const struct run *r);
 /* Writes all demands, as "db:2,net:1"; "" without pools. */
 const char *run_format_pools(const struct run *r, char buffer[static DEMANDS_TEXT_SIZE]);
-void run_get_pools(const struct run *r, struct demands *ret);
+/* Returns the permits requested of a pool; 0: none. */
+uint32_t run_get_permits(const struct run *r, const char *pool);
 /* Sets the start; its realtime is derived from now. */
 void run_set_started(struct run *r, usec_t boottime, struct run_time now);
 

@@ -128,13 +128,13 @@ void state_put_run(struct message_writer *w, const struct run *run) {
     message_put(w, "pools", run_format_pools(run, pools));
     /* No token if the run was requeued, or if its turn is not committed: Redis knows whether the grant still
      * exists. The record of a hold is written before its run leaves the state waiting. */
-    put_claim(w, "", &run->cluster_claim,
+    put_claim(w, "", run->cluster_claim,
               run->requeue != RUN_REQUEUE_NONE || (run->state == RUN_STATE_WAITING && !run->granted)
                   ? 0
-                  : run->cluster_claim.token);
-    put_claim(w, "host-", &run->host_claim, run->host_claim.token);
-    put_moved(w, "", &run->cluster_claim);
-    put_moved(w, "host-", &run->host_claim);
+                  : run->cluster_claim->token);
+    put_claim(w, "host-", run->host_claim, run->host_claim->token);
+    put_moved(w, "", run->cluster_claim);
+    put_moved(w, "host-", run->host_claim);
     message_put(w, "on-lease-lost", run->terms.on_lease_lost == ON_LEASE_LOST_STOP ? "stop" : "continue");
     message_put_u64(w, "stop-timeout", run->terms.stop_timeout_usec);
     message_put_u64(w, "head-start", run->terms.head_start_usec);
@@ -226,14 +226,14 @@ int state_parse_run(const struct message *record, enum run_kind kind, const stru
         return r;
     read_times(record, run);
     read_next_attempt(record, run);
-    read_claim(record, "", &run->cluster_claim);
-    read_claim(record, "host-", &run->host_claim);
+    read_claim(record, "", run->cluster_claim);
+    read_claim(record, "host-", run->host_claim);
     /* State and report of a guard name the token and ticket of the command. Without cluster permits these
      * are the host claim's. */
-    if (run->cluster_claim.n_demands == 0 && run->host_claim.token == 0) {
-        (void) message_get_u64(record, "token", &run->host_claim.token);
-        if (run->host_claim.ticket == 0)
-            (void) message_get_u64(record, "ticket", &run->host_claim.ticket);
+    if (run->cluster_claim->n_demands == 0 && run->host_claim->n_demands > 0 && run->host_claim->token == 0) {
+        (void) message_get_u64(record, "token", &run->host_claim->token);
+        if (run->host_claim->ticket == 0)
+            (void) message_get_u64(record, "ticket", &run->host_claim->ticket);
     }
     *ret = steal_pointer(&run);
     return 0;

@@ -136,7 +136,6 @@ static void note_places(const struct pool_claim *c, const uint32_t *before, stru
 int pools_move(struct pools *pools, struct pool_claim *c, const struct pool_claim *before, struct store_move *move, usec_t now_realtime) {
     uint64_t base = usec_sub(c->ticket, c->claim->head_start_usec);
     uint32_t places[DEMAND_POOLS_MAX];
-    struct demands demands = {.n = c->n_parts};
     usec_t given = c->given_usec;
     struct target t = {};
 
@@ -165,7 +164,6 @@ int pools_move(struct pools *pools, struct pool_claim *c, const struct pool_clai
     move->is_parked = c->state == POOL_CLAIM_STATE_PARKED;
     move->is_held = c->state == POOL_CLAIM_STATE_HELD;
     (void) snprintf(move->name, sizeof(move->name), "%s", c->claim->name);
-    memcpy(demands.items, c->claim->demands, c->n_parts * sizeof(*demands.items));
-    (void) demands_format(&demands, move->pools);
+    (void) demands_format_refs(c->claim->demands, c->n_parts, move->pools);
     return 0;
 }

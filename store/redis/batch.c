@@ -151,7 +151,7 @@ static void add_claims(struct redis_command *command, const struct batch *batch)
         char head[CLAIM_HEAD_SIZE], details[CLAIM_HEAD_SIZE + 24 + ID_TEXT_SIZE + NAME_MAX_LENGTH];
 
         (void) snprintf(details, sizeof(details), "%s %" PRIu64 " %s %s", claims_format_head(claim, head),
-                        (uint64_t) claim->pid, claim->run, claim->name);
+                        (uint64_t) claim->pid, claim->id, claim->name);
         if (claim->turn) {
             turns_add_request(batch->store, command, claim, details);
         } else if (batch->n == 1) {

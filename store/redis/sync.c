@@ -68,10 +68,8 @@ static void add_claim(struct redis_command *command, const struct claim_entry *e
                        : is_held(entry)     ? entry->needs_token ? "K" : "H"
                        : claim->ticket > 0  ? "W"
                                             : "A";
-    struct demands demands = {.n = claim->n_demands};
     char text[DEMANDS_TEXT_SIZE], head[CLAIM_HEAD_SIZE];
 
-    memcpy(demands.items, claim->demands, claim->n_demands * sizeof(*claim->demands));
     command_add(command, claim->id);
     command_add(command, kind);
     command_add_u64(command, is_held(entry) ? claim->token : 0);
@@ -79,9 +77,9 @@ static void add_claim(struct redis_command *command, const struct claim_entry *e
     command_add(command, claims_format_head(claim, head));
     command_add_u64(command, claim->since_realtime);
     command_add_u64(command, claim->pid);
-    command_add(command, claim->run);
+    command_add(command, claim->id);
     command_add(command, claim->name);
-    command_add(command, demands_format(&demands, text));
+    command_add(command, demands_format_refs(claim->demands, claim->n_demands, text));
 }
 
 static void apply_claim(struct store_redis *store, const struct synced_claim_reply *reply) {

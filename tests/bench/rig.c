@@ -268,15 +268,12 @@ struct slot *rig_slots(struct rig *g, size_t n, size_t host, const char *pool, u
         struct slot *s = &slots[i];
 
         s->host = &g->hosts[(host + i) % g->n_hosts];
-        snprintf(s->demand.pool, sizeof(s->demand.pool), "%s", pool);
-        s->demand.permits = permits;
+        s->demand = (struct demand_ref) {pool, permits};
         s->claim.demands = &s->demand;
         s->claim.n_demands = 1;
         s->claim.pid = 4711;
         s->claim.name = "pg-dump";
-        if (id_make(s->run) < 0)
-            rig_fail("no random bits");
-        s->claim.run = s->run;
+        s->claim.id = s->id;
     }
     return slots;
 }
@@ -289,7 +286,7 @@ static void say(struct slot *s) {
 
 void slot_ask(struct slot *s) {
     s->claim.ticket = s->claim.token = 0;
-    if (id_make(s->claim.id) < 0 || store_claim(s->host->store, &s->claim) < 0)
+    if (id_make(s->id) < 0 || store_claim(s->host->store, &s->claim) < 0)
         rig_fail("cannot ask");
     say(s);
 }

@@ -17,8 +17,8 @@ struct rig_host;
 
 struct slot { /* a claim that is requested repeatedly */
     struct claim claim;
-    char run[ID_TEXT_SIZE];
-    struct demand demand;
+    char id[ID_TEXT_SIZE];
+    struct demand_ref demand;
     struct rig_host *host;
     usec_t at;       /* the bench's */
 };

@@ -26,7 +26,6 @@
 #define STEPS_MAX 200
 #define TURNS_MAX 60
 #define ANSWER_SIZE 16384
-#define RUN "00000000000000000000000000000009"
 
 struct peer_connection {
     int fd;
@@ -262,14 +261,16 @@ static void push(bool raw) {
 }
 
 static struct claim claims[CLAIMS];
+static char ids[CLAIMS][ID_TEXT_SIZE];
 
 static void ask(struct store *s, uint8_t number) {
-    static struct demand db = {.pool = "db", .permits = 1};
+    static const struct demand_ref db = {.pool = "db", .permits = 1};
     struct claim *c = &claims[number % CLAIMS];
+    char *id = ids[number % CLAIMS];
 
     if (c->state == CLAIM_STATE_NONE) {
-        *c = (struct claim) {.demands = &db, .n_demands = 1, .name = "job", .run = RUN, .nowait = (number & 0x80) != 0, .keep = (number & 0x40) != 0};
-        snprintf(c->id, sizeof(c->id), "%032u", ++f.last_id);
+        *c = (struct claim) {.demands = &db, .n_demands = 1, .id = id, .name = "job", .nowait = (number & 0x80) != 0, .keep = (number & 0x40) != 0};
+        snprintf(id, ID_TEXT_SIZE, "%032u", ++f.last_id);
         FUZZ_ASSERT(store_claim(s, c) == 0);
     } else {
         store_release(s, c);
@@ -340,7 +341,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                                    .on_committed = on_committed,
                                                    .on_turn_open = on_turn_open,
                                                    .on_turn_superseded = on_turn_superseded};
-    static struct demand db = {.pool = "db", .permits = 1};
+    static const struct demand_ref db = {.pool = "db", .permits = 1};
     struct redis_settings redis = {.timeout_usec = USEC_PER_SEC, .connect_timeout_usec = USEC_PER_SEC, .username = (char *) "", .password_file = (char *) ""};
     struct store_redis_options options = {.redis = &redis, .host = "host", .namespace = "test", .version = VERSION,
                                           .lease_usec = 3 * USEC_PER_SEC, .heartbeat_usec = USEC_PER_SEC / 2};
@@ -356,8 +357,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memset(claims, 0, sizeof(claims));
     FUZZ_ASSERT(store_redis_new(&s, f.event, f.events, &options, &listener) == 0);
     declare(s, 3);
-    claims[0] = (struct claim) {.demands = &db, .n_demands = 1, .name = "job", .run = RUN, .token = 1000, .ticket = 1000};
-    snprintf(claims[0].id, sizeof(claims[0].id), "%032u", 1u);
+    claims[0] = (struct claim) {.demands = &db, .n_demands = 1, .id = ids[0], .name = "job", .token = 1000, .ticket = 1000};
+    snprintf(ids[0], sizeof(ids[0]), "%032u", 1u);
     FUZZ_ASSERT(store_adopt(s, &claims[0]) == 0);
     FUZZ_ASSERT(store_start(s) >= 0);
     for (unsigned i = 0; f.left > 0 && i < STEPS_MAX; i++)

@@ -23,7 +23,7 @@ void turns_begin_call(struct store_redis *store, struct redis_command *command, 
 
 /* --- asked for --- */
 
-static void add_pool(struct store_redis *store, struct redis_command *command, const struct demand *demand) {
+static void add_pool(struct store_redis *store, struct redis_command *command, const struct demand_ref *demand) {
     command_add(command, demand->pool);
     command_add_u64(command, demand->permits);
     command_add_u64(command, limits_queue_limit(store, demand->pool));

@@ -73,8 +73,7 @@ static void test_restarted_daemon(void) {
     bed_die(&b, 0);
     bed_come_back(&b, 0);
     struct claim found = {.n_demands = waiting->claim.n_demands, .demands = waiting->claim.demands, .ticket = waiting->claim.ticket};
-    memcpy(found.id, waiting->claim.id, sizeof(found.id));
-    found.run = waiting->claim.run;
+    found.id = waiting->id;
     found.name = waiting->claim.name;
     waiting->claim = found;
     gone->claim.state = CLAIM_STATE_NONE; /* over meanwhile: not reported, so dropped */

@@ -11,8 +11,10 @@ struct asker *asker_new(const char *pools) {
 
     if (!a || demands_parse(pools, &a->demands) != 0)
         abort();
-    snprintf(a->claim.id, sizeof(a->claim.id), "%p", (void *) a);
-    a->claim.demands = a->demands.items;
+    snprintf(a->id, sizeof(a->id), "%p", (void *) a);
+    a->claim.id = a->id;
+    demands_get_refs(&a->demands, a->refs);
+    a->claim.demands = a->refs;
     a->claim.n_demands = a->demands.n;
     return a;
 }

@@ -10,7 +10,9 @@
 
 struct asker {
     struct claim claim;
+    char id[ID_TEXT_SIZE];
     struct demands demands;
+    struct demand_ref refs[DEMAND_POOLS_MAX]; /* of the claim, into demands */
     struct pool_claim *in_pools;
 };
 

@@ -41,7 +41,9 @@ struct probe { /* a claim, and the callbacks that its listener got */
     struct list link;                     /* on bed->probes */
     struct bed *bed;
     unsigned host;
+    char id[ID_TEXT_SIZE];
     struct demands demands;
+    struct demand_ref refs[DEMAND_POOLS_MAX]; /* of the claim, into demands */
     unsigned n_waiting, n_granted, n_refused, n_lost, n_released, n_moved; /* calls of the listener */
     bool was_parked;
     enum store_refusal refusal;

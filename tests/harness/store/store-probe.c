@@ -12,13 +12,14 @@
 struct probe *bed_probe(struct bed *b, unsigned host, const char *pools) {
     struct probe *p = calloc(1, sizeof(*p));
 
-    if (!p || demands_parse(pools, &p->demands) != 0 || id_make(p->claim.id) < 0)
+    if (!p || demands_parse(pools, &p->demands) != 0 || id_make(p->id) < 0)
         abort();
     p->bed = b;
     p->host = host % b->n_hosts;
-    p->claim.demands = p->demands.items;
+    demands_get_refs(&p->demands, p->refs);
+    p->claim.demands = p->refs;
     p->claim.n_demands = p->demands.n;
-    p->claim.run = p->claim.id;
+    p->claim.id = p->id;
     p->claim.name = "probe";
     list_append(&b->probes, &p->link);
     return p;

@@ -11,21 +11,23 @@
 #include "tests/harness/test.h"
 
 static struct counters counters;
+static struct demand_ref demand;
 
 static void reset(void) {
     memset(&counters, 0, sizeof(counters));
     counters_start(&counters, 7);
 }
 
-/* A run with one demand of this pool. */
+/* A run with one demand of this pool, until the next call. */
 static struct run *make_run(enum run_kind kind, const char *name, const char *pool) {
-    struct run *run = calloc(1, sizeof(*run) + sizeof(struct demand));
+    struct run *run = calloc(1, sizeof(*run));
 
     CU_ASSERT_FATAL(run != NULL);
     run->kind = kind;
     run->name = name;
     run->n_demands = 1;
-    (void) snprintf(run->demands[0].pool, sizeof(run->demands[0].pool), "%s", pool);
+    demand.pool = pool;
+    run->demands = &demand;
     return run;
 }
 

@@ -143,7 +143,7 @@ static void check_run(const char *id, enum run_state expected, bool holds) {
     if (!r)
         return;
     TEST_INT(r->state, expected);
-    TEST_INT(r->host_claim.state == CLAIM_STATE_HELD, holds);
+    TEST_INT(r->host_claim->state == CLAIM_STATE_HELD, holds);
 }
 
 static void check_all(void) {
@@ -196,7 +196,9 @@ static void test_memory(void) {
 /* The runner names a guard after berthd became ready. berthd recovers its run as a whole, or has it
  * killed. The store then frees the permits that it had adopted. */
 static bool check_late(unsigned nth) {
-    struct run late = {.id = "00000000000000000000000000000000", .name = "one", .host_claim = {.token = 7}};
+    struct claim host = {.token = 7}, none = {};
+    struct run late = {
+        .id = "00000000000000000000000000000000", .name = "one", .host_claim = &host, .cluster_claim = &none};
     struct message its_state, report;
     size_t before = manager_bed.n_guards;
     struct run *r;

@@ -70,7 +70,7 @@ static void test_restart(void) {
     r = manager_bed_run("one");
     w = manager_bed_begin("one");
     CU_ASSERT(manager_bed_await_waiting(w));
-    ticket = r->host_claim.ticket;
+    ticket = r->host_claim->ticket;
     token = run_token(r);
     CU_ASSERT(ticket > 0 && token > 0);
     memcpy(running, r->id, sizeof(running));
@@ -87,7 +87,7 @@ static void test_restart(void) {
     found = manager_find_run(manager_bed.manager, running);
     CU_ASSERT_PTR_NOT_NULL_FATAL(found);
     TEST_INT(found->state, RUN_STATE_RUNNING);
-    TEST_INT(found->host_claim.ticket, ticket);
+    TEST_INT(found->host_claim->ticket, ticket);
     TEST_INT(run_token(found), token);
     TEST_INT(found->queued.boottime, queued);
     w = manager_find_run(manager_bed.manager, waiting);

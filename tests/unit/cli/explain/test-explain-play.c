@@ -22,7 +22,8 @@
 static struct pools pools;
 static struct {
     struct claim claim;
-    struct demand demands[POOLS];
+    char id[ID_TEXT_SIZE];
+    struct demand_ref demands[POOLS];
     struct pool_claim *in_pools;
     double ends, takes, started; /* ms; `ends` is of holders; `started` is -1 before the start */
 } claims[CLAIMS];
@@ -50,14 +51,12 @@ static void begin(bool has_head_starts) {
         struct claim *c = &claims[i].claim;
         size_t refused;
 
-        snprintf(c->id, sizeof(c->id), "%032x", i);
+        snprintf(claims[i].id, sizeof(claims[i].id), "%032x", i);
+        c->id = claims[i].id;
         for (int p = 0; p < POOLS; p++)
-            if (pick(3) == 0 || (p == POOLS - 1 && c->n_demands == 0)) {
-                struct demand *d = &claims[i].demands[c->n_demands++];
-
-                snprintf(d->pool, sizeof(d->pool), "%s", names[p]);
-                d->permits = (uint32_t) (1 + pick(pick(8) == 0 ? 6 : 2));
-            }
+            if (pick(3) == 0 || (p == POOLS - 1 && c->n_demands == 0))
+                claims[i].demands[c->n_demands++] =
+                    (struct demand_ref) {names[p], (uint32_t) (1 + pick(pick(8) == 0 ? 6 : 2))};
         c->demands = claims[i].demands;
         c->head_start_usec = pick(5) == 0 && has_head_starts ? (usec_t) pick(20) * USEC_PER_MSEC : 0;
         claims[i].takes = 1000 * (1 + pick(1000)) + i; /* no two end at one time */

@@ -37,28 +37,29 @@ static void test_plain(void) {
 }
 
 static void test_all(void) {
-    char of[] = "of-job=pg-dump\nof-reason=a = b\nof-signal=\n";
+    const char *of = "of-job=pg-dump\nof-reason=a = b\nof-signal=\n";
     struct run_origin origin = {.trigger = RUN_TRIGGER_HOOK,
                                 .due = "2027-03-28T03:00:00+02:00",
                                 .first_run = FIRST,
                                 .attempt = 3,
-                                .depth = 2,
-                                .of = of};
+                                .depth = 2};
     struct run_origin copy = {}, second = {};
 
+    TEST_INT(run_origin_set_of(&origin, of), 0);
     read_back(&origin, &copy);
     TEST_INT(copy.trigger, RUN_TRIGGER_HOOK);
     TEST_STRING(copy.due, origin.due);
     TEST_STRING(copy.first_run, FIRST);
     TEST_INT(copy.attempt, 3);
     TEST_INT(copy.depth, 2);
-    TEST_STRING(copy.of, of);
+    TEST_STRING(copy.of->lines, of);
     TEST_INT(run_origin_copy(&second, &copy), 0);
     run_origin_done(&copy);
-    TEST_STRING(second.of, of);
-    TEST_STRING(second.of_job, "pg-dump");
-    TEST_STRING(second.of_run, "");
+    TEST_STRING(second.of->lines, of);
+    TEST_STRING(second.of->job, "pg-dump");
+    TEST_STRING(second.of->run, "");
     run_origin_done(&second);
+    run_origin_done(&origin);
 }
 
 static void test_triggers(void) {

@@ -24,26 +24,23 @@ static struct run *make(const char *text) {
 }
 
 static void has(const struct claim *c, const char *expected) {
-    struct demands d = {.n = c->n_demands};
     char text[DEMANDS_TEXT_SIZE];
 
-    for (size_t i = 0; i < c->n_demands; i++)
-        d.items[i] = c->demands[i];
-    TEST_STRING(demands_format(&d, text), expected);
+    TEST_STRING(demands_format_refs(c->demands, c->n_demands, text), expected);
 }
 
 static void test_split(void) {
     _cleanup_(run_freep) struct run *all = make("both:2,cluster,host"), *gone = make("gone:3"), *none = make("");
 
-    has(&all->host_claim, "both:2,host:1");
-    has(&all->cluster_claim, "both:2,cluster:1");
-    has(&gone->host_claim, "");
-    has(&gone->cluster_claim, "gone:3"); /* no longer defined: taken for a pool of scope cluster */
-    has(&none->cluster_claim, "");
+    has(all->host_claim, "both:2,host:1");
+    has(all->cluster_claim, "both:2,cluster:1");
+    has(gone->host_claim, "");
+    has(gone->cluster_claim, "gone:3"); /* no longer defined: taken for a pool of scope cluster */
+    has(none->cluster_claim, "");
     CU_ASSERT(id_is_valid(all->id));
-    TEST_STRING(all->host_claim.id, all->id); /* both claims have the id of their run */
-    TEST_STRING(all->cluster_claim.id, all->id);
-    CU_ASSERT_PTR_EQUAL(all->host_claim.owner, all);
+    TEST_STRING(all->host_claim->id, all->id); /* both claims have the id of their run */
+    TEST_STRING(all->cluster_claim->id, all->id);
+    CU_ASSERT_PTR_EQUAL(all->host_claim->owner, all);
 }
 
 static unsigned n_changes;

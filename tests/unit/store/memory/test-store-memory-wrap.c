@@ -93,7 +93,7 @@ static void scenario(sd_event *event, struct events *events) {
         .on_waiting = on_waiting, .on_granted = on_granted, .on_refused = on_refused, .on_lost = on_lost, .on_released = on_released,
         .on_state = on_state};
     const struct store_pool pools[] = {{.name = "db", .limit = 3, .queue_limit = 9}, {.name = "net", .limit = 3, .queue_limit = 9}};
-    struct demand one[] = {{.pool = "db", .permits = 1}}, two[] = {{.pool = "db", .permits = 2}, {.pool = "net", .permits = 2}};
+    const struct demand_ref one[] = {{.pool = "db", .permits = 1}}, two[] = {{.pool = "db", .permits = 2}, {.pool = "net", .permits = 2}};
     struct claim held = {.id = "a", .demands = two, .n_demands = 2, .token = 5}, granted = {.id = "b", .demands = two, .n_demands = 2},
                  waiting = {.id = "c", .demands = one, .n_demands = 1};
     struct store *s = NULL;
