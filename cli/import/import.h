@@ -34,6 +34,11 @@ void import_begin(struct import *import);
 int import_crontab(struct import *import, const struct import_source *source);
 void import_done(struct import *import);
 
+/* --- name.c --- */
+
+/* Makes a job's name of the prefix and the identifier of an anacrontab, or else the base name of the program that the command runs. */
+void import_name(char ret[static NAME_MAX_LENGTH + 1], const char *prefix, const char *identifier, const char *command);
+
 /* --- job.c --- */
 
 #define IMPORT_SETTINGS_MAX 64

@@ -44,51 +44,6 @@ static void quote(FILE *out, const char *before, const char *text) {
 
 /* ---- the name ---- */
 
-static bool is_one_of(const char *const *words, const char *word, size_t n) {
-    for (; *words; words++)
-        if (strlen(*words) == n && strncmp(*words, word, n) == 0)
-            return true;
-    return false;
-}
-
-/* The program follows after these commands: "[ -x /usr/bin/a ] && /usr/bin/a". */
-static const char *const tests[] = {"[", "[[", "test", "cd", "sleep", ":", "true", NULL};
-/* The program follows after these commands and their options: "nice -n 19 a". */
-static const char *const wrappers[] = {"{",   "!",      "if",   "then",   "exec",    "command", "nice",
-                                       "env", "ionice", "sudo", "setsid", "chronic", "timeout", NULL};
-
-/* Returns the word that names the program: the first one that is not an assignment, a test or a change of
- * folder. */
-static const char *find_command(const char *command, size_t *ret_n) {
-    const char *first = NULL;
-    bool begins = true; /* the word begins a command */
-    size_t n_first = 0;
-
-    for (const char *text = command; *text;) {
-        size_t n = strcspn(text, " \t;|&()%\n"), equals = strcspn(text, "=");
-
-        if (n == 0) {
-            begins = begins || strchr(";|&(%\n", *text);
-            text++;
-            continue;
-        }
-        if (begins && equals >= n && !strchr("-$0123456789", *text)) {
-            if (!first) {
-                first = text;
-                n_first = n;
-            }
-            begins = is_one_of(wrappers, text, n);
-            if (!begins && !is_one_of(tests, text, n)) {
-                *ret_n = n;
-                return text;
-            }
-        }
-        text += n;
-    }
-    *ret_n = n_first;
-    return first ? first : "";
-}
-
 static bool is_taken(const struct import *import, const char *name) {
     for (size_t i = 0; i < import->n_names; i++)
         if (strcmp(import->names[i], name) == 0)
@@ -96,32 +51,12 @@ static bool is_taken(const struct import *import, const char *name) {
     return false;
 }
 
-/* Appends the base name of a word of n bytes to the prefix, without characters that names cannot have. */
-static void make_name(char name[static NAME_MAX_LENGTH + 1], const char *prefix, const char *word,
-                      size_t n) {
-    const char *slash = memrchr(word, '/', n);
-    size_t at = (size_t) snprintf(name, NAME_MAX_LENGTH + 1, "%.40s-", prefix), begin = at;
-
-    if (slash && slash + 1 < word + n) {
-        n -= (size_t) (slash + 1 - word);
-        word = slash + 1;
-    }
-    for (size_t i = 0; i < n && at < NAME_MAX_LENGTH - 6; i++)
-        if (strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-", word[i]))
-            name[at++] = word[i];
-    name[at] = '\0';
-    if (at == begin)
-        memcpy(name + at, "job", sizeof("job"));
-}
-
 static int name_job(struct import *import, const struct import_source *source,
                     const struct crontab_line *line, struct job *job) {
     char base[NAME_MAX_LENGTH + 1];
     char **names;
-    size_t n;
-    const char *word = line->identifier ? line->identifier : find_command(line->command, &n);
 
-    make_name(base, source->prefix, word, line->identifier ? strlen(word) : n);
+    import_name(base, source->prefix, line->identifier, line->command);
     memcpy(job->name, base, strlen(base) + 1);
     for (unsigned i = 2; is_taken(import, job->name); i++)
         snprintf(job->name, sizeof(job->name), "%.57s-%u", base, i);
@@ -371,6 +306,9 @@ int import_job(struct import *import, const struct import_source *source,
         return r;
     fputc('\n', import->out);
     import_comment(import, source, number, "%s", line->command);
+    if (strstr(line->command, "flock "))
+        import_comment(import, source, number,
+                       "instead of flock: overlap = \"skip\" for this job alone, a pool of limit 1 and scope \"host\" for several");
     if (line->flags)
         import_comment(import, source, number,
                        "flag %.60s is not converted: berth mails nothing, and logs each run", line->flags);

@@ -160,6 +160,11 @@ static void test_names(void) {
         {"test -x /usr/sbin/anacron || ( cd / && run-parts --report /etc/cron.daily )", "p-run-parts"},
         {"if [ -x /u/l ]; then nice -n10 /u/logcheck -R; fi", "p-logcheck"},
         {"A=1 B=\"2\" /x/run", "p-run"},
+        {"flock -n /tmp/sync.lock /usr/local/bin/sync-users >/dev/null", "p-sync-users"},
+        {"/usr/bin/flock -w 30 /var/lock/x -c \"/usr/local/bin/report --all | mail ops\"", "p-report"},
+        {"flock -xn -E 1 /var/lock/a nice -n 5 pg_dump app", "p-pg_dump"},
+        {"(flock -n 9 || exit 1; /usr/bin/nightly) 9>/run/lock/n", "p-nightly"},
+        {"flock /x", "p-flock"},
         {"command -v sa1 > /dev/null && sa1 1 1", "p-sa1"},
         {"[ -x /a ]", "p-job"},
         {"$(x)", "p-x"},
@@ -174,6 +179,8 @@ static void test_names(void) {
         import(CRONTAB_OF_USER, line);
         TEST_STRING(settings && settings->n_jobs ? settings->jobs[0].name : "", rows[i].name);
     }
+    import(CRONTAB_OF_USER, "* * * * * flock -n /x a\n");
+    has("# f:1: instead of flock: overlap = \"skip\"");
     import(CRONTAB_OF_USER, "* * * * * a\n* * * * * /b/a\n* * * * * a-2\n* * * * * a\n");
     (void) job("p-a"), (void) job("p-a-2"), (void) job("p-a-2-2"), (void) job("p-a-3");
 }
