@@ -181,7 +181,7 @@ void run_enter(struct run *run, enum run_state state) {
     if (state == RUN_STATE_WAITING)
         near_add(&table->near, run);
     run_set_state(run, table->lists, state);
-    if (state != RUN_STATE_WAITING) /* last: the grant goes out before another run gets ready */
+    if (state != RUN_STATE_WAITING && state != RUN_STATE_STARTING)
         near_remove(&table->near, run, &table->lists[RUN_STATE_WAITING]);
     table->on_change(table);
 }

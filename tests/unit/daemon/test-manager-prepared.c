@@ -65,12 +65,16 @@ static void grant(struct run *r) {
     CU_ASSERT(manager_bed_await_starting(r));
 }
 
-static void check_runs(struct run *r, struct guard_link *guard) {
+static void report_started(struct run *r, struct guard_link *guard) {
     struct message state;
 
     manager_bed_make_state(&state, r);
     manager_bed_guard_state(guard, &state);
     TEST_INT(r->state, RUN_STATE_RUNNING);
+}
+
+static void check_runs(struct run *r, struct guard_link *guard) {
+    report_started(r, guard);
     manager_bed_guard_report(r, "code", 0, "none");
     TEST_INT(r->end.result, RUN_RESULT_SUCCESS);
     CU_ASSERT(manager_bed_await_released(r));
@@ -249,6 +253,28 @@ static void test_bound(void) {
     CU_ASSERT(manager_bed_await_released(first));
 }
 
+/* The next run gets ready once the granted one has begun, not before. */
+static void test_next(void) {
+    struct run *r[NEAR_POOL_MAX + 1];
+    struct guard_link *guard;
+
+    r[0] = begin_waiting();
+    for (size_t i = 1; i < ELEMENTSOF(r); i++) {
+        r[i] = manager_bed_begin("one");
+        CU_ASSERT(manager_bed_await_waiting(r[i]));
+    }
+    CU_ASSERT(await_prepared(NEAR_POOL_MAX));
+    guard = prepared(r[0]);
+    grant(r[0]);
+    manager_bed_turn();
+    TEST_INT(manager_bed.n_prepared, NEAR_POOL_MAX);
+    report_started(r[0], guard);
+    CU_ASSERT(await_prepared(NEAR_POOL_MAX + 1));
+    for (size_t i = ELEMENTSOF(r); i-- > 1;)
+        manager_stop_run(r[i], "stopped");
+    check_runs(r[0], guard);
+}
+
 static CU_TestInfo tests[] = {
     {"granted", test_granted},
     {"granted before the guard is there", test_granted_before},
@@ -261,6 +287,7 @@ static CU_TestInfo tests[] = {
     {"stopped after the grant", test_stopped_granted},
     {"the runner is lost", test_runner_lost},
     {"bound", test_bound},
+    {"next", test_next},
     CU_TEST_INFO_NULL,
 };
 
