@@ -144,10 +144,12 @@ static const char *format_reason(const struct wait_reason *reason, char *buffer,
     return buffer;
 }
 
-static bool is_cluster_pool(const struct manager *m, const char *name) {
-    const struct pool_settings *p = settings_find_pool(m->settings, name);
+/* Returns whether a pool of the host's store stands for the host-limit of a cluster pool. A pool that only was of scope
+ * host is undefined there. */
+static bool is_host_limit(const struct manager *m, const struct snapshot_pool *pool) {
+    const struct pool_settings *p = settings_find_pool(m->settings, pool->name);
 
-    return p && p->scope == POOL_SCOPE_CLUSTER;
+    return p && p->scope == POOL_SCOPE_CLUSTER && !pool->is_undefined;
 }
 
 const char *manager_away_text(const struct manager *m, char *buffer, size_t size) {
@@ -187,8 +189,7 @@ const char *manager_blocked_by(struct manager *m, const struct run *r, const str
         return r->state == RUN_STATE_PENDING && r->job.queued_by_overlap ? "overlap" : NULL;
     if (r->host_claim->n_demands > 0 && r->host_claim->state != CLAIM_STATE_HELD) {
         reason = find_reason(host, r->host_claim);
-        /* A cluster pool is in the host's store only for its host-limit. */
-        if (reason.kind == WAIT_POOL_FULL && is_cluster_pool(m, reason.pool->name))
+        if (reason.kind == WAIT_POOL_FULL && is_host_limit(m, reason.pool))
             reason.kind = WAIT_HOST_LIMIT;
         return format_reason(&reason, buffer, size);
     }

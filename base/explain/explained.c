@@ -104,7 +104,7 @@ static bool is_in_all_queues(const json_t *e, const json_t *pools) {
     size_t i;
 
     json_array_foreach (json_object_get(e, "pools"), i, item) {
-        const json_t *pool = reason_pool(pools, format_get_text(item, "pool"));
+        const json_t *pool = reason_pool(pools, format_get_text(item, "pool"), format_get_text(e, "run"));
 
         if (strcmp(format_get_text(json_object_get(item, "why"), "code"), "held") != 0 &&
             !reason_claim(json_object_get(pool, "queue"), format_get_text(e, "run")))

@@ -11,22 +11,29 @@
 
 #define INT "%" JSON_INTEGER_FORMAT
 
-static const json_t *find_item(const json_t *list, const char *member, const char *text) {
+const json_t *reason_claim(const json_t *list, const char *claim) {
     json_t *item;
     size_t i;
 
     json_array_foreach (list, i, item)
-        if (strcmp(format_get_text(item, member), text) == 0)
+        if (strcmp(format_get_text(item, "claim"), claim) == 0)
             return item;
     return NULL;
 }
 
-const json_t *reason_pool(const json_t *pools, const char *name) {
-    return find_item(pools, "name", name);
-}
+const json_t *reason_pool(const json_t *pools, const char *name, const char *claim) {
+    const json_t *first = NULL;
+    json_t *pool;
+    size_t i;
 
-const json_t *reason_claim(const json_t *list, const char *claim) {
-    return find_item(list, "claim", claim);
+    json_array_foreach (pools, i, pool) {
+        if (strcmp(format_get_text(pool, "name"), name) != 0)
+            continue;
+        if (reason_claim(json_object_get(pool, "queue"), claim) || reason_claim(json_object_get(pool, "holders"), claim))
+            return pool;
+        first = first ? first : pool;
+    }
+    return first;
 }
 
 /* --- why not yet --- */
@@ -198,7 +205,7 @@ int reason_add_pools(json_t *explained, const json_t *wants, const char *blocked
     int k = 0;
 
     json_object_foreach ((json_t *) wants, name, permits) {
-        const json_t *pool = reason_pool(pools, name),
+        const json_t *pool = reason_pool(pools, name, claim),
                      *waiter = reason_claim(json_object_get(pool, "queue"), claim);
         struct wait w = {.claim = claim, .pool = pool, .pools = pools, .wants = json_integer_value(permits)};
 
@@ -317,7 +324,7 @@ int reason_add_sooner(json_t *explained, const struct estimate_view *view, const
         const char *code = format_get_text(json_object_get(item, "why"), "code");
 
         if (view && strcmp(code, "held") != 0 && strcmp(code, "free") != 0 && strcmp(code, "undefined") != 0)
-            k |= try_limit(sooner, view->q, claim, reason_pool(pools, format_get_text(item, "pool")));
+            k |= try_limit(sooner, view->q, claim, reason_pool(pools, format_get_text(item, "pool"), claim));
     }
     if (view && !is_first(explained))
         k |= try_move(sooner, view, explained);

@@ -18,7 +18,8 @@ int reason_add_sooner(json_t *explained, const struct estimate_view *view, const
 
 /* Returns whether the run waits for its pools, and not for Redis, the grace period or its own host. */
 bool reason_is_pools(const json_t *explained);
-/* Returns the pool of this name (borrowed), or NULL. */
-const json_t *reason_pool(const json_t *pools, const char *name);
+/* Returns the pool of this name (borrowed), or NULL. After a reload that changed its scope, one of the cluster and one of
+ * this host can have the name: then the one that lists the claim. */
+const json_t *reason_pool(const json_t *pools, const char *name, const char *claim);
 /* Returns the claim in a list of Holders or Waiters (borrowed), or NULL. */
 const json_t *reason_claim(const json_t *list, const char *claim);

@@ -59,8 +59,8 @@ static bool is_shut(const json_t *explained, const json_t *pools, char why[stati
 
     json_array_foreach (json_object_get(explained, "pools"), i, item) {
         const json_t *reason = json_object_get(item, "why"),
-                     *override =
-                         json_object_get(reason_pool(pools, format_get_text(item, "pool")), "override");
+                     *pool = reason_pool(pools, format_get_text(item, "pool"), format_get_text(explained, "run")),
+                     *override = json_object_get(pool, "override");
         const char *code = format_get_text(reason, "code");
 
         if ((strcmp(code, "paused") != 0 && strcmp(code, "limit-below") != 0) ||

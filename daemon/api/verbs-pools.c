@@ -216,14 +216,23 @@ static int add_keys(struct manager *m, json_t *pools, const struct snapshot *sna
     return k;
 }
 
-/* Adds pools that no config has any more, whose runs hold permits or wait. */
-static int add_undefined(struct manager *m, json_t *pools, const struct snapshot *snapshot, json_t *wanted) {
+/* Returns whether a pool of the cluster has scope host in this host's config. */
+static bool is_of_host_here(const struct manager *m, const char *name) {
+    const struct pool_settings *settings = settings_find_pool(manager_settings(m), name);
+
+    return settings && settings->scope == POOL_SCOPE_HOST;
+}
+
+/* Adds pools that no config has any more, or that this host's config now has with scope host, whose runs hold permits or
+ * wait. */
+static int add_former(struct manager *m, json_t *pools, const struct snapshot *snapshot, bool cluster, json_t *wanted) {
     int k = 0;
 
     for (size_t i = 0; snapshot && i < snapshot->n_pools; i++) {
         const struct snapshot_pool *p = &snapshot->pools[i];
 
-        if (p->is_undefined && p->used + p->waiting + p->parked > 0 && is_wanted(wanted, p->name, false))
+        if ((p->is_undefined || (cluster && is_of_host_here(m, p->name))) && p->used + p->waiting + p->parked > 0 &&
+            is_wanted(wanted, p->name, false))
             k |= add_pool(m, pools, NULL, p, false);
     }
     return k;
@@ -261,8 +270,8 @@ json_t *json_pools(struct manager *m, const struct snapshot *host, const struct 
         if (!p->has_pattern && !p->is_undefined && !(known && strcmp(known->name, p->name) == 0) && is_wanted(wanted, p->name, false))
             k |= add_pool(m, pools, known, p, false);
     }
-    k |= add_undefined(m, pools, host, wanted);
-    k |= add_undefined(m, pools, cluster, wanted);
+    k |= add_former(m, pools, host, false, wanted);
+    k |= add_former(m, pools, cluster, true, wanted);
     k |= add_keys(m, pools, host, POOL_SCOPE_HOST, wanted);
     k |= add_keys(m, pools, cluster, POOL_SCOPE_CLUSTER, wanted);
     if (k < 0)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/audit/check.h"
 #include "tests/harness/host/host.h"
 #include "tests/harness/test.h"
 #include "tests/harness/judge/witness.h"
@@ -245,6 +246,52 @@ static void pool_that_a_reload_removes(void) {
     end_all(c, 6);
 }
 
+static void is_full(const char *name, const char *holder, const char *scope) {
+    json_t *json = berth_json(ant, "runs %s", name);
+
+    AT_STRING(json, "runs.0.blocked_by", "pool full: db");
+    json_decref(json);
+    json = berth_json(ant, "explain %s", name);
+    AT_STRING(json, "explained.0.pools.0.why.code", "full");
+    AT_STRING(json, "explained.0.pools.0.scope", scope);
+    AT_STRING(json, "explained.0.pools.0.holders.0.name", holder);
+    json_decref(json);
+}
+
+/* A run that waits for a pool of the cluster, or of the host, goes on waiting for that one after a reload gave the name
+ * another scope. Both pools are shown. */
+static void scope_by_reload(void) {
+    static const char shared[] = "pool \"db\" { limit = 1 }\n", own[] = "pool \"db\" { limit = 1 scope = \"host\" }\n";
+    struct child *c[5];
+    json_t *json;
+
+    cluster.broken = 1U << AUDIT_ABOVE_LIMIT | 1U << AUDIT_OVERTAKEN; /* it takes the two pools for one, see berth-audit(1) */
+    ant = host_up("ant", "%s", shared);
+    bee = host_up("bee", "%s", shared);
+    c[0] = berth_at_gate(bee, "-p db", "a", "started");
+    c[1] = berth_at_gate(ant, "-p db", "b", "queued");
+    host_set_config(ant, "%s", own);
+    TEST_INT(berth(ant, "reload"), 0);
+    is_full("b", "a", "cluster");
+    json = berth_json(ant, "pools");
+    AT_STRING(json, "pools.0.scope", "host");
+    AT_STRING(json, "pools.1.name", "db");
+    AT_STRING(json, "pools.scope=cluster.queue.0.name", "b");
+    json_decref(json);
+    c[2] = berth_at_gate(ant, "-p db", "c", "started");
+    c[3] = berth_at_gate(ant, "-p db", "d", "queued");
+    is_full("d", "c", "host");
+    host_set_config(ant, "%s", shared);
+    TEST_INT(berth(ant, "reload"), 0);
+    is_full("b", "a", "cluster");
+    is_full("d", "c", "host");
+    c[4] = berth_at_gate(ant, "-p db", "e", "queued");
+    test_gate_open(&cluster.gate);
+    host_await(ant, "started", "job=b");
+    host_await(ant, "started", "job=d");
+    end_all(c, 5);
+}
+
 /* The record of one new job cannot be read. The other changes of the reload are in force. */
 static void reload_with_unreadable_memory(void) {
     char path[128];
@@ -276,6 +323,7 @@ static CU_TestInfo tests[] = {
     {"pool of the host, no Redis", pool_of_the_host},
     {"a pool that is gone after a restart", pool_that_is_gone},
     {"a pool that a reload removes", pool_that_a_reload_removes},
+    {"a reload that changes a scope", scope_by_reload},
     {"a job's memory cannot be read at a reload", reload_with_unreadable_memory},
     CU_TEST_INFO_NULL,
 };
