@@ -24,7 +24,9 @@ static void add_away(const struct facts *f, struct report *r) {
                    path);
         return;
     }
-    if (f->daemon_error == -ENOENT)
+    if (f->daemon_refusal)
+        report_add(r, SEVERITY_CRIT, "%s", f->daemon_refusal);
+    else if (f->daemon_error == -ENOENT)
         report_add(r, SEVERITY_CRIT, "berthd cannot be reached: %s does not exist", path);
     else if (f->daemon_error == -ECONNREFUSED)
         report_add(r, SEVERITY_CRIT, "berthd cannot be reached: no process listens on %s", path);

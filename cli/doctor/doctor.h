@@ -70,6 +70,7 @@ struct facts {
     bool is_other_config;  /* of another host or namespace than this berthd's */
     time_t config_changed; /* the latest change of a file of it, in seconds since 1970 */
     int daemon_error;      /* a negative errno: berthd does not answer */
+    char *daemon_refusal;  /* why it serves nobody, in its words; NULL: it gave no reason */
     bool has_no_redis;     /* berthd's config has no redis section */
     json_t *version, *redis, *metrics, *runs, *jobs, *next, *pools, *hosts; /* replies of io.berth; NULL: none */
 };

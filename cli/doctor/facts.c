@@ -2,6 +2,7 @@
 /* The facts of `berth doctor`: the config and berthd's replies. Each call has a time limit, and a failed
  * call is a fact, too. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -80,10 +81,22 @@ static void ask_of_next(struct facts *f, usec_t until) {
 }
 
 /* Calls that wait for Redis come last. */
+/* Asks for the version of berthd. One that cannot start gives the reason instead. */
+static int ask_for_version(struct facts *f, usec_t until) {
+    _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
+    int r = ask("io.berth.Version", NULL, until, &reply);
+
+    if (r == 0 && reply.error && *format_get_text(reply.params, "text"))
+        f->daemon_refusal = strdup(format_get_text(reply.params, "text"));
+    if (r == 0 && !reply.error)
+        f->version = json_incref(reply.params);
+    return r;
+}
+
 static void ask_all(struct facts *f) {
     usec_t until = usec_add(clock_boottime(), ALL_TIME);
 
-    f->daemon_error = ask_for("io.berth.Version", NULL, until, &f->version);
+    f->daemon_error = ask_for_version(f, until);
     if (f->daemon_error == 0 && !f->version)
         f->daemon_error = -EBADMSG;
     if (f->daemon_error < 0)
@@ -134,6 +147,7 @@ void facts_done(struct facts *f) {
 
     for (size_t i = 0; i < ELEMENTSOF(replies); i++)
         json_decref(*replies[i]);
+    free(f->daemon_refusal);
     settings_errors_done(&f->errors);
     settings_errors_done(&f->machine_errors);
     f->settings = settings_free(f->settings);

@@ -218,7 +218,8 @@ void doctor_files(const struct facts *f, struct report *r) {
     if (*error) {
         report_add(r, SEVERITY_WARN, "berthd cannot use its state directory %s: %s",
                    f->settings->state_directory, error);
-        report_do(r, "after a reboot it does not know what it began or which jobs are broken");
+        report_do(r, "after a reboot it does not know what it began or which jobs are broken; see whether the disk is full:");
+        report_command(r, "df", "-h", f->settings->state_directory);
     }
     (void) snprintf(path, sizeof(path), "%s%s", f->root, f->settings->runtime_directory);
     if (stat(path, &top) < 0)

@@ -152,6 +152,14 @@ static void test_bad_config(void) {
     TEST_STRING(child_text(client, 2),
                 "berth: berthd cannot start: its config is wrong, see `berthd --check` and `journalctl -t berthd`\n");
     child_free(client);
+    client = berth_start(ant, "doctor -c %s --only daemon", ant->config);
+    await_caller(fd);
+    host_launch_on(ant, fd);
+    assert_refuses("unknown option \"limt\"");
+    CU_ASSERT_FATAL(child_await(client, HOST_PATIENCE));
+    TEST_INT(client->exit_code, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(child_text(client, 1), "CRIT daemon            berthd cannot start: its config is wrong"));
+    child_free(client);
     (void) unlink(ant->socket);
 }
 

@@ -229,6 +229,7 @@ static void test_state_error(void) {
     check_set(&doctor_facts.jobs, "{'state_error': 'Read-only file system'}");
     check_finds(doctor_files, SEVERITY_WARN,
                 "berthd cannot use its state directory /var/lib/berth: Read-only file system");
+    TEST_STRING(json_string_value(json_array_get(json_array_get(doctor_findings.items[0].commands, 0), 2)), "/var/lib/berth");
 }
 
 /* A folder that must be root's belongs to another user. */
