@@ -96,6 +96,8 @@ int report_end_init(struct adhoc *a) {
 void report_end(struct adhoc *a, int status, const struct supervise_result *ended, const char *result) {
     a->report.status = status;
     a->report.params = a->grant.facts.is_nested ? NULL : json_pack("{s:s, s:s?}", "run", a->run, "result", result);
+    if (a->report.params && !ended && (status == EXIT_CANNOT_EXECUTE || status == EXIT_NO_COMMAND))
+        (void) json_object_set_new(a->report.params, "code", json_integer(status));
     if (a->report.params && ended)
         (void) put_ended(a, a->report.params, ended);
     if (!a->report.params) {

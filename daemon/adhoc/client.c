@@ -11,6 +11,8 @@
 #include "daemon/adhoc/hold.h"
 #include "daemon/runs/run-log.h"
 
+#define NO_COMMAND 127 /* the status of `berth run` if its command does not exist: berth(1), EXIT STATUS */
+
 void adhoc_set_clients_due(struct adhoc *adhoc, usec_t boottime) {
     adhoc->clients_due = boottime;
 }
@@ -126,6 +128,10 @@ static void take_report(struct run *run, const struct adhoc_report *report) {
     run->end.boottime = sanitize_reported_end(run, report->at);
     run->end.realtime = usec_sub(clock_realtime(), usec_sub(clock_boottime(), run->end.boottime));
     run->end.result = report->result;
+    if (report->result == RUN_RESULT_NOT_STARTED && report->code >= 0) {
+        run->end.exit_code = -1;
+        run_set_reason(run, "%s", report->code == NO_COMMAND ? "its command does not exist" : "its command cannot be executed");
+    }
     if (report->result == RUN_RESULT_NONE)
         run->end.result = report->code == 0 ? RUN_RESULT_SUCCESS : RUN_RESULT_FAILURE;
 }

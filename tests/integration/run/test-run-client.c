@@ -60,7 +60,7 @@ static void not_started(const char *command, int status, const char *error) {
     snprintf(words, sizeof(words), "-p db -- %s", command);
     fake_run(&f, words, NULL);
     fake_grant(&f, 0);
-    fake_expect_ended(&f, -1, -1, "not-started");
+    fake_expect_ended(&f, status, -1, "not-started");
     TEST_INT(fake_await_exit(&f), status);
     TEST_STRING(fake_errors(&f), error);
     fake_done(&f);

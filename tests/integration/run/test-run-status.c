@@ -37,11 +37,16 @@ static void the_commands_own(void) {
 static void command_that_cannot_be_run(void) {
     /* With a folder in PATH that cannot be read, the command might exist: 126. */
     static char path[] = "PATH=/usr/bin:/bin", *const environment[] = {path, NULL};
+    const char *why;
 
     ant->environment = environment;
     TEST_INT(berth(ant, "run -p db -- /nonexistent/command"), 127);
     TEST_INT(berth(ant, "run -p db -- no-such-command-in-path"), 127);
+    why = host_await(ant, "exited", "job=no-such-command-in-path result=not-started");
+    CU_ASSERT_PTR_NOT_NULL(strstr(why, "was not started: its command does not exist"));
     TEST_INT(berth(ant, "run -p db -- /etc/passwd"), 126);
+    why = host_await(ant, "exited", "job=passwd result=not-started");
+    CU_ASSERT_PTR_NOT_NULL(strstr(why, "was not started: its command cannot be executed"));
     TEST_INT(berth(ant, "run -p db -- /tmp"), 126);
     host_await_pool(ant, "db", "used", 0);
 }
