@@ -38,7 +38,7 @@ static int pool_width(const json_t *pools) {
 /* --- the first line --- */
 
 static void print_state(const json_t *e) {
-    const char *state = format_get_text(e, "state"), *why = format_get_text(e, "blocked_by");
+    const char *state = format_get_text(e, "state"), *why = format_get_text(e, "blocked_by"), *reason = format_get_text(e, "reason");
     char text[FORMAT_SIZE];
 
     if (strcmp(state, "waiting") == 0)
@@ -59,8 +59,8 @@ static void print_state(const json_t *e) {
         printf("%s%s%s", state, *why ? ": " : "", why);
     if (strcmp(state, "done") == 0 && json_is_string(json_object_get(e, "ended")))
         printf(", %s", format_when(e, "ended", clock_realtime(), text));
-    if (*format_get_text(e, "reason"))
-        printf(" (%.200s)", format_get_text(e, "reason"));
+    if (*reason && strcmp(reason, format_get_text(e, "result")) != 0)
+        printf(" (%.200s)", reason);
     printf("\n");
 }
 

@@ -258,7 +258,12 @@ static void not_waiting(void) {
     json_t *answer;
     char id[33];
 
-    ant = host_up("ant", POOLS "job \"copy\" {\n  command = { \"/bin/true\" }\n  pools = { \"db:1\" }\n}\n");
+    ant = host_up("ant", POOLS "job \"copy\" {\n  command = { \"/bin/true\" }\n  pools = { \"db:1\" }\n}\n"
+                        "job \"slow\" { command = { \"/bin/sleep\", \"60\" } timeout = \"50ms\" }\n");
+    TEST_INT(berth(ant, "start --wait slow"), 124);
+    TEST_INT(berth(ant, "explain slow"), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, " is over: timeout (signal 15), "));
+    CU_ASSERT_PTR_NULL(strstr(berth_out, "(timeout)")); /* no reason beside the result */
     TEST_INT(berth(ant, "explain copy"), 0);
     TEST_STRING(berth_out, "copy  has no run; next: none\n");
     TEST_INT(berth(ant, "start --wait copy"), 0);
