@@ -176,7 +176,7 @@ CONF
 
     [ -d /var/lib/berth ]
     apt-get -qq -y purge berth
-    [ ! -e /usr/sbin/berthd ] && [ ! -e /etc/berth/berth.conf ] && [ ! -e /var/lib/berth ]
+    [ ! -e /usr/sbin/berthd ] && [ ! -e /etc/berth/berth.conf ] && [ ! -e /var/lib/berth ] && [ ! -e /run/berth ]
     for unit in berthd.service berthd.socket berthd-look.socket berth-runner.service berth-runner.socket berth-metrics.timer; do not active $unit; done
     [ ! -e $figures ] || fail "figures remain without berth"
 END
