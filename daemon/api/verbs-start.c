@@ -10,12 +10,15 @@
 #include "daemon/api/verbs-internal.h"
 
 #define UNDECIDED_MAX (2 * USEC_PER_SEC) /* while Redis does not answer */
+#define OVER_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10) /* as calls of clients: the end of a run brings grants, which go first */
 
 struct start { /* one call that waits for the end of a run and of the attempts after it */
     struct run_watch watch;
     struct manager *manager;
     struct control_call *call;
     json_t *last; /* the reply about the previous attempt; NULL: none */
+    json_t *answer;         /* the last reply, to be sent by `over` */
+    struct defer over;
     bool is_undecided;      /* Redis has not answered yet whether another host has a run of the job */
     bool wait;
     struct timer patience;  /* while it is undecided */
@@ -27,7 +30,9 @@ static struct start *start_free(struct start *s) {
         return NULL;
     run_watch_remove(&s->watch);
     timer_done(&s->patience);
+    defer_done(&s->over);
     json_decref(s->last);
+    json_decref(s->answer);
     free(s);
     return NULL;
 }
@@ -80,10 +85,16 @@ static void start_on_patience(void *userdata) {
         (void) start_decided(s, run);
 }
 
+static void start_on_over(void *userdata) {
+    struct start *s = userdata;
+
+    (void) control_call_answer(s->call, steal_pointer(&s->answer));
+    start_free(s);
+}
+
 static void start_on_change(struct run_watch *watch, struct run *run) {
     struct start *s = list_entry(watch, struct start, watch);
     struct run *next;
-    json_t *answer;
 
     if (run->job.is_skipped) {
         (void) skipped_elsewhere(s->call, run);
@@ -103,9 +114,9 @@ static void start_on_change(struct run_watch *watch, struct run *run) {
         return;
     }
     /* An attempt that was given up before it began has no end. */
-    answer = run->job.begin_due > 0 && s->last ? json_incref(s->last) : pack_run(s->manager, run);
-    (void) control_call_answer(s->call, answer);
-    start_free(s);
+    s->answer = run->job.begin_due > 0 && s->last ? json_incref(s->last) : pack_run(s->manager, run);
+    run_watch_remove(&s->watch);
+    defer_set(&s->over);
 }
 
 static int start_wait(struct control_call *call, struct manager *m, struct run *run, bool is_undecided, bool wait) {
@@ -121,7 +132,9 @@ static int start_wait(struct control_call *call, struct manager *m, struct run *
     s->wait = wait;
     memcpy(s->run, run->id, sizeof(s->run));
     run_watch_add(run, &s->watch);
-    k = is_undecided ? timer_init(&s->patience, manager_event(m), SD_EVENT_PRIORITY_NORMAL, start_on_patience, s)
+    k = defer_init(&s->over, manager_event(m), OVER_PRIORITY, start_on_over, s);
+    if (k >= 0)
+        k = is_undecided ? timer_init(&s->patience, manager_event(m), SD_EVENT_PRIORITY_NORMAL, start_on_patience, s)
                      : control_call_notify(call, pack_run(m, run), -1);
     if (k < 0) {
         start_free(s);
