@@ -109,6 +109,3 @@ int verb_import_crontab(int argc, char **argv);
 int verb_doctor(int argc, char **argv);
 int verb_check_config(int argc, char **argv);
 int verb_version(int argc, char **argv);
-
-/* Returns the exit status of `berth start --wait` for a finished run (io.berth's Run). */
-int run_exit_status(const json_t *run);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/client.h"
+#include "cli/start-jobs.h"
 #include "cli/verbs.h"
 #include "tests/harness/host/fake-berthd.h"
 #include "tests/harness/host/host.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/client.h"
-#include "cli/verbs.h"
+#include "cli/start-jobs.h"
 #include "tests/harness/capture.h"
 #include "tests/harness/test.h"
 
