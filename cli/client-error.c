@@ -110,7 +110,7 @@ static void explain_config(const json_t *params) {
 
     json_array_foreach(errors, i, item)
         fprintf(stderr, "%s\n", json_is_string(item) ? json_string_value(item) : "?");
-    fputs("berth: the config has errors; nothing was changed\n", stderr);
+    fputs("berth: the config was refused; nothing was changed\n", stderr);
 }
 
 static void explain_stopping(const json_t *params) {

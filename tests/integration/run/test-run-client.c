@@ -152,7 +152,7 @@ static void test_refused(void) {
     refused_with("-p db x", "{'error': 'io.berth.Away', 'parameters': {'text': 'Redis is away'}}", 69, "berth: Redis is away\n");
     refused_with("-p db x", "{'error': 'io.berth.Stopping'}", 69, "berth: berthd is stopping\n");
     refused_with("-p db x", "{'error': 'io.berth.ConfigRefused', 'parameters': {'errors': ['a:1: x', 'a:2: y']}}", 78,
-                 "a:1: x\na:2: y\nberth: the config has errors; nothing was changed\n");
+                 "a:1: x\na:2: y\nberth: the config was refused; nothing was changed\n");
     refused_with("-p db x", "{'error': 'io.berth.Internal', 'parameters': {'text': 'out of memory'}}", 70, "berth: out of memory\n");
     refused_with("-p db x", "{'error': 'org.varlink.service.MethodNotFound', 'parameters': {}}", 70,
                  "berth: berthd answered org.varlink.service.MethodNotFound\n");
