@@ -45,7 +45,10 @@ static int ended_status(const struct adhoc *a, const struct supervise_result *re
     case SUPERVISE_REASON_STOPPED:
     case SUPERVISE_REASON_REVOKED:
     case SUPERVISE_REASON_SHUTDOWN:
-        fprintf(stderr, "berth: stopped (%s)\n", supervise_reason_name(result->reason));
+        fprintf(stderr, "berth: the command was stopped%s\n",
+                result->reason == SUPERVISE_REASON_REVOKED    ? ": its permits were revoked"
+                : result->reason == SUPERVISE_REASON_SHUTDOWN ? ": berthd is stopping on this host"
+                                                              : "");
         *ret_text = "stopped";
         return own;
     case SUPERVISE_REASON_TIMEOUT:

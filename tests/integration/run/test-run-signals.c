@@ -139,11 +139,11 @@ static void stops(const char *reason, const char *script, int status, const char
 }
 
 static void test_stop(void) {
-    stops("stopped", "echo ready; while :; do read x; done", 143, "stopped", "berth: stopped (stopped)\n");
-    stops("revoked", "trap 'exit 3' TERM; " FAKE_WAITS, 3, "stopped", "berth: stopped (revoked)\n");
+    stops("stopped", "echo ready; while :; do read x; done", 143, "stopped", "berth: the command was stopped\n");
+    stops("revoked", "trap 'exit 3' TERM; " FAKE_WAITS, 3, "stopped", "berth: the command was stopped: its permits were revoked\n");
     stops("lease-lost", "echo ready; while :; do read x; done", 76, "lease-lost",
           "berth: the lease was lost; the command was stopped\n");
-    stops("what-may-come", "echo ready; while :; do read x; done", 143, "stopped", "berth: stopped (stopped)\n");
+    stops("what-may-come", "echo ready; while :; do read x; done", 143, "stopped", "berth: the command was stopped\n");
 }
 
 static void test_timeout(void) {
