@@ -16,6 +16,7 @@
 #include "base/file-limit.h"
 #include "base/protocol.h"
 #include "base/standard-fds.h"
+#include "daemon/init.h"
 #include "daemon/manager.h"
 #include "daemon/api/verbs.h"
 
@@ -339,6 +340,8 @@ int main(int argc, char **argv) {
     if (standard_fds_fill() < 0)
         return EX_SOFTWARE;
     if (parse_arguments(argc, argv, &status) != 0)
+        return status;
+    if (!arg_check && init_serve(&status))
         return status;
     if (journal_new(&journal, "berthd") < 0)
         return EX_SOFTWARE;

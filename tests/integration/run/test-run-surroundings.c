@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What `berth run` finds where it starts: children that a shell had before `exec berth run`, and a /proc of another PID
  * namespace. The test is berthd. */
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,17 +81,23 @@ static void test_signal_of_a_watchdog(void) {
     fake_done(&f);
 }
 
-/* As `unshare --pid --fork`: /proc stays that of the namespace outside. */
+/* As `unshare --pid --fork`: /proc stays that of the namespace outside. There the pid of the command is that of this
+ * process, which has not called exec. */
 static void be_in_a_namespace(struct fake *f) {
-    int status;
-    pid_t pid;
+    pid_t pid, outside = getpid();
+    int status, fd;
 
     (void) f;
     if (unshare(CLONE_NEWPID) < 0)
         _exit(98);
     pid = fork();
-    if (pid == 0)
+    if (pid == 0) {
+        fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+        if (fd < 0 || dprintf(fd, "%d", (int) outside - 1) < 0)
+            _exit(97);
+        close(fd);
         return;
+    }
     _exit(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 99);
 }
 
