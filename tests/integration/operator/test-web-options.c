@@ -3,7 +3,6 @@
 /* What berth-web says of a wrong command line. */
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/harness/host/host.h"
@@ -11,8 +10,9 @@
 
 #define ARGUMENTS_MAX 6
 
-/* Returns the exit status; *ret_said: on standard error, to be freed. */
-static int run_web(const char *const *arguments, const char *credentials, char **ret_said) {
+/* Returns the exit status; *ret_said: on standard error, valid until the next call. */
+static int run_web(const char *const *arguments, const char *credentials, const char **ret_said) {
+    static char said[1024];
     char program[256], folder[128];
     char *argv[ARGUMENTS_MAX + 2] = {program}, *environment[] = {credentials ? folder : NULL, NULL};
     struct child *web;
@@ -25,7 +25,8 @@ static int run_web(const char *const *arguments, const char *credentials, char *
     web = child_start(argv, environment);
     TEST_FATAL(web && child_await(web, HOST_PATIENCE), "berth-web does not end");
     status = web->exit_code;
-    *ret_said = strdup(child_text(web, 2));
+    snprintf(said, sizeof(said), "%s", child_text(web, 2));
+    *ret_said = said;
     child_free(web);
     return status;
 }
@@ -46,28 +47,28 @@ static void test_usage(void) {
     };
 
     for (size_t i = 0; i < ELEMENTSOF(wrong); i++) {
-        char *said, expected[160];
+        const char *said;
+        char expected[160];
 
         snprintf(expected, sizeof(expected), "berth-web: %s\n", wrong[i].said);
         TEST_INT(run_web(wrong[i].arguments, NULL, &said), 64);
         TEST_STRING(said, expected);
-        free(said);
-    }
+        }
 }
 
 /* getopt names the option first. */
 static void test_unknown(void) {
     static const char *const unknown[] = {"--colour", NULL};
-    char *said;
+    const char *said;
 
     TEST_INT(run_web(unknown, NULL, &said), 64);
     CU_ASSERT(strstr(said, "--colour") && strstr(said, "\nberth-web: try `berth-web --help`\n"));
-    free(said);
 }
 
 static void test_token(void) {
     static const char *const acts[] = {"--actions", "--unix", "/nonexistent/web.sock", NULL};
-    char path[160], expected[256], *said;
+    char path[160], expected[256];
+    const char *said;
     FILE *f;
 
     snprintf(path, sizeof(path), "%s/web-token", cluster.folder);
@@ -76,10 +77,8 @@ static void test_token(void) {
     TEST_INT(run_web(acts, cluster.folder, &said), 64);
     snprintf(expected, sizeof(expected), "berth-web: %s: a token has at least 32 characters\n", path);
     TEST_STRING(said, expected);
-    free(said);
     TEST_INT(run_web(acts, NULL, &said), 70);
     TEST_STRING(said, "berth-web: /nonexistent/web.sock: No such file or directory\n");
-    free(said);
 }
 
 int main(int argc, char **argv) {
