@@ -123,7 +123,7 @@ static void take_setting(struct import *import, const struct import_source *sour
     }
     why = read_setting(source, settings, line->name, line->value);
     if (why)
-        import_comment(import, source, number, "not converted: %.60s=: %s", line->name, why);
+        import_comment(import, source, number, "not converted: %.60s=%.200s: %s", line->name, line->value, why);
 }
 
 /* ---- a crontab ---- */
@@ -138,6 +138,8 @@ int import_crontab(struct import *import, const struct import_source *source) {
     if (!copy)
         return -ENOMEM;
     while (r == 0 && (text = strsep(&rest, "\n"))) {
+        const char *whole = source->text + (text - copy);
+        unsigned n_left_out = import->n_left_out;
         struct crontab_line line;
 
         number++;
@@ -152,6 +154,8 @@ int import_crontab(struct import *import, const struct import_source *source) {
             import->n_lines++;
             r = import_job(import, source, &settings, number, &line);
         }
+        if (r == 0 && import->n_left_out > n_left_out) /* the crontab may be deleted */
+            import_comment(import, source, number, "%.*s", (int) strcspn(whole, "\n"), whole);
     }
     return r;
 }

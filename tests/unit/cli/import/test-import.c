@@ -128,6 +128,8 @@ static void test_left_out(void) {
         TEST_INT(n_left_out, 1);
         has("# f:1: not converted: ");
     }
+    import(CRONTAB_OF_USER, "0 0 * * * a\n0 0 30 2 * /b --c\n@daily d\n"); /* whoever deletes the crontab still has the line */
+    has("\n# f:2: 0 0 30 2 * /b --c\n");
     import(CRONTAB_SYSTEM,
            "* * * * * 0day a\n* * * * * berth a\n* * * * * root:berth-admin a\n* * * * * root\n");
     TEST_INT(n_left_out, 4);
@@ -194,7 +196,7 @@ static void test_settings(void) {
            "0 1 * * * a\nCRON_TZ=Mars/Base\nA=4\nSHELL=sh\nRANDOM_DELAY=x\n1A=\n0 1 * * * b\n");
     has("# f:1: MAILTO=x@y: cron mails");
     CU_ASSERT_PTR_NULL(strstr(config, "# f:2:"));
-    has("# f:7: not converted: LOGNAME=");
+    has("# f:7: not converted: LOGNAME=z: ");
     has("# f:8: not converted: BERTH_RUN=");
     has("# f:11: not converted: CRON_TZ=");
     has("# f:13: not converted: SHELL=");
