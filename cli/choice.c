@@ -52,6 +52,10 @@ bool choice_has(const struct choice *c, const char *run, const char *name) {
     return c->n == 0;
 }
 
+bool choice_is_short_id(const char *word) {
+    return *word && strlen(word) < ID_PREFIX_MIN && word[strspn(word, "0123456789abcdef")] == '\0';
+}
+
 void candidates_add(struct candidates *c, const char *run, const char *name) {
     for (size_t i = 0; i < c->n && i < CANDIDATES_SHOWN; i++)
         if (strcmp(c->items[i].run, run) == 0) {

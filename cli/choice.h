@@ -32,6 +32,9 @@ bool choice_has(const struct choice *c, const char *run, const char *name);
 
 /* --- one run --- */
 
+/* Returns whether a word that names nothing has digits of an id, and too few. */
+bool choice_is_short_id(const char *word);
+
 #define CANDIDATES_SHOWN 8
 
 struct candidates {

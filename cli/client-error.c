@@ -49,7 +49,7 @@ static void explain_unknown(const json_t *params, const char *kind) {
         fprintf(stderr, " (a template; name an instance, such as %sNAME)", written);
     } else if (json_is_array(known))
         fprintf(stderr, " (there is no %s)", kind);
-    if (strcmp(kind, "job") == 0 && strlen(written) < ID_PREFIX_MIN && written[strspn(written, "0123456789abcdef")] == '\0')
+    if (strcmp(kind, "job") == 0 && choice_is_short_id(written))
         fprintf(stderr, "; a run needs %d digits at least", ID_PREFIX_MIN);
     fputs("\n", stderr);
 }

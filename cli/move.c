@@ -75,8 +75,12 @@ static int find_target(json_t **answer, const char *word, bool held, bool waitin
     if (c.n > 1)
         return candidates_explain(&c, word);
     if (c.n == 0 && !id_is_valid(word)) {
-        fprintf(stderr, "berth: no run %s %s%s%s; `berth pools POOL` lists those that do\n", word, held ? "holds permits" : "",
-                held && waiting ? " or " : "", waiting ? "waits for permits" : "");
+        fprintf(stderr, "berth: no run %s %s%s%s; ", word, held ? "holds permits" : "", held && waiting ? " or " : "",
+                waiting ? "waits for permits" : "");
+        if (choice_is_short_id(word))
+            fprintf(stderr, "an id needs %d digits at least\n", ID_PREFIX_MIN);
+        else
+            fputs("`berth pools POOL` lists those that do\n", stderr);
         return EXIT_UNKNOWN_NAME;
     }
     snprintf(ret->id, sizeof(ret->id), "%s", c.n == 1 ? c.items[0].run : word);

@@ -18,7 +18,8 @@ int sources_explain(const char *verb, const char *directory, int error) {
             "berth %s: %s: no permission to read it (root and the groups systemd-journal and adm have)\n",
             verb, directory ? directory : "the journal");
     else if (error == -ENODATA)
-        fprintf(stderr, "berth %s: %s: no journal found\n", verb, directory ? directory : "the journal");
+        fprintf(stderr, "berth %s: %s: no journal found%s\n", verb, directory ? directory : "the journal",
+                !directory && strcmp(verb, "history") == 0 ? " (`berth runs --all` lists what berthd remembers)" : "");
     else
         fprintf(stderr, "berth %s: %s: cannot be read: %s\n", verb, directory ? directory : "the journal", strerror(-error));
     return EXIT_UNKNOWN_NAME;

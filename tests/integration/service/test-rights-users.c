@@ -21,6 +21,8 @@ static void words(void) {
     caller_refused(RUNNER, "start plain", "berth: start: you need the right to operate job plain; " HAVE_OPERATE);
     caller_refused(RUNNER, "stop db",
             "berth: stop: you need the right to operate job db; root, members of group " OPERATORS " and members of group " DBA " have it\n");
+    caller_refused(RUNNER, "move 00112233445566778899aabbccddeeff --first",
+            "berth: move: you need the right to operate; " HAVE_OPERATE);
     TEST_INT(berth_end(caller_start(JOB_OPERATOR, "start --wait db")), 0);
     TEST_INT(berth_end(caller_start(OTHER, "pools")), 0);
 }
