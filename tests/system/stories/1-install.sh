@@ -174,7 +174,9 @@ CONF
         test -f "/usr/share/man/man${page##*.}/$page.gz" || echo "no $page (path-excluded)"
     done
 
-    [ -d /var/lib/berth ]
+    # A purge after a removal: dpkg no longer has the package's tmpfiles.d then.
+    apt-get -qq -y remove berth
+    [ -d /var/lib/berth ] && [ -e /etc/berth/berth.conf ]
     apt-get -qq -y purge berth
     [ ! -e /usr/sbin/berthd ] && [ ! -e /etc/berth/berth.conf ] && [ ! -e /var/lib/berth ] && [ ! -e /run/berth ]
     for unit in berthd.service berthd.socket berthd-look.socket berth-runner.service berth-runner.socket berth-metrics.timer; do not active $unit; done
