@@ -77,10 +77,10 @@ static int find_target(json_t **answer, const char *word, bool held, bool waitin
     if (c.n == 0 && !id_is_valid(word)) {
         fprintf(stderr, "berth: no run %s %s%s%s; ", word, held ? "holds permits" : "", held && waiting ? " or " : "",
                 waiting ? "waits for permits" : "");
+        fputs("`berth pools POOL` lists those that do", stderr);
         if (choice_is_short_id(word))
-            fprintf(stderr, "an id needs %d digits at least\n", ID_PREFIX_MIN);
-        else
-            fputs("`berth pools POOL` lists those that do\n", stderr);
+            fprintf(stderr, "; a run needs %d digits at least", ID_PREFIX_MIN);
+        fputc('\n', stderr);
         return EXIT_UNKNOWN_NAME;
     }
     snprintf(ret->id, sizeof(ret->id), "%s", c.n == 1 ? c.items[0].run : word);

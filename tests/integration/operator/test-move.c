@@ -106,7 +106,8 @@ static void steal(void) {
 
     refused(64, "berth: this stops bee:holder; --yes confirms it\n", "steal holder --for b");
     refused(75, "berth: that alone does not start ant:large: db needs 1 more (--yes stops it anyway)\n", "steal holder --for large");
-    refused(65, "berth: no run a holds permits; `berth pools POOL` lists those that do\n", "steal a --for b");
+    refused(65, "berth: no run a holds permits; `berth pools POOL` lists those that do; a run needs 4 digits at least\n",
+            "steal a --for b");
     TEST_INT(berth(ant, "steal holder --for b --reason urgent --yes"), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, " (bee:holder) is being stopped\n"));
     host_await(ant, "moved", "job=b reason=urgent");

@@ -46,7 +46,9 @@ static void test_words(void) {
          "explain");
 
     snprintf(text, sizeof(text),
-             "berth: no run %.3s holds permits or waits for permits; an id needs 4 digits at least\n", waiter);
+             "berth: no run %.3s holds permits or waits for permits; `berth pools POOL` lists those that do; a run needs "
+             "4 digits at least\n",
+             waiter);
     SAYS(65, text, "move %.3s --first", waiter);
     snprintf(text, sizeof(text), "berth: %.8s and %.8s have no queue in common\n", waiter, other);
     SAYS(64, text, "move a --before n");
