@@ -124,6 +124,7 @@ int verbs_check_hold(struct control_call *call, struct manager *m, const struct 
 json_t *json_text(const char *text);           /* NULL: null */
 json_t *json_time(usec_t realtime);            /* 0: null */
 json_t *json_msec(usec_t usec);
+json_t *json_seen(usec_t usec);                /* USEC_INFINITY: null */
 json_t *json_number(json_int_t n, bool known); /* null if not known */
 /* position, blocked_by: stolen; NULL: null. */
 json_t *json_run(const struct settings *settings, const struct run *r, json_t *position, const char *blocked_by);
@@ -131,12 +132,24 @@ json_t *json_job(struct manager *m, const struct job_settings *settings);
 
 /* --- verbs-pools.c --- */
 
-/* These return NULL without memory. cluster: NULL if Redis is away or not configured. */
-/* A list of Usual for runs that hold permits of these pools or wait for them (verbs-usual.c). */
-json_t *json_usual(struct manager *m, const struct snapshot *cluster, const json_t *pools);
-/* wanted: the names to show, or NULL. *ret_unknown: an unknown name. */
-json_t *json_pools(struct manager *m, const struct snapshot *host, const struct snapshot *cluster, json_t *wanted,
-                   const char **ret_unknown);
+struct pools_text { /* the list of pools, written claim by claim: its document would have six times the size */
+    char *text;
+    json_t *names;       /* an object, to which "HOST NAME" of each claim is added; NULL: not wanted */
+    const char *unknown; /* a name among those wanted; NULL: none */
+    bool is_complete;    /* all claims of all pools are listed */
+    bool failed;         /* for lack of memory */
+};
+/* wanted: the names to show, or NULL. 0 or -ENOMEM; pools_text_done() follows anyway. */
+int pools_text_make(struct pools_text *ret, struct manager *m, const struct snapshot *host, const struct snapshot *cluster,
+                    json_t *wanted);
+void pools_text_done(struct pools_text *pools);
+
+/* cluster: NULL if Redis is away or not configured. */
+/* Returns a list of Usual for these runs (verbs-usual.c); names: of struct pools_text. NULL: no memory. */
+json_t *json_usual(struct manager *m, const struct snapshot *cluster, const json_t *names);
+
+/* --- verbs-hosts.c; NULL: no memory. cluster: as above --- */
+
 json_t *json_hosts(struct manager *m, const struct snapshot *cluster);
 json_t *json_malformed(const struct snapshot *cluster);
 json_t *json_redis(struct manager *m, const struct snapshot *cluster);
@@ -157,9 +170,9 @@ typedef void (*verbs_seen_fn)(const struct snapshot *host, const struct snapshot
 struct show *verbs_ask(struct manager *m, json_t *pools, verbs_seen_fn seen, void *userdata);
 void verbs_forget(struct show *show);
 
-/* Returns the reply of Pools, Hosts and Look; NULL: no memory. pools, hosts: stolen; NULL: the reply has
- * none. */
-json_t *json_picture(struct manager *m, const struct snapshot *cluster, json_t *pools, json_t *hosts);
+/* Returns the reply of Pools, Hosts and Look, without the text of the pools; NULL: no memory. hosts: stolen. NULL: the
+ * reply has none. */
+json_t *json_picture(struct manager *m, const struct snapshot *cluster, const struct pools_text *pools, json_t *hosts);
 
 /* --- verbs-metrics.c, verbs-metrics-pools.c: 0 or -1 (no memory) --- */
 

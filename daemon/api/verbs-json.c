@@ -21,6 +21,10 @@ json_t *json_msec(usec_t usec) {
     return json_integer((json_int_t) (usec / USEC_PER_MSEC));
 }
 
+json_t *json_seen(usec_t usec) {
+    return usec == USEC_INFINITY ? json_null() : json_msec(usec);
+}
+
 json_t *json_number(json_int_t n, bool known) {
     return known ? json_integer(n) : json_null();
 }

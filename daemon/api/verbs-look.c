@@ -54,29 +54,26 @@ static void wait_for_next(struct looker *l) {
 
 static void looker_on_seen(const struct snapshot *host, const struct snapshot *cluster, void *userdata) {
     struct looker *l = userdata;
-    const char *unknown = NULL;
-    json_t *pools = json_pools(l->manager, host, cluster, l->pools, &unknown);
-    json_t *hosts = pools && l->hosts ? json_hosts(l->manager, cluster) : NULL;
-    json_t *picture = NULL;
+    _cleanup_(pools_text_done) struct pools_text pools = {};
+    bool is_made = pools_text_make(&pools, l->manager, host, cluster, l->pools) == 0;
+    json_t *hosts = is_made && l->hosts ? json_hosts(l->manager, cluster) : NULL, *picture = NULL;
+    const struct control_member member = {"pools", pools.text};
 
     l->show = NULL;
-    if (pools && unknown) {
-        json_decref(pools);
+    if (pools.unknown) {
         json_decref(hosts);
-        (void) verbs_no_such_pool(l->call, l->manager, unknown);
+        (void) verbs_no_such_pool(l->call, l->manager, pools.unknown);
         looker_free(l);
         return;
     }
-    if (pools && (hosts || !l->hosts))
-        picture = json_picture(l->manager, cluster, pools, hosts);
-    else
-        json_decref(pools);
+    if (is_made && (hosts || !l->hosts))
+        picture = json_picture(l->manager, cluster, &pools, hosts);
     if (l->interval > 0) {
-        (void) control_call_notify(l->call, picture, -1);
+        (void) control_call_notify_with(l->call, picture, &member);
         wait_for_next(l);
         return;
     }
-    (void) control_call_answer(l->call, picture);
+    (void) control_call_answer_with(l->call, picture, &member);
     looker_free(l);
 }
 

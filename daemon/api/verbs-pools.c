@@ -1,19 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Pools and hosts as JSON. Host pools come from the host's store, cluster pools from Redis; while Redis is
+/* Pools as JSON. Host pools come from the host's store, cluster pools from Redis; while Redis is
  * away, from this host's config and runs. */
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/number.h"
 #include "daemon/api/verbs-internal.h"
 
-static int append(json_t *array, json_t *item) {
-    return json_array_append_new(array, item);
+struct writer { /* of the list of pools as text */
+    struct manager *manager;
+    FILE *f;
+    json_t *shown; /* the names of its pools */
+    struct pools_text *ret;
+};
+
+/* Writes an item of a list. Steals it. */
+static int write_item(FILE *f, bool is_first, json_t *item) {
+    int k = item && (is_first || fputc(',', f) >= 0) ? json_dumpf(item, f, JSON_COMPACT) : -1;
+
+    json_decref(item);
+    return k;
 }
 
-static json_t *json_seen(usec_t usec) {
-    return usec == USEC_INFINITY ? json_null() : json_msec(usec);
+/* Writes one claim of a list and notes who has it. */
+static int write_claim(struct writer *w, bool is_first, json_t *claim) {
+    char who[2 * NAME_MAX_LENGTH + 2];
+
+    (void) snprintf(who, sizeof(who), "%s %s", json_string_value(json_object_get(claim, "host")),
+                    json_string_value(json_object_get(claim, "name")));
+    if (w->ret->names && claim && json_object_set_new(w->ret->names, who, json_true()) < 0) {
+        json_decref(claim);
+        return -1;
+    }
+    return write_item(w->f, is_first, claim);
 }
 
 /* --- from a snapshot --- */
@@ -26,8 +49,8 @@ static uint32_t find_pid(struct manager *m, const char *claim) {
     return r && !run_is_over(r) ? (uint32_t) r->started.pid : 0;
 }
 
-static int put_holders(struct manager *m, json_t *pool, const struct snapshot_pool *p) {
-    json_t *holders = json_array();
+static int write_holders(struct writer *w, const struct snapshot_pool *p) {
+    struct manager *m = w->manager;
     int k = 0;
 
     for (size_t i = 0; i < p->n_holders; i++) {
@@ -35,26 +58,25 @@ static int put_holders(struct manager *m, json_t *pool, const struct snapshot_po
         bool own = strcmp(h->host, manager_settings(m)->host) == 0;
         uint32_t pid = own ? find_pid(m, h->claim) : 0;
 
-        k |= append(holders, json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o}", "claim", h->claim, "host", h->host, "name",
-                                       h->name, "permits", (json_int_t) h->permits, "token", (json_int_t) h->token, "since",
-                                       json_time(h->since_realtime), "seen_ms", json_seen(h->seen_usec), "pid",
-                                       json_number(pid, pid > 0)));
+        k |= write_claim(w, i == 0, json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o}", "claim", h->claim, "host", h->host,
+                                              "name", h->name, "permits", (json_int_t) h->permits, "token",
+                                              (json_int_t) h->token, "since", json_time(h->since_realtime), "seen_ms",
+                                              json_seen(h->seen_usec), "pid", json_number(pid, pid > 0)));
     }
-    return k | json_object_set_new(pool, "holders", holders);
+    return k;
 }
 
-static int put_queue(json_t *pool, const struct snapshot_pool *p) {
-    json_t *queue = json_array();
+static int write_queue(struct writer *w, const struct snapshot_pool *p) {
     int k = 0;
 
     for (size_t i = 0; i < p->n_queue; i++) {
-        const struct snapshot_waiter *w = &p->queue[i];
+        const struct snapshot_waiter *q = &p->queue[i];
 
-        k |= append(queue, json_pack("{s:s, s:s, s:s, s:I, s:I, s:o}", "claim", w->claim, "host", w->host, "name", w->name,
-                                     "permits", (json_int_t) w->permits, "position", (json_int_t) w->position, "waiting_ms",
-                                     json_msec(w->waiting_usec)));
+        k |= write_claim(w, i == 0, json_pack("{s:s, s:s, s:s, s:I, s:I, s:o}", "claim", q->claim, "host", q->host, "name",
+                                              q->name, "permits", (json_int_t) q->permits, "position",
+                                              (json_int_t) q->position, "waiting_ms", json_msec(q->waiting_usec)));
     }
-    return k | json_object_set_new(pool, "queue", queue);
+    return k;
 }
 
 static json_t *json_override(const struct snapshot_pool *p) {
@@ -75,7 +97,7 @@ static json_t *json_lowest(const struct snapshot_pool *p) {
                      json_text(p->lowest_host[0] ? p->lowest_host : NULL), "session", p->lowest_session);
 }
 
-static int put_snapshot(struct manager *m, json_t *pool, const struct snapshot_pool *p) {
+static int put_snapshot(json_t *pool, const struct snapshot_pool *p) {
     int k = 0;
 
     k |= json_object_set_new(pool, "limit", json_integer(p->limit));
@@ -85,9 +107,7 @@ static int put_snapshot(struct manager *m, json_t *pool, const struct snapshot_p
     k |= json_object_set_new(pool, "keys", json_number(p->n_keys, pool_name_parse(p->name) == POOL_NAME_PATTERN));
     k |= json_object_set_new(pool, "limits_differ", json_boolean(p->limits_differ));
     k |= json_object_set_new(pool, "lowest", json_lowest(p));
-    k |= json_object_set_new(pool, "complete", json_boolean(!p->is_cut));
-    k |= put_holders(m, pool, p);
-    return k | put_queue(pool, p);
+    return k | json_object_set_new(pool, "complete", json_boolean(!p->is_cut));
 }
 
 /* --- from what this berthd knows --- */
@@ -114,34 +134,35 @@ static json_t *own_waiter(struct manager *m, const struct run *r, uint32_t permi
                      json_msec(run_wait_usec(r, clock_boottime())));
 }
 
-static int put_own(struct manager *m, json_t *pool, const struct pool_settings *p) {
-    json_t *holders = json_array(), *queue = json_array();
-    uint32_t used = 0, waiting = 0, permits;
-    int k = 0;
+/* Visits the runs with a claim on the pool that wait, or those that hold its permits. Writes some of them with w. Returns
+ * how many wait, or the permits held; w->ret->failed: no memory. */
+static uint32_t list_own(struct manager *m, const struct pool_settings *p, bool waits, struct writer *w) {
+    size_t n_written = 0;
+    uint32_t sum = 0, permits;
 
     for (enum run_state s = RUN_STATE_WAITING; s <= RUN_STATE_DONE; s++)
         list_foreach(r, manager_runs(m, s), struct run, link) {
-            if (r->cluster_claim->state == CLAIM_STATE_NONE || !(permits = claim_permits(r->cluster_claim, p->name)))
+            if (r->cluster_claim->state == CLAIM_STATE_NONE || !(permits = claim_permits(r->cluster_claim, p->name)) ||
+                waits != (s == RUN_STATE_WAITING) || (!waits && !r->granted))
                 continue;
-            if (s == RUN_STATE_WAITING) {
-                if (waiting++ < SNAPSHOT_LIST_MAX)
-                    k |= append(queue, own_waiter(m, r, permits));
-            } else if (r->granted) {
-                used += permits;
-                if (json_array_size(holders) < SNAPSHOT_LIST_MAX)
-                    k |= append(holders, own_holder(m, r, permits));
-            }
+            sum += waits ? 1 : permits;
+            if (w && n_written < SNAPSHOT_LIST_MAX && write_claim(w, n_written++ == 0, waits ? own_waiter(m, r, permits) : own_holder(m, r, permits)) < 0)
+                w->ret->failed = true;
         }
+    return sum;
+}
+
+static int put_own(struct manager *m, json_t *pool, const struct pool_settings *p) {
+    int k = 0;
+
     k |= json_object_set_new(pool, "limit", json_integer(p->limit));
     k |= json_object_set_new(pool, "override", json_null());
-    k |= json_object_set_new(pool, "used", json_integer(used));
-    k |= json_object_set_new(pool, "waiting", json_integer(waiting));
+    k |= json_object_set_new(pool, "used", json_integer(list_own(m, p, false, NULL)));
+    k |= json_object_set_new(pool, "waiting", json_integer(list_own(m, p, true, NULL)));
     k |= json_object_set_new(pool, "keys", json_null()); /* keys of other hosts are unknown */
     k |= json_object_set_new(pool, "limits_differ", json_false());
     k |= json_object_set_new(pool, "lowest", json_null());
-    k |= json_object_set_new(pool, "complete", json_false());
-    k |= json_object_set_new(pool, "holders", holders);
-    return k | json_object_set_new(pool, "queue", queue);
+    return k | json_object_set_new(pool, "complete", json_false());
 }
 
 /* --- all pools --- */
@@ -158,13 +179,31 @@ static bool is_wanted(json_t *wanted, const char *name, bool by_pattern) {
     return !by_pattern && pool_name_parse(name) != POOL_NAME_JOB && (!wanted || json_array_size(wanted) == 0);
 }
 
+/* Writes the object, with lists of claims as its last members. */
+static int write_pool(struct writer *w, json_t *o, const struct pool_settings *settings, const struct snapshot_pool *snapshot) {
+    int k = fputs(json_object_size(w->shown) > 0 ? ",{" : "{", w->f);
+
+    k |= json_dumpf(o, w->f, JSON_COMPACT | JSON_EMBED);
+    k |= fputs(",\"holders\":[", w->f);
+    if (snapshot)
+        k |= write_holders(w, snapshot);
+    else
+        (void) list_own(w->manager, settings, false, w);
+    k |= fputs("],\"queue\":[", w->f);
+    if (snapshot)
+        k |= write_queue(w, snapshot);
+    else
+        (void) list_own(w->manager, settings, true, w);
+    return k | fputs("]}", w->f);
+}
+
 /* One of settings and snapshot may be NULL. has_pattern: a key that no config names in full. */
-static int add_pool(struct manager *m, json_t *pools, const struct pool_settings *settings, const struct snapshot_pool *snapshot,
+static int add_pool(struct writer *w, const struct pool_settings *settings, const struct snapshot_pool *snapshot,
                     bool has_pattern) {
     const char *name = snapshot ? snapshot->name : settings ? settings->name : "";
     bool host = settings ? settings->scope == POOL_SCOPE_HOST : snapshot->host_scope;
     char pattern[POOL_NAME_SIZE];
-    json_t *o = json_object();
+    _cleanup_json_ json_t *o = json_object();
     int k = 0;
 
     k |= json_object_set_new(o, "name", json_string(name));
@@ -173,12 +212,15 @@ static int add_pool(struct manager *m, json_t *pools, const struct pool_settings
     k |= json_object_set_new(o, "configured", json_number(settings ? settings->limit : 0, settings));
     k |= json_object_set_new(o, "description",
                              json_text(settings && settings->description && settings->description[0] ? settings->description : NULL));
-    k |= snapshot ? put_snapshot(m, o, snapshot) : settings ? put_own(m, o, settings) : 0;
-    return k | append(pools, o);
+    k |= snapshot ? put_snapshot(o, snapshot) : put_own(w->manager, o, settings);
+    if (k < 0 || write_pool(w, o, settings, snapshot) < 0)
+        return -1;
+    w->ret->is_complete &= json_is_true(json_object_get(o, "complete"));
+    return json_object_set_new(w->shown, name, json_true());
 }
 
 /* Adds a key without claims, or any key while Redis is away. */
-static int add_idle_key(struct manager *m, json_t *pools, const struct snapshot *snapshot, const struct pool_settings *pattern,
+static int add_idle_key(struct writer *w, const struct snapshot *snapshot, const struct pool_settings *pattern,
                         const char *name) {
     const struct snapshot_pool *of_pattern = snapshot ? snapshot_find_pool(snapshot, pattern->name) : NULL;
     struct snapshot_pool idle = {.host_scope = true, .limit = of_pattern ? of_pattern->limit : pattern->limit};
@@ -186,12 +228,12 @@ static int add_idle_key(struct manager *m, json_t *pools, const struct snapshot 
 
     (void) snprintf(idle.name, sizeof(idle.name), "%s", name);
     (void) snprintf(key.name, sizeof(key.name), "%s", name);
-    return add_pool(m, pools, &key, pattern->scope == POOL_SCOPE_HOST ? &idle : NULL, true);
+    return add_pool(w, &key, pattern->scope == POOL_SCOPE_HOST ? &idle : NULL, true);
 }
 
 /* Adds keys that no config names in full, if the request names them or their pattern. */
-static int add_keys(struct manager *m, json_t *pools, const struct snapshot *snapshot, enum pool_scope scope, json_t *wanted) {
-    const struct settings *s = manager_settings(m);
+static int add_keys(struct writer *w, const struct snapshot *snapshot, enum pool_scope scope, json_t *wanted) {
+    const struct settings *s = manager_settings(w->manager);
     json_t *item;
     size_t i;
     int k = 0;
@@ -204,14 +246,14 @@ static int add_keys(struct manager *m, json_t *pools, const struct snapshot *sna
                                    : scope == POOL_SCOPE_CLUSTER && pool_name_pattern(p->name, pattern) && snapshot_find_pool(snapshot, pattern);
 
         if (p->has_pattern && is_defined && is_wanted(wanted, p->name, true))
-            k |= add_pool(m, pools, settings, p, true);
+            k |= add_pool(w, settings, p, true);
     }
     json_array_foreach(wanted, i, item) {
         const char *name = json_string_value(item);
         const struct pool_settings *settings = settings_find_pool(s, name);
 
         if (settings && settings->scope == scope && strcmp(settings->name, name) != 0 && !(snapshot && snapshot_find_pool(snapshot, name)))
-            k |= add_idle_key(m, pools, snapshot, settings, name);
+            k |= add_idle_key(w, snapshot, settings, name);
     }
     return k;
 }
@@ -225,145 +267,70 @@ static bool is_of_host_here(const struct manager *m, const char *name) {
 
 /* Adds pools that no config has any more, or that this host's config now has with scope host, whose runs hold permits or
  * wait. */
-static int add_former(struct manager *m, json_t *pools, const struct snapshot *snapshot, bool cluster, json_t *wanted) {
+static int add_former(struct writer *w, const struct snapshot *snapshot, bool cluster, json_t *wanted) {
     int k = 0;
 
     for (size_t i = 0; snapshot && i < snapshot->n_pools; i++) {
         const struct snapshot_pool *p = &snapshot->pools[i];
 
-        if ((p->is_undefined || (cluster && is_of_host_here(m, p->name))) && p->used + p->waiting + p->parked > 0 &&
+        if ((p->is_undefined || (cluster && is_of_host_here(w->manager, p->name))) && p->used + p->waiting + p->parked > 0 &&
             is_wanted(wanted, p->name, false))
-            k |= add_pool(m, pools, NULL, p, false);
+            k |= add_pool(w, NULL, p, false);
     }
     return k;
 }
 
-static const char *find_unknown(json_t *wanted, const json_t *pools) {
-    json_t *item, *pool;
-    size_t i, j;
+static const char *find_unknown(json_t *wanted, const json_t *shown) {
+    json_t *item;
+    size_t i;
 
-    json_array_foreach(wanted, i, item) {
-        bool found = false;
-
-        json_array_foreach(pools, j, pool)
-            found |= strcmp(json_string_value(json_object_get(pool, "name")), json_string_value(item)) == 0;
-        if (!found)
+    json_array_foreach(wanted, i, item)
+        if (!json_object_get(shown, json_string_value(item)))
             return json_string_value(item);
-    }
     return NULL;
 }
 
-json_t *json_pools(struct manager *m, const struct snapshot *host, const struct snapshot *cluster, json_t *wanted,
-                   const char **ret_unknown) {
-    const struct settings *s = manager_settings(m);
-    _cleanup_json_ json_t *pools = json_array();
-    int k = pools ? 0 : -1;
+static int write_pools(struct writer *w, const struct snapshot *host, const struct snapshot *cluster, json_t *wanted) {
+    const struct settings *s = manager_settings(w->manager);
+    int k = fputs("[", w->f);
 
     for (size_t i = 0; i < s->n_pools; i++)
         if (is_wanted(wanted, s->pools[i].name, false))
-            k |= add_pool(m, pools, &s->pools[i], snapshot_find_pool(s->pools[i].scope == POOL_SCOPE_HOST ? host : cluster, s->pools[i].name),
+            k |= add_pool(w, &s->pools[i], snapshot_find_pool(s->pools[i].scope == POOL_SCOPE_HOST ? host : cluster, s->pools[i].name),
                           false);
     for (size_t i = 0; cluster && i < cluster->n_pools; i++) { /* pools of other hosts' configs */
         const struct snapshot_pool *p = &cluster->pools[i];
         const struct pool_settings *known = settings_find_pool(s, p->name);
 
         if (!p->has_pattern && !p->is_undefined && !(known && strcmp(known->name, p->name) == 0) && is_wanted(wanted, p->name, false))
-            k |= add_pool(m, pools, known, p, false);
+            k |= add_pool(w, known, p, false);
     }
-    k |= add_former(m, pools, host, false, wanted);
-    k |= add_former(m, pools, cluster, true, wanted);
-    k |= add_keys(m, pools, host, POOL_SCOPE_HOST, wanted);
-    k |= add_keys(m, pools, cluster, POOL_SCOPE_CLUSTER, wanted);
-    if (k < 0)
-        return NULL;
-    *ret_unknown = find_unknown(wanted, pools);
-    return steal_pointer(&pools);
+    k |= add_former(w, host, false, wanted);
+    k |= add_former(w, cluster, true, wanted);
+    k |= add_keys(w, host, POOL_SCOPE_HOST, wanted);
+    k |= add_keys(w, cluster, POOL_SCOPE_CLUSTER, wanted);
+    return k | fputs("]", w->f);
 }
 
-/* --- hosts --- */
+int pools_text_make(struct pools_text *ret, struct manager *m, const struct snapshot *host, const struct snapshot *cluster,
+                    json_t *wanted) {
+    _cleanup_json_ json_t *shown = json_object();
+    struct writer w = {.manager = m, .shown = shown, .ret = ret};
+    size_t size;
+    int k;
 
-static json_t *json_session(const struct snapshot_session *session) {
-    _cleanup_json_ json_t *limits = json_array(), *jobs = json_array();
-    _cleanup_json_ json_t *there = json_array(), *here = json_array();
-    int k = 0;
-
-    for (size_t i = 0; i < session->n_limits; i++) {
-        const struct snapshot_limit *limit = &session->limits[i];
-
-        if (limit->differs)
-            k |= append(limits, json_pack("{s:s, s:I}", "pool", limit->pool, "limit", (json_int_t) limit->limit));
-        if (limit->is_due_otherwise)
-            k |= append(jobs, json_string(limit->pool + 1));
-        if (limit->is_only_there)
-            k |= append(there, json_string(limit->pool));
-        if (limit->is_only_here)
-            k |= append(here, json_string(limit->pool));
-    }
-    if (k < 0)
-        return NULL;
-    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:o, s:O, s:O, s:O, s:O}", "host", session->host, "session", session->id, "version",
-                     session->version, "drained", session->drained, "claims", (json_int_t) session->claims, "seen_ms", json_seen(session->seen_usec), "limits", limits,
-                     "jobs_differ", jobs, "pools_only_there", there, "pools_only_here", here);
+    ret->is_complete = true;
+    w.f = open_memstream(&ret->text, &size);
+    if (!w.f)
+        return -ENOMEM;
+    k = shown ? write_pools(&w, host, cluster, wanted) : -1;
+    if (fclose(w.f) != 0 || k < 0 || ret->failed)
+        return -ENOMEM;
+    ret->unknown = find_unknown(wanted, shown);
+    return 0;
 }
 
-/* Returns this host, as the only one that is known without Redis. */
-static json_t *json_own_host(struct manager *m) {
-    json_int_t claims = 0;
-
-    for (enum run_state s = RUN_STATE_WAITING; s < RUN_STATE_DONE; s++)
-        list_foreach(r, manager_runs(m, s), struct run, link)
-            claims += r->n_demands > 0;
-    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:i, s:[], s:[], s:[], s:[]}", "host", manager_settings(m)->host, "session", "", "version", VERSION,
-                     "drained", manager_is_drained(m), "claims", claims, "seen_ms", 0, "limits", "jobs_differ",
-                     "pools_only_there", "pools_only_here");
-}
-
-json_t *json_hosts(struct manager *m, const struct snapshot *cluster) {
-    json_t *hosts = json_array();
-    int k = 0;
-
-    for (size_t i = 0; cluster && i < cluster->n_sessions; i++)
-        k |= append(hosts, json_session(&cluster->sessions[i]));
-    if (!cluster)
-        k |= append(hosts, json_own_host(m));
-    if (k < 0) {
-        json_decref(hosts);
-        return NULL;
-    }
-    return hosts;
-}
-
-json_t *json_malformed(const struct snapshot *cluster) {
-    json_t *list = json_array();
-    int k = 0;
-
-    for (size_t i = 0; cluster && i < cluster->n_malformed; i++) {
-        const struct snapshot_malformed *m = &cluster->malformed[i];
-
-        k |= append(list, json_pack("{s:s, s:s, s:s}", "key", m->key, "id", m->id, "record", m->record));
-    }
-    if (k < 0) {
-        json_decref(list);
-        return NULL;
-    }
-    return list;
-}
-
-json_t *json_redis(struct manager *m, const struct snapshot *cluster) {
-    const struct store *s = manager_cluster_store(m);
-    const char *state = "away";
-    bool is_away = s && !cluster && s->state == STORE_STATE_AWAY;
-
-    if (!s)
-        state = "none";
-    else if (cluster || s->state != STORE_STATE_AWAY) /* cluster: Redis has just answered */
-        state = "connected";
-    else if (s->is_connecting)
-        state = "connecting";
-
-    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "state", state, "grace_ms",
-                     json_msec(cluster ? cluster->grace_usec : 0), "lease_ms",
-                     json_msec(manager_settings(m)->lease_usec), "error",
-                     json_text(is_away && s->away_why[0] ? s->away_why : NULL), "since",
-                     json_time(is_away ? s->away_since : 0));
+void pools_text_done(struct pools_text *pools) {
+    free(pools->text);
+    json_decref(pools->names);
 }

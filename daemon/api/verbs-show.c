@@ -127,29 +127,16 @@ static json_t *json_age(struct manager *m, const struct snapshot *cluster) {
     return cluster ? json_msec(usec_sub(clock_boottime(), cluster->begun)) : json_null();
 }
 
-static json_t *json_complete(const json_t *pools) {
-    json_t *pool;
-    size_t i;
-
-    json_array_foreach (pools, i, pool)
-        if (!json_is_true(json_object_get(pool, "complete")))
-            return json_false();
-    return json_true();
-}
-
-json_t *json_picture(struct manager *m, const struct snapshot *cluster, json_t *pools, json_t *hosts) {
+json_t *json_picture(struct manager *m, const struct snapshot *cluster, const struct pools_text *pools, json_t *hosts) {
     json_t *document = json_pack("{s:i, s:s, s:o, s:b, s:o, s:b, s:o}", "schema", 1, "host", manager_settings(m)->host, "redis",
                                  json_redis(m, cluster), "stale", manager_cluster_store(m) && !cluster, "age_ms",
                                  json_age(m, cluster), "recovering", manager_is_recovering(m), "malformed", json_malformed(cluster));
     int k = document ? 0 : -1;
 
-    if (k == 0 && pools) {
-        k = json_object_set_new(document, "complete", json_complete(pools));
-        k |= json_object_set(document, "pools", pools);
-    }
+    if (k == 0 && pools)
+        k = json_object_set_new(document, "complete", json_boolean(pools->is_complete));
     if (k == 0 && hosts)
         k = json_object_set(document, "hosts", hosts);
-    json_decref(pools);
     json_decref(hosts);
     if (k == 0)
         return document;
@@ -194,23 +181,20 @@ void verbs_forget(struct show *show) {
 /* --- pools and hosts --- */
 
 static int pools_answer(struct show *show) {
-    const char *unknown = NULL;
-    json_t *pools = json_pools(show->manager, show->host, show->cluster, show->wanted, &unknown), *picture;
-    _cleanup_json_ json_t *usual = NULL;
+    _cleanup_(pools_text_done) struct pools_text pools = {.names = show->has_times ? json_object() : NULL};
+    json_t *picture;
+    int k = pools_text_make(&pools, show->manager, show->host, show->cluster, show->wanted);
 
-    if (!pools)
-        return -ENOMEM;
-    if (unknown) {
-        json_decref(pools);
-        return verbs_no_such_pool(steal_pointer(&show->call), show->manager, unknown);
-    }
-    usual = show->has_times ? json_usual(show->manager, show->cluster, pools) : NULL;
-    picture = json_picture(show->manager, show->cluster, pools, NULL);
-    if (show->has_times && (!picture || !usual || json_object_set(picture, "usual", usual) < 0)) {
+    if (k < 0)
+        return k;
+    if (pools.unknown)
+        return verbs_no_such_pool(steal_pointer(&show->call), show->manager, pools.unknown);
+    picture = json_picture(show->manager, show->cluster, &pools, NULL);
+    if (show->has_times && json_object_set_new(picture, "usual", json_usual(show->manager, show->cluster, pools.names)) < 0) {
         json_decref(picture);
         return -ENOMEM;
     }
-    return control_call_answer(steal_pointer(&show->call), picture);
+    return control_call_answer_with(steal_pointer(&show->call), picture, &(struct control_member) {"pools", pools.text});
 }
 
 int verbs_pools(struct control_call *call, json_t *params, void *userdata) {

@@ -8,21 +8,6 @@
 #include "daemon/api/verbs-internal.h"
 #include "daemon/times.h"
 
-/* Adds "HOST NAME" of each claim in a list. */
-static int add_claims(json_t *names, const json_t *list) {
-    char who[2 * NAME_MAX_LENGTH + 2];
-    json_t *claim;
-    size_t i;
-    int k = 0;
-
-    json_array_foreach (list, i, claim) {
-        (void) snprintf(who, sizeof(who), "%s %s", json_string_value(json_object_get(claim, "host")),
-                        json_string_value(json_object_get(claim, "name")));
-        k |= json_object_set_new(names, who, json_true());
-    }
-    return k;
-}
-
 static json_t *json_summary(const char *host, const struct times_summary *s) {
     json_t *q = json_array();
     int k = 0;
@@ -49,18 +34,13 @@ static int add_host(json_t *list, const json_t *names, const char *host, const c
     return k;
 }
 
-json_t *json_usual(struct manager *m, const struct snapshot *cluster, const json_t *pools) {
-    _cleanup_json_ json_t *names = json_object(), *list = json_array();
+json_t *json_usual(struct manager *m, const struct snapshot *cluster, const json_t *names) {
+    _cleanup_json_ json_t *list = json_array();
     _cleanup_free_ char *own = manager_format_times(m);
-    json_t *pool;
-    int k = own ? 0 : -1;
-    size_t i;
+    int k = own && names ? 0 : -1;
 
-    json_array_foreach (pools, i, pool)
-        k |= add_claims(names, json_object_get(pool, "holders")) |
-             add_claims(names, json_object_get(pool, "queue"));
     k |= add_host(list, names, manager_settings(m)->host, own);
-    for (i = 0; cluster && i < cluster->n_times; i++)
+    for (size_t i = 0; cluster && i < cluster->n_times; i++)
         k |= add_host(list, names, cluster->times[i].host, cluster->times[i].text);
     return k == 0 ? steal_pointer(&list) : NULL;
 }

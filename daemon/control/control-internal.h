@@ -144,7 +144,7 @@ void account_refuse(struct control *c, struct control_account *a, pid_t pid);
 
 /* --- control-output.c --- */
 /* document: stolen; NULL is -ENOMEM. fd: as in control_call_notify(). */
-int control_client_send(struct control_client *c, json_t *document, int fd);
+int control_client_send(struct control_client *c, json_t *document, const struct control_member *member, int fd);
 void output_flush(struct control_client *c); /* writes what the socket takes; if that fails, it hung up */
 void output_discard(struct control_client *c);
 

@@ -93,12 +93,28 @@ static int text_add(const char *bytes, size_t size, void *userdata) {
     return 0;
 }
 
+static int text_add_string(const char *string, struct text *t) {
+    return text_add(string, strlen(string), t);
+}
+
+/* Adds the member to the parameters, which are the last member of the document. */
+static int text_add_member(const struct control_member *member, struct text *t) {
+    t->size -= strlen("}}");
+    if (t->data[t->size - 1] != '{' && text_add_string(",", t) < 0)
+        return -1;
+    return text_add_string("\"", t) < 0 || text_add_string(member->key, t) < 0 || text_add_string("\":", t) < 0 ||
+                   text_add_string(member->value, t) < 0 || text_add_string("}}", t) < 0
+               ? -1
+               : 0;
+}
+
 /* Returns the document as text with its NUL; NULL: no memory. jansson ignores some failures of its callback,
  * so text_add() remembers them. */
-static char *text_of(const json_t *document, size_t *ret_size) {
+static char *text_of(const json_t *document, const struct control_member *member, size_t *ret_size) {
     struct text t = {};
 
-    if (json_dump_callback(document, text_add, &t, JSON_COMPACT) < 0 || text_add("", 1, &t) < 0 || t.failed) {
+    if (json_dump_callback(document, text_add, &t, JSON_COMPACT) < 0 || t.failed ||
+        (member && text_add_member(member, &t) < 0) || text_add("", 1, &t) < 0) {
         free(t.data);
         return NULL;
     }
@@ -106,7 +122,7 @@ static char *text_of(const json_t *document, size_t *ret_size) {
     return t.data;
 }
 
-static int output_new(struct control_output **ret, json_t *document, int fd) {
+static int output_new(struct control_output **ret, json_t *document, const struct control_member *member, int fd) {
     struct control_output *o = calloc(1, sizeof(*o));
     int r = 0;
 
@@ -114,7 +130,7 @@ static int output_new(struct control_output **ret, json_t *document, int fd) {
         return -ENOMEM;
     list_init(&o->link);
     o->fd = -1;
-    o->text = text_of(document, &o->size);
+    o->text = text_of(document, member, &o->size);
     if (!o->text)
         r = -ENOMEM;
     else if (fd >= 0 && (o->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0)
@@ -140,7 +156,7 @@ static void output_add(struct control_client *c, struct control_output *o) {
 static int output_refuse(struct control_client *c, struct control_output **o, const char *why) {
     json_t *error = json_pack("{s:s, s:{s:s}}", "error", "io.berth.Away", "parameters", "text", why);
     struct control_output *instead = NULL;
-    int r = error ? output_new(&instead, error, -1) : -ENOMEM;
+    int r = error ? output_new(&instead, error, NULL, -1) : -ENOMEM;
 
     json_decref(error);
     if (r < 0)
@@ -153,7 +169,7 @@ static int output_refuse(struct control_client *c, struct control_output **o, co
     return 0;
 }
 
-int control_client_send(struct control_client *c, json_t *document, int fd) {
+int control_client_send(struct control_client *c, json_t *document, const struct control_member *member, int fd) {
     bool was_empty = list_is_empty(&c->out);
     struct control_output *o = NULL;
     char text[ACCOUNT_TEXT_SIZE];
@@ -164,7 +180,7 @@ int control_client_send(struct control_client *c, json_t *document, int fd) {
         json_decref(document);
         return 0;
     }
-    r = document ? output_new(&o, document, fd) : -ENOMEM;
+    r = document ? output_new(&o, document, member, fd) : -ENOMEM;
     json_decref(document);
     if (r >= 0)
         why = account_room(c->control, c->account, o->size, text, sizeof(text));

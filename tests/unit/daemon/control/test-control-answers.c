@@ -90,6 +90,23 @@ static void test_large_answers(void) {
     server_down();
 }
 
+/* A member that is given as text is the last one of the parameters. */
+static void test_member(void) {
+    const struct control_member list = {"list", "[{\"a\":1}]"};
+    int fd;
+
+    server_up(NULL);
+    fd = server_client();
+    peer_send(fd, "{\"method\":\"io.test.Keep\",\"more\":true}");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(server.kept[0]);
+    TEST_INT(control_call_notify_with(server.kept[0], json_pack("{s:s}", "state", "first"), &list), 0);
+    TEST_STRING(peer_answer(fd), "{\"continues\":true,\"parameters\":{\"state\":\"first\",\"list\":[{\"a\":1}]}}");
+    TEST_INT(control_call_answer_with(server.kept[0], json_object(), &list), 0);
+    TEST_STRING(peer_answer(fd), "{\"parameters\":{\"list\":[{\"a\":1}]}}");
+    close(fd);
+    server_down();
+}
+
 static void test_fd(void) {
     int pipe_fds[2], fd, given;
     char byte = 0;
@@ -180,6 +197,7 @@ static CU_TestInfo tests[] = {
     {"slow-reader", test_slow_reader},
     {"never-reads", test_never_reads},
     {"large-answers", test_large_answers},
+    {"member", test_member},
     {"descriptor", test_fd},
     {"descriptor-in-parts", test_fd_in_parts},
     {"unwanted-descriptor", test_unasked_fd},
