@@ -182,6 +182,7 @@ static void open_kept(const struct web_load *load) {
 static void run(void *userdata) {
     const struct web_load *load = userdata;
 
+    (void) nice(load->nice);
     for (size_t i = 0; i < WEB_LOAD_CONNECTIONS; i++)
         connections[i].fd = -1;
     if (load->kind != WEB_REQUESTS)
