@@ -322,7 +322,7 @@ static void connection_on_named(const struct redisReply *reply, void *userdata) 
     struct redis_connection *c = userdata;
     const char *error = reply_error(reply);
 
-    if (error && (redis_error_class(error) != REDIS_ERROR_FATAL || strncmp(error, "NOAUTH", 6) == 0)) {
+    if (error && (redis_error_class(error) != REDIS_ERROR_FATAL || redis_error_is_of_client(error))) {
         note_error(c, redis_error_class(error), error);
     } else {
         c->is_up = true;

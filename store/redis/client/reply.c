@@ -37,6 +37,7 @@ static const struct meaning {
     {"READONLY", REDIS_ERROR_REDIRECT, "this Redis is a replica (READONLY)"},
     {"OOM", REDIS_ERROR_FULL, "the memory of Redis is full (OOM)"},
     {"NOAUTH", REDIS_ERROR_FATAL, "Redis asks for a password, and the config names none (NOAUTH)"},
+    {"DENIED", REDIS_ERROR_FATAL, "Redis in protected mode refuses other hosts (DENIED): give its user default a password"},
     {"WRONGPASS", REDIS_ERROR_FATAL, "Redis refuses the user or the password (WRONGPASS)"},
 };
 
@@ -55,6 +56,12 @@ enum redis_error redis_error_class(const char *text) {
     if (strncmp(text, NO_ROOM, strlen(NO_ROOM)) == 0)
         return REDIS_ERROR_LATER;
     return m ? m->error : REDIS_ERROR_FATAL;
+}
+
+bool redis_error_is_of_client(const char *text) {
+    const struct meaning *m = find_meaning(text);
+
+    return m && m->error == REDIS_ERROR_FATAL;
 }
 
 const char *redis_error_text(const char *text) {

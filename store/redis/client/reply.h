@@ -24,6 +24,8 @@ enum redis_error {
     REDIS_ERROR_FATAL,    /* an administrator must act: NOAUTH, WRONGPASS, NOPERM ...; also any unknown error */
 };
 enum redis_error redis_error_class(const char *text);
+/* Returns whether Redis refuses the client (NOAUTH, WRONGPASS, DENIED), not only a command or its form. */
+bool redis_error_is_of_client(const char *text);
 /* Returns an explanation of an error for administrators, or the error itself. */
 const char *redis_error_text(const char *text);
 

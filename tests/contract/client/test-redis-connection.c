@@ -273,6 +273,7 @@ static void test_excess(void) {
 
 static void test_errors(void) {
     expect_down(&(struct setting) {.say = "-NOAUTH Authentication required.\r\n"}, REDIS_ERROR_FATAL, "NOAUTH");
+    expect_down(&(struct setting) {.say = "-DENIED Redis is running in protected mode\r\n"}, REDIS_ERROR_FATAL, "DENIED");
     expect_down(&(struct setting) {.say = "-LOADING Redis is loading\r\n"}, REDIS_ERROR_BUSY, "LOADING");
     struct setting s = {.say = "-NOPERM no CLIENT SETNAME for you\r\n", .free_on_up = true}; /* the name is for people only */
     begin(&s);

@@ -136,6 +136,7 @@ static void test_errors(void) {
         {"OOM command not allowed when used memory > 'maxmemory'.", REDIS_ERROR_FULL},
         {"NOAUTH Authentication required.", REDIS_ERROR_FATAL},
         {"WRONGPASS invalid username-password pair", REDIS_ERROR_FATAL},
+        {"DENIED Redis is running in protected mode", REDIS_ERROR_FATAL},
         {"NOPERM this user has no permissions", REDIS_ERROR_FATAL},
         {"ERR unknown command", REDIS_ERROR_FATAL},
         {"ERR AUTH <password> called without any password configured for the default user.", REDIS_ERROR_FATAL},
@@ -147,6 +148,8 @@ static void test_errors(void) {
         TEST_INT(redis_error_class(table[i].text), table[i].error);
     TEST_STRING(redis_error_text("ERR AUTH <password> called without any password configured for the default user."),
                 "Redis asks for no password, and the config names one: wrong url, or remove password-file");
+    TEST_STRING(redis_error_text("DENIED Redis is running in protected mode because no password is set"),
+                "Redis in protected mode refuses other hosts (DENIED): give its user default a password");
     redisReply *r = resp_parse("-OOM full\r\n");
     TEST_STRING(reply_error(r), "OOM full");
     CU_ASSERT_PTR_NULL(reply_text(r));
