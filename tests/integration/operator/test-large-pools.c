@@ -167,8 +167,8 @@ static json_t *ask(const char *words, struct cost *ret) {
     cpu = cpu_of_children() - cpu;
     *ret = cost_so_far();
     printf("%s: %" PRIu64 " ms, %" PRIu64
-           " ms of a processor; %lld calls of %.0f empty scripts in all, the longest of %.0f\n",
-           words, took / 1000, cpu / 1000, ret->n, ret->usec / empty, (double) ret->longest / empty);
+           " ms of a processor; %lld calls of %.1f ms in all, %.0f empty scripts, the longest of %.0f\n",
+           words, took / 1000, cpu / 1000, ret->n, ret->usec / 1000, ret->usec / empty, (double) ret->longest / empty);
     CU_ASSERT(ret->claims > SLICE_MAX / 2 && ret->claims <= SLICE_MAX);
     CU_ASSERT(cpu < CPU_MAX);
     return answer;
