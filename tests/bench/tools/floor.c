@@ -10,10 +10,12 @@
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -188,6 +190,7 @@ static void read_client(int client) {
 }
 
 static _Noreturn void be_host(const char *path) {
+    (void) prctl(PR_SET_PDEATHSIG, SIGKILL); /* the bench may end early */
     fds[0] = (struct pollfd) {.fd = unix_socket(path, bind), .events = POLLIN};
     if (listen(fds[0].fd, CLIENTS) < 0)
         fail("listen");
