@@ -218,11 +218,14 @@ local function use_key(pool)
     if pattern then call('SADD', at .. 'pool:' .. pattern .. ':keys', pool) end
 end
 
--- Forgets a key without claims (R16). To be called when a claim has left a pool for good.
+-- Forgets a key without claims, and a pool that no host declares and no claim awaits (R16). To be called when a claim has left a
+-- pool for good.
 local function leave_key(pool)
     local pattern, base = pattern_of(pool), at .. 'pool:' .. pool
     if pattern and call('EXISTS', base .. ':held', base .. ':queue', base .. ':parked') == 0 then
         call('SREM', at .. 'pool:' .. pattern .. ':keys', pool)
+        call('SREM', at .. 'waiting', pool)
+    elseif not pattern and call('HEXISTS', meta, 'l:' .. pool) == 0 and call('EXISTS', base .. ':queue', base .. ':parked') == 0 then
         call('SREM', at .. 'waiting', pool)
     end
 end

@@ -51,6 +51,8 @@ while true do
     elseif string.find(pool, '/', 1, true) and call('EXISTS', held, queue, at .. 'pool:' .. pool .. ':parked') == 0 then -- a key
         call('SREM', at .. 'pool:' .. string.match(pool, '^[^/]+/') .. '*:keys', pool)
         call('SREM', at .. 'waiting', pool)
+    elseif state ~= 'H' and call('HEXISTS', meta, 'l:' .. pool) == 0 and call('EXISTS', queue, at .. 'pool:' .. pool .. ':parked') == 0 then
+        call('SREM', at .. 'waiting', pool) -- no host declares it any more
     end
     if string.byte(record, stop) ~= 44 then break end -- a comma
     pool, n, stop = string.match(record, '^([^:,]+):(%d+)()', stop + 1)

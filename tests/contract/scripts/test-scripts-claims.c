@@ -79,6 +79,27 @@ static void test_noted_limit(void) {
     script_end();
 }
 
+/* Both hosts stop declaring db while claims wait there. Nothing is left of it after the last one, however that ends. */
+static void test_undeclared(void) {
+    for (unsigned with_bye = 0; with_bye < 2; with_bye++) {
+        script_begin();
+        EXPECT(script_claim("s2", "a", "db 4 100"), "ok $ 0 H *");
+        EXPECT(script_claim("s2", "b", "db 1 100"), "ok $ 0 W *");
+        (void) script_hello("s1", 2, 1, "net 2");
+        (void) script_hello("s2", 2, 1, "net 2");
+        TEST_INT(redis_number(&script_server, "HEXISTS berth:{t}:meta l:db"), 0);
+        TEST_INT(redis_number(&script_server, "SISMEMBER berth:{t}:waiting db"), 1);
+        EXPECT(script_say("release s2 2 $ a"), "ok $ 0 * *");
+        TEST_INT(redis_number(&script_server, "SISMEMBER berth:{t}:waiting db"), 1);
+        if (with_bye)
+            (void) script_say("bye s2 2");
+        else
+            EXPECT(script_say("release s2 2 $ b"), "ok $ 0 * 0");
+        TEST_INT(redis_number(&script_server, "SISMEMBER berth:{t}:waiting db"), 0);
+        script_end();
+    }
+}
+
 static void test_paused(void) {
     script_begin();
     EXPECT(script_say("override s1 1 $ db 0 id1 set 0 0 ~"), "ok $ 0 *");
@@ -272,6 +293,7 @@ static CU_TestInfo tests[] = {
     {"part fits", test_part_fits},
     {"claims wait", test_somebody_waits},
     {"noted limit", test_noted_limit},
+    {"undeclared", test_undeclared},
     {"paused", test_paused},
     {"queue full", test_queue_full},
     {"requested again", test_again},
