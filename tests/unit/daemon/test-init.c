@@ -2,6 +2,7 @@
 /* berthd as the first process of a container: orphans are reaped, signals reach berthd, and its exit status is that of the
  * container. */
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -105,18 +106,29 @@ static int awaits_signal(void) {
     return 96;
 }
 
+/* Awaits the next step of berthd. Without it kills all processes of the namespace, so that the test ends. */
+static void await_step(pid_t pid) {
+    struct pollfd p = {.fd = ready[0], .events = POLLIN};
+    char c;
+
+    TEST_INT(poll(&p, 1, (int) (PATIENCE / USEC_PER_MSEC)), 1);
+    if (p.revents == 0)
+        (void) kill(pid, SIGKILL);
+    else
+        TEST_INT(read(ready[0], &c, 1), 1);
+}
+
 static void test_signals_are_passed_on(void) {
     pid_t parent, pid = 0;
-    char c;
 
     TEST_NEEDS_ROOT();
     open_pipes();
     parent = start(awaits_signal);
     TEST_INT(read(first[0], &pid, sizeof(pid)), sizeof(pid));
     CU_ASSERT_FATAL(pid > 1);
-    TEST_INT(read(ready[0], &c, 1), 1);
+    await_step(pid);
     TEST_INT(kill(pid, SIGHUP), 0);
-    TEST_INT(read(ready[0], &c, 1), 1);
+    await_step(pid);
     TEST_INT(kill(pid, SIGTERM), 0);
     TEST_INT(end_of(parent), 128 + SIGKILL);
     close_pipes();
