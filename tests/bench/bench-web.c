@@ -44,6 +44,7 @@ static void run_web(void *userdata) {
     const struct web *w = userdata;
     char program[300];
 
+    (void) nice(7); /* as CPUWeight=20 of its unit */
     execl(build_path("berth-web", program), "berth-web", "--listen", w->listen, "--unix", w->path, "--berth",
           w->berthd->socket, (char *) NULL);
     _exit(127);
