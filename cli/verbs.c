@@ -358,20 +358,12 @@ static int find_verb(int argc, char **argv, int *ret_status) {
     return 0;
 }
 
-/* Turns a failed write to standard output (a full disk, say) into a failure of the verb. */
-static int finish(int status) {
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return status;
-    fprintf(stderr, "berth: standard output: %s\n", strerror(errno));
-    return status != 0 ? status : EXIT_INTERNAL;
-}
-
 int cli_main(int argc, char **argv) {
     const struct verb *verb;
     int status = 0, i = find_verb(argc, argv, &status);
 
     if (i == 0)
-        return finish(status);
+        return client_finish(status);
     verb = verb_find(argv[i]);
-    return finish(verb ? verb->fn(argc - i, argv + i) : unknown_verb(argv[i]));
+    return client_finish(verb ? verb->fn(argc - i, argv + i) : unknown_verb(argv[i]));
 }

@@ -42,7 +42,7 @@ static bool is_plain_start(int argc, char **argv, bool *ret_wait) {
 static int start(char *job, bool wait) {
     _cleanup_json_ json_t *set = json_object();
 
-    return start_jobs(1, &job, set, wait);
+    return client_finish(start_jobs(1, &job, set, wait));
 }
 
 int main(int argc, char **argv) {

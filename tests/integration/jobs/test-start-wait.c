@@ -138,6 +138,14 @@ static void was_over_before(void) {
     check_await("missing", 125, -1, "not-started");
 }
 
+/* The id of the run cannot be written. */
+static void to_a_full_disk(void) {
+    char shell[] = "sh", flag[] = "-c", command[512], *argv[] = {shell, flag, command, NULL};
+
+    snprintf(command, sizeof(command), "exec %s/berth --socket %s start next > /dev/full", cluster.build, ant->socket);
+    TEST_INT(berth_end(child_start(argv, NULL)), EXIT_INTERNAL);
+}
+
 /* --- the test is berthd --- */
 
 static void start_in_child(_unused_ struct fake *f) {
@@ -223,6 +231,7 @@ static CU_TestInfo tests[] = {
     {"its job is gone before its turn", job_is_gone},
     {"it ends while berthd is away", ends_while_berthd_is_away},
     {"it was over before", was_over_before},
+    {"to a full disk", to_a_full_disk},
     CU_TEST_INFO_NULL,
 };
 static CU_TestInfo fake_tests[] = {
