@@ -110,7 +110,8 @@ static void add_picture(struct report *r, struct picture *p, const char *when, c
 }
 
 static void report_pictures(struct report *r, bool is_busy) {
-    static const char *const curves[RACE_KINDS] = {NULL, "hops-cluster", "hops-host", "hops-jobs"};
+    static const char *const curves[RACE_KINDS] = {
+        [RACE_CLUSTER] = "hops-cluster", [RACE_HOST] = "hops-host", [RACE_JOBS] = "hops-jobs"};
 
     for (size_t k = RACE_CLUSTER; k < RACE_KINDS; k++) {
         char curve[64];
