@@ -2,7 +2,6 @@
 /* The table of verbs; `berth help` is printed from it. */
 #include "cli/verbs.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
