@@ -18,5 +18,9 @@ if connection and tonumber(connection) > tonumber(own_connection) then return {'
 if call('HEXISTS', at .. 'sessions', s) == 1 then end_session(s) end
 local unfinished = more
 settle()
+if unsettled and unfinished == 0 and call('EXISTS', at .. 'sessions') == 0 then -- in grace: no claim is left to settle
+    call('UNLINK', at .. 'unsettled')
+    call('HDEL', meta, 'unsettled')
+end
 save_clock()
 return {'ok', epoch or '', unfinished, undeclared}

@@ -109,6 +109,21 @@ static void test_times(void) {
     TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:times"), 0);
 }
 
+/* In grace no pool is settled. The end of the last session leaves nothing to settle (R16). */
+static void test_last_in_grace(void) {
+    script_begin();
+    script_tell("FLUSHALL");
+    EXPECT(script_hello("s1", 2, 2, "db 4 net 2"), "ok *");
+    script_learn_new_epoch();
+    EXPECT(script_hello("s2", 2, 2, "db 4 net 2"), "ok $ 0 1 *");
+    EXPECT(script_say("claim s1 2 $ x 0_0_r_name 0 0 db 1 100"), "ok $ 0 W *");
+    EXPECT(script_say("bye s1 2"), "ok *");
+    TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:unsettled"), 1);
+    EXPECT(script_say("bye s2 2"), "ok *");
+    TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:unsettled"), 0);
+    TEST_INT(redis_number(&script_server, "HEXISTS berth:{t}:meta unsettled"), 0);
+}
+
 static void test_resend(void) {
     char first[200];
 
@@ -271,7 +286,8 @@ static CU_TestInfo tests[] = {
     {"expiry in parts", test_expiry_in_parts},
     {"connections", test_connections},
     {"clock", test_clock},
-    {"times", test_times}, {"resend", test_resend},
+    {"times", test_times}, {"the last session ends in grace", test_last_in_grace},
+    {"resend", test_resend},
     {"hello refused", test_hello_refused},
     {"refused expires", test_refused_expires},
     {"renamed", test_renamed},
