@@ -231,8 +231,8 @@ bool test_runner_is_clean(struct test_runner *t) {
            !test_runner_has_file(t, '1', ".report");
 }
 
-int test_guard_join(struct test_runner *t, struct message *m, const char *output) {
-    int guard = test_runner_guard(t, '1');
+int test_guard_join(struct test_runner *t, struct message *m, char run, const char *output) {
+    int guard = test_runner_guard(t, run);
 
     free(test_runner_read(t, output));
     test_await(guard, m, PROTOCOL_STATE);

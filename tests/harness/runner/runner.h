@@ -74,9 +74,10 @@ void test_runner_settle(struct test_runner *t);
 const char *test_runner_path(struct test_runner *t, const char *name);
 void test_runner_write(struct test_runner *t, const char *name, const char *text);
 
-/* Connects to the guard of run 1 once its command has written a line to this output. Then: passes a deadline on, USEC_INFINITY for none;
- * acknowledges the report, and awaits that the guard ends. */
-int test_guard_join(struct test_runner *t, struct message *m, const char *output);
+/* Connects to the guard of the run. Returns when its command has written a line to this output and the guard has reported the start:
+ * its next message is that of something else. Then: passes a deadline on, USEC_INFINITY for none; acknowledges the report, and awaits
+ * that the guard ends. */
+int test_guard_join(struct test_runner *t, struct message *m, char run, const char *output);
 void test_guard_set_deadline(int guard, usec_t deadline);
 void test_guard_finish(int guard);
 

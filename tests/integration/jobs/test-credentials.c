@@ -76,18 +76,13 @@ static unsigned count(void) {
 /* Starts a run that reads its secret and hangs. Returns the pid of its guard. */
 static pid_t hang(char run) {
     _cleanup_free_ char *text = NULL;
-    int fd;
-    pid_t guard;
 
     test_runner_begin_run(&t, &m, run, "hangs");
+    close_fd(test_guard_join(&t, &m, run, "hangs.out"));
     text = test_runner_read(&t, "hangs.out");
     TEST_STRING(text, SECRET "\n");
     TEST_INT(count(), 1);
-    fd = test_runner_guard(&t, run);
-    test_await(fd, &m, PROTOCOL_STATE);
-    guard = (pid_t) test_number(&m, "guard");
-    close_fd(fd);
-    return guard;
+    return test_runner_guard_pid(&t, &m, run);
 }
 
 /* --- what the command finds --- */

@@ -78,7 +78,7 @@ static void stops_for(usec_t deadline) {
 static void test_deadline(void) {
     begin_on_clock(DEAF("deaf", ""));
     test_runner_start_until(&t, &m, '1', "deaf", STANDS_AT + 10 * USEC_PER_SEC);
-    close_fd(test_guard_join(&t, &m, "deaf.out"));
+    close_fd(test_guard_join(&t, &m, '1', "deaf.out"));
     stops_for(STANDS_AT + 10 * USEC_PER_SEC);
 }
 
@@ -88,7 +88,7 @@ static void test_deadline_pushed(void) {
 
     begin_on_clock(DEAF("deaf", ""));
     test_runner_start_until(&t, &m, '1', "deaf", STANDS_AT + 10 * USEC_PER_SEC);
-    guard = test_guard_join(&t, &m, "deaf.out");
+    guard = test_guard_join(&t, &m, '1', "deaf.out");
     for (int i = 0; i < 3; i++) {
         deadline += USEC_PER_SEC;
         test_guard_set_deadline(guard, deadline);
@@ -140,14 +140,14 @@ static void test_waits_for_time(void) {
     test_guard_set_deadline(guard, STANDS_AT + NEEDED);
     test_await(guard, &m, PROTOCOL_ACK);
     close_fd(guard);
-    close_fd(test_guard_join(&t, &m, "deaf.out"));
+    close_fd(test_guard_join(&t, &m, '1', "deaf.out"));
     stops_for(STANDS_AT + NEEDED);
 }
 
 static void test_has_time(void) {
     begin_on_clock(DEAF("deaf", ""));
     test_runner_start_until(&t, &m, '1', "deaf", STANDS_AT + NEEDED);
-    close_fd(test_guard_join(&t, &m, "deaf.out"));
+    close_fd(test_guard_join(&t, &m, '1', "deaf.out"));
     stops_for(STANDS_AT + NEEDED);
 }
 
@@ -197,7 +197,7 @@ static void test_continue(void) {
 
     test_runner_begin(&t, WAITS("a", "on-lease-lost = \"continue\""), getuid());
     test_runner_start_until(&t, &m, '1', "a", clock_boottime());
-    guard = test_guard_join(&t, &m, "a.out");
+    guard = test_guard_join(&t, &m, '1', "a.out");
     test_guard_set_deadline(guard, clock_boottime());
     test_await(guard, &m, PROTOCOL_ACK);
     TEST_FIELD(&m, "deadline", NULL);

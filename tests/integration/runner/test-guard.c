@@ -27,7 +27,7 @@ static void test_talk(void) {
 
     test_runner_begin(&t, WAITS("a", ""), getuid());
     test_runner_start_until(&t, &m, '1', "a", deadline);
-    guard = test_guard_join(&t, &m, "a.out");
+    guard = test_guard_join(&t, &m, '1', "a.out");
     close_fd(guard);
     guard = test_runner_guard(&t, '1');
     test_await(guard, &m, PROTOCOL_STATE);
@@ -72,7 +72,7 @@ static void test_newest_wins(void) {
 
     test_runner_begin(&t, WAITS("a", ""), getuid());
     test_runner_start_until(&t, &m, '1', "a", USEC_INFINITY);
-    old = test_guard_join(&t, &m, "a.out");
+    old = test_guard_join(&t, &m, '1', "a.out");
     new = test_runner_guard(&t, '1');
     test_await(new, &m, PROTOCOL_STATE);
     test_await_end(old);
@@ -97,7 +97,7 @@ static void test_leaves_report(void) {
 
     test_runner_begin(&t, WAITS("a", ""), getuid());
     test_runner_start_until(&t, &m, '1', "a", USEC_INFINITY);
-    guard = test_guard_join(&t, &m, "a.out");
+    guard = test_guard_join(&t, &m, '1', "a.out");
     test_say(guard, PROTOCOL_STOP, "reason", "stopped");
     test_await(guard, &m, PROTOCOL_STOPPING);
     test_await(guard, &m, PROTOCOL_REPORT);
@@ -121,7 +121,7 @@ static void test_malformed(void) {
 
     test_runner_begin(&t, WAITS("a", ""), getuid());
     test_runner_start_until(&t, &m, '1', "a", USEC_INFINITY);
-    guard = test_guard_join(&t, &m, "a.out");
+    guard = test_guard_join(&t, &m, '1', "a.out");
     closes("nonsense");
     closes("hello\nversion=1\n");
     closes("stop\n");

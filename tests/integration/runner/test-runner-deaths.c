@@ -107,7 +107,7 @@ static void test_runner_dies(void) {
 
     test_runner_begin(&t, TEST_SH("waits", "echo here; trap 'exit 7' TERM; sleep 1000 & wait"), getuid());
     test_runner_begin_run(&t, &m, '1', "waits");
-    free(test_runner_read(&t, "waits.out"));
+    close_fd(test_guard_join(&t, &m, '1', "waits.out"));
     test_runner_end(&t, SIGKILL);
     test_await_end(t.fd);
     start_again();
@@ -267,7 +267,7 @@ static void test_kill_of_one_that_ends(void) {
 
     test_runner_begin(&t, TEST_SH("a", "exit 0") TEST_SH("waits", "echo >@/there; exec sleep 1000"), getuid());
     test_runner_begin_run(&t, &m, '1', "waits");
-    free(test_runner_read(&t, "there"));
+    close_fd(test_guard_join(&t, &m, '1', "there"));
     pidfd = pidfd_open(test_runner_guard_pid(&t, &m, '1'), 0);
     CU_ASSERT_FATAL(pidfd >= 0);
     guard = test_runner_guard(&t, '1');
