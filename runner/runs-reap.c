@@ -18,8 +18,6 @@
 
 #define REAP_RETRY_MIN (5 * USEC_PER_MSEC)
 #define REAP_RETRY_MAX USEC_PER_SEC
-#define STUCK_AFTER (10 * USEC_PER_SEC)
-#define STUCK_AGAIN (3600 * USEC_PER_SEC)
 
 /* Kills all descendants of this process that are not below a living guard: the subreaper inherited them.
  * Returns how many there were, or a negative errno. */
@@ -97,7 +95,7 @@ static void report_stuck(struct entry *e) {
 
     if (!e->is_reaping || entry_is_prepared(e) || now < e->stuck_due)
         return;
-    e->stuck_due = usec_add(now, STUCK_AGAIN);
+    e->stuck_due = usec_add(now, PROCESS_STUCK_AGAIN);
     describe_left(e->run, text);
     e->runs->handler.on_stuck(e->run, text, e->runs->handler.userdata);
 }
@@ -123,7 +121,7 @@ void runs_reap(struct runs *r) {
 void entry_reap(struct entry *e) {
     e->source = sd_event_source_disable_unref(e->source);
     e->is_reaping = true;
-    e->stuck_due = usec_add(clock_boottime(), STUCK_AFTER);
+    e->stuck_due = usec_add(clock_boottime(), PROCESS_STUCK_AFTER);
     e->runs->again = REAP_RETRY_MIN;
     timer_set_in(&e->runs->timer, 0);
 }

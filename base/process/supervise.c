@@ -31,9 +31,6 @@
 /* A kill that did not empty the tree (a fork race, a process in an uninterruptible wait) is repeated. */
 #define KILL_RETRY_MIN (20 * USEC_PER_MSEC)
 #define KILL_RETRY_MAX USEC_PER_SEC
-/* From the first kill to on_stuck, and from one to the next; on_stuck may come KILL_RETRY_MAX later. */
-#define STUCK_AFTER (10 * USEC_PER_SEC)
-#define STUCK_AGAIN (3600 * USEC_PER_SEC)
 /* The kernel reports that a cgroup has emptied with a delay (at most every 10 ms), so the cgroup is polled as well. */
 #define RECHECK_MIN USEC_PER_MSEC
 #define RECHECK_MAX USEC_PER_SEC
@@ -90,7 +87,7 @@ static void supervise_kill(struct supervise *s) {
     if (!s->is_killing) {
         s->is_killing = true;
         s->kill.pause = KILL_RETRY_MIN;
-        s->stuck_due = usec_add(clock_boottime(), STUCK_AFTER);
+        s->stuck_due = usec_add(clock_boottime(), PROCESS_STUCK_AFTER);
     }
     supervise_tree_kill(&s->tree, s->pid > 0 ? s->pidfd : -1);
     s->kill.due = usec_add(clock_boottime(), s->kill.pause);
@@ -278,7 +275,7 @@ static void supervise_report_stuck(struct supervise *s) {
         process_describe(pid, text);
     if (!text[0])
         (void) snprintf(text, sizeof(text), "a process that cannot be read");
-    s->stuck_due = usec_add(clock_boottime(), STUCK_AGAIN);
+    s->stuck_due = usec_add(clock_boottime(), PROCESS_STUCK_AGAIN);
     s->handler.on_stuck(s, text, s->handler.userdata);
 }
 
