@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/harness/test.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,16 @@ void test_int(const char *file, unsigned line, const char *what, long long actua
 
     snprintf(text, sizeof(text), "%s is %lld, expected %lld", what, actual, expected);
     CU_assertImplementation(actual == expected, line, text, file, "", CU_FALSE);
+}
+
+void test_abort(const char *file, unsigned line, const char *text, ...) {
+    char said[512];
+    va_list args;
+
+    va_start(args, text);
+    (void) vsnprintf(said, sizeof(said), text, args);
+    va_end(args);
+    CU_assertImplementation(CU_FALSE, line, said, file, "", CU_TRUE);
 }
 
 /* One line, which tests/failures.sh repeats; further lines of a text that differs are indented. */

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
+
 /* For suites: {.pName = "duration", .pTests = tests}, ended by CU_SUITE_INFO_NULL. Returns main's exit status. With an argument only
  * tests whose name contains it are run. A fatal check in a set-up ends the program. */
 int test_main(int argc, char **argv, CU_SuiteInfo *suites);
@@ -32,6 +34,10 @@ uint64_t test_count(const char *variable, uint64_t by_default);
         if (!test_is_root()) \
             return;          \
     } while (0)
+
+/* Ends the test. The line of the failure has this text. */
+#define TEST_ABORT(...) test_abort(__FILE__, __LINE__, __VA_ARGS__)
+void test_abort(const char *file, unsigned line, const char *text, ...) _printf_(3, 4);
 
 /* Strings and numbers, shown when they differ. */
 #define TEST_STRING(actual, expected) test_string(__FILE__, __LINE__, actual, expected)

@@ -10,6 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/process/process-describe.h"
 #include "tests/harness/host/host.h"
 #include "tests/harness/place.h"
 #include "tests/harness/test.h"
@@ -77,15 +80,27 @@ void berth_forget(void) {
     berth_out = berth_err = NULL;
 }
 
+/* Else a test awaits each of its next calls as long. */
+static void fail_on(struct child *c) {
+    char path[40], words[160] = "", state[PROCESS_TEXT_SIZE] = "";
+    _cleanup_free_ char *text = NULL;
+    size_t size = 0;
+
+    (void) snprintf(path, sizeof(path), "/proc/%d/cmdline", c->pid);
+    if (file_read(path, 4096, &text, &size) == 0)
+        for (size_t i = 0; i < size && i + 1 < sizeof(words); i++)
+            words[i] = text[i] ? text[i] : ' ';
+    process_describe(c->pid, state);
+    TEST_ABORT("does not end: %s, %s; it said: %s", words, state, child_text(c, 2));
+}
+
 int berth_end(struct child *c) {
     int status;
 
     if (!c)
         return -1;
-    if (!child_await(c, HOST_PATIENCE)) {
-        printf("berth does not end; it said: %s\n", child_text(c, 2));
-        CU_FAIL_FATAL("berth does not end"); /* else a test awaits each of its next calls as long */
-    }
+    if (!child_await(c, HOST_PATIENCE))
+        fail_on(c);
     status = !c->ended ? -1 : c->signal ? 128 + c->signal : c->exit_code;
     berth_forget();
     berth_out = strdup(child_text(c, 1));
