@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/job-name.h"
+#include "conf/hash.h"
 #include "conf/options.h"
 #include "conf/settings.h"
 
@@ -146,4 +147,11 @@ const char *settings_find_fixed_change(const struct settings *running, const str
                             (running->redis && option_find_difference(SECTION_REDIS, running->redis, loaded->redis));
 
     return changed ? changed : is_redis_changed ? "redis" : NULL;
+}
+
+uint64_t settings_hash_redis(const struct redis_settings *redis) {
+    uint64_t hash = HASH_EMPTY;
+
+    option_hash_section(SECTION_REDIS, redis, &hash);
+    return hash;
 }

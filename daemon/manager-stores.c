@@ -81,6 +81,7 @@ int manager_make_stores(struct manager *m) {
         k = manager_declare(m, m->host_store);
     if (k < 0 || !m->settings->redis)
         return k;
+    options.redis_hash = settings_hash_redis(m->settings->redis);
     k = store_redis_new(&m->cluster_store, m->event, m->events, &options, &listener);
     if (k == 0)
         k = manager_declare(m, m->cluster_store);

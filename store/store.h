@@ -349,6 +349,7 @@ int store_memory_new(struct store **ret, sd_event *event, struct events *events,
 struct redis_settings;
 struct store_redis_options { /* copied */
     const struct redis_settings *redis;
+    uint64_t redis_hash; /* of the options that say which Redis it is */
     const char *host, *namespace, *version;
     usec_t lease_usec, heartbeat_usec;
     const char *session_path; /* file that stores the session's id over a restart of berthd, or NULL */

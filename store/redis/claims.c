@@ -336,6 +336,13 @@ bool claims_any_held(const struct store_redis *store) {
     return false;
 }
 
+bool claims_any_leased(const struct store_redis *store) {
+    list_foreach(entry, &store->table.entries, struct claim_entry, link)
+        if (entry->claim->state == CLAIM_STATE_HELD && !entry->claim->keep)
+            return true;
+    return false;
+}
+
 bool claims_any_stopping(const struct store_redis *store) {
     list_foreach(entry, &store->table.entries, struct claim_entry, link)
         if (entry->lease_lost && !claim_entry_is_finished(entry))

@@ -41,6 +41,8 @@ void claims_deliver_grants(struct store_redis *store);
  * the new session. */
 void claims_lose(struct store_redis *store);
 bool claims_any_held(const struct store_redis *store);
+/* Returns whether a held claim ends with its lease. */
+bool claims_any_leased(const struct store_redis *store);
 /* Returns whether a lost claim has not stopped yet. */
 bool claims_any_stopping(const struct store_redis *store);
 

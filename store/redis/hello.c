@@ -6,23 +6,26 @@
 
 #include "store/redis/store-redis.h"
 
-#define OTHER_NAMESPACE "other" /* as a refusal */
+/* As refusals. */
+#define OTHER_NAMESPACE "other"
+#define ELSEWHERE "elsewhere"
 
 static int hello_compose(struct store_redis *store, struct redis_command *command) {
     const struct redis_env *env = &store->env;
     const struct heartbeat_sample *own = &store->samples.own;
     usec_t now = clock_boottime();
     char version[sizeof(env->version) + sizeof(STORE_REDIS_DRAINED)], epoch[ID_TEXT_SIZE], id[ID_TEXT_SIZE],
-        fresh[EPOCH_LENGTH + 2 + ID_TEXT_SIZE];
-    bool is_known = store->session.namespace[0] != '\0';
+        fresh[EPOCH_LENGTH + 3 + ID_TEXT_SIZE];
+    bool is_known = store->session.namespace[0] != '\0' && !session_is_renamed(&store->session);
     int r = id_make(epoch);
 
     if (r >= 0)
         r = id_make(id);
     if (r < 0)
         return r;
-    (void) snprintf(fresh, sizeof(fresh), "%.*s,%c%s", EPOCH_LENGTH, epoch, is_known ? '=' : '+',
-                    is_known ? store->session.namespace : id);
+    store->hello.must_be_known = session_must_be_known(store);
+    (void) snprintf(fresh, sizeof(fresh), "%.*s,%c%s%s", EPOCH_LENGTH, epoch, is_known ? '=' : '+',
+                    is_known ? store->session.namespace : id, store->hello.must_be_known ? "!" : "");
     (void) snprintf(version, sizeof(version), "%s%s", env->version,
                     store->limits.is_drained ? STORE_REDIS_DRAINED : "");
     call_begin_session(store, command, REDIS_SCRIPT_HELLO);
@@ -49,7 +52,7 @@ void hello_reset(struct store_redis *store) {
 }
 
 bool hello_is_of_another_namespace(const struct store_redis *store) {
-    return strcmp(store->hello.refused, OTHER_NAMESPACE) == 0;
+    return strcmp(store->hello.refused, OTHER_NAMESPACE) == 0 || strcmp(store->hello.refused, ELSEWHERE) == 0;
 }
 
 bool hello_is_refused(const struct store_redis *store) {
@@ -100,18 +103,31 @@ static void handle_refusal(struct store_redis *store, const struct redisReply *r
     link_enter_away(store);
 }
 
-/* Handles that the url leads to another Redis than before. Repeats hello at the interval of heartbeats, because the
- * former Redis may come back. */
+static void format_other(const struct store_redis *store, char *why, size_t size) {
+    const struct session *session = &store->session;
+
+    if (!store->hello.must_be_known)
+        (void) snprintf(why, size, "this Redis has another namespace \"%s\", not the one that this host was in: wrong url?",
+                        session->configured.namespace);
+    else if (session_is_renamed(session))
+        (void) snprintf(why, size, "runs of this host hold permits of namespace \"%s\": name it again and restart berthd, or wait "
+                                   "until they have ended",
+                        session->place.namespace);
+    else
+        (void) snprintf(why, size, "runs of this host hold permits of another Redis, and this one does not know them: correct the "
+                                   "url and restart berthd, or wait until they have ended");
+}
+
+/* Handles that Redis has another namespace than the one whose permits this host holds or held. Repeats hello at the interval
+ * of heartbeats, because the former Redis may come back, and the runs end. */
 static void handle_other_namespace(struct store_redis *store) {
     struct hello *hello = &store->hello;
-    const char *name = store->env.prefix + strlen("berth:{");
-    char why[200];
+    const char *word = hello->must_be_known ? ELSEWHERE : OTHER_NAMESPACE;
+    char why[256];
 
-    if (!hello_is_of_another_namespace(store)) {
-        (void) snprintf(hello->refused, sizeof(hello->refused), "%s", OTHER_NAMESPACE);
-        (void) snprintf(why, sizeof(why),
-                        "this Redis has another namespace \"%.*s\", not the one that this host was in: wrong url?",
-                        (int) strcspn(name, "}"), name);
+    if (strcmp(hello->refused, word) != 0) {
+        (void) snprintf(hello->refused, sizeof(hello->refused), "%s", word);
+        format_other(store, why, sizeof(why));
         link_note_away(store, why);
         event_emit(store->env.events,
                    &(struct event) {.type = EVENT_NAMESPACE_DIFFERS, .reason = why, .redis = store->link.address},

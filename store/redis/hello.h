@@ -11,6 +11,7 @@ struct store_redis;
 
 struct hello {
     usec_t sent;      /* boottime of the last one */
+    bool must_be_known; /* the last one asked Redis to refuse a session that is not there */
     bool declare_due; /* limits changed since, or could not be sent */
     char refused[24]; /* the last refusal, logged already; "": not refused */
 };

@@ -9,17 +9,54 @@
 #include "base/message.h"
 #include "store/redis/store-redis.h"
 
-int session_init(struct store_redis *store, const char *path, const char *boot) {
-    (void) snprintf(store->session.boot, sizeof(store->session.boot), "%s", boot);
-    store->session.path = path ? strdup(path) : NULL;
-    return path && !store->session.path ? -ENOMEM : 0;
+int session_init(struct store_redis *store, const struct store_redis_options *options, const char *boot) {
+    struct session *session = &store->session;
+    const char *path = options->session_path;
+
+    (void) snprintf(session->boot, sizeof(session->boot), "%s", boot);
+    (void) snprintf(session->configured.namespace, sizeof(session->configured.namespace), "%s", options->namespace);
+    session->configured.redis_hash = options->redis_hash;
+    session->place = session->configured;
+    session->path = path ? strdup(path) : NULL;
+    return path && !session->path ? -ENOMEM : 0;
 }
 
 void session_done(struct store_redis *store) {
     free(store->session.path);
 }
 
+/* --- the place --- */
+
+bool session_is_renamed(const struct session *session) {
+    return strcmp(session->place.namespace, session->configured.namespace) != 0;
+}
+
+static bool is_elsewhere(const struct session *session) {
+    return session_is_renamed(session) || session->place.redis_hash != session->configured.redis_hash;
+}
+
+bool session_must_be_known(const struct store_redis *store) {
+    return store->session.is_from_file && is_elsewhere(&store->session) && claims_any_leased(store);
+}
+
+static void settle_place(struct session *session) {
+    if (session_is_renamed(session))
+        session->namespace[0] = '\0';
+    session->place = session->configured;
+}
+
 /* --- the file --- */
+
+/* The file of an older berthd names no place: then it is the one that the config names. */
+static void read_place(struct session *session, const struct message *m) {
+    const char *name = message_get(m, "name");
+    uint64_t redis;
+
+    if (!name || message_get_u64(m, "redis", &redis) < 0)
+        return;
+    (void) snprintf(session->place.namespace, sizeof(session->place.namespace), "%s", name);
+    session->place.redis_hash = redis;
+}
 
 /* Restores the clock. boottime of another boot means nothing, so the number's age then counts from now. */
 static void read_clock(struct store_redis *store, const struct message *m, uint64_t latest, bool same_boot) {
@@ -48,6 +85,7 @@ static int read_file(struct store_redis *store) {
     if (message_parse(&m, text, size) < 0 || !message_is(&m, "session"))
         return -EBADMSG;
     (void) message_get_id(&m, "namespace", session->namespace);
+    read_place(session, &m);
     if (message_get_id(&m, "session", id) == -ENODATA) /* it was ended by a bye */
         return -ENOENT;
     if (message_get_id(&m, "boot", boot) < 0 || message_get_id(&m, "session", id) < 0 ||
@@ -88,6 +126,8 @@ static void begin_file(const struct session *session, struct message_writer *w) 
     message_begin(w, "session");
     if (session->namespace[0])
         message_put(w, "namespace", session->namespace);
+    message_put(w, "name", session->place.namespace);
+    message_put_u64(w, "redis", session->place.redis_hash);
 }
 
 static void session_save(struct store_redis *store) {
@@ -152,8 +192,14 @@ void session_skip_connections(struct store_redis *store, uint64_t connection) {
 }
 
 void session_confirm(struct store_redis *store) {
-    store->session.is_from_file = false;
-    store->session.replaced[0] = '\0';
+    struct session *session = &store->session;
+
+    session->is_from_file = false;
+    session->replaced[0] = '\0';
+    if (!is_elsewhere(session))
+        return;
+    settle_place(session);
+    session_save(store);
 }
 
 /* --- the end of the lease --- */
@@ -177,6 +223,7 @@ static void session_replace(struct store_redis *store, const char *id) {
     memcpy(session->id, id, sizeof(session->id));
     session->connection = 0;
     session->is_from_file = false;
+    settle_place(session);
     push_reset_session(store);
     samples_reset(store);
     link_log_forget_connected(store);

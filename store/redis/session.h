@@ -10,23 +10,37 @@
 
 struct store_redis;
 
+struct session_place { /* which namespace a session is of */
+    char namespace[NAME_MAX_LENGTH + 1]; /* its name in the config */
+    uint64_t redis_hash;
+};
+
 struct session {
     char *path; /* of the file; owned; or NULL */
     char id[ID_TEXT_SIZE];
     char replaced[ID_TEXT_SIZE]; /* the session that this one replaces; "": none, or Redis has ended it */
     char boot[ID_TEXT_SIZE];
     char namespace[ID_TEXT_SIZE]; /* the id of the namespace that this host is or was in; "": none yet */
+    struct session_place place;      /* where Redis confirmed it last */
+    struct session_place configured; /* where it is to be now */
     uint64_t connection; /* number of the current connection */
     bool is_from_file;   /* continued from an earlier berthd, not yet confirmed by Redis */
     bool awaits_stops;   /* no hello before all lost claims have stopped */
     usec_t clock_saved;  /* clock.observed_at of the value in the file */
 };
 
+struct store_redis_options;
+
 /* path: copied; or NULL. 0 or -ENOMEM. */
-int session_init(struct store_redis *store, const char *path, const char *boot);
+int session_init(struct store_redis *store, const struct store_redis_options *options, const char *boot);
 void session_done(struct store_redis *store);
 /* Reads the file or makes a new id. */
 int session_open(struct store_redis *store);
+/* Returns whether the config names another namespace than the one that the session is of. */
+bool session_is_renamed(const struct session *session);
+/* Returns whether Redis must know the session: the config names another place, and runs hold permits that the session
+ * protects where it is. */
+bool session_must_be_known(const struct store_redis *store);
 /* Gives the next connection its number. */
 void session_begin_connection(struct store_redis *store);
 /* Continues above this number, because the file was older than Redis's record. */

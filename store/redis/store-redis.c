@@ -166,7 +166,7 @@ int store_redis_new(struct store **ret, sd_event *event, struct events *events,
     samples_set_expiry(store, options->lease_usec);
     r = claim_table_init(store);
     if (r >= 0)
-        r = session_init(store, options->session_path, boot);
+        r = session_init(store, options, boot);
     if (r >= 0)
         r = link_init(store, options->redis);
     renewal_init(store);

@@ -15,7 +15,7 @@
 --       lost       1: Redis lost data of that epoch;  2: a script failed and may have done half of its work;  0: neither
 --       fresh      a new random id, for an epoch that this call begins. The id of a namespace may follow: ",=ID" is the one that
 --                  this host was in, ",+ID" a new one. A namespace without an id gets it. In grace it does not get a new one,
---                  because a host that was in the namespace before may still come
+--                  because a host that was in the namespace before may still come. "!" behind it: the session must be there
 --       limits     their number, then for each: pool limit. limit: "host": a pool of scope host on this host; "1xHEX": of a job that
 --                  hosts share, whose due times have this hash
 --       then the overrides that it knows, for each: pool version limit until-µs by restore reason
@@ -28,7 +28,7 @@
 --       {'lease-differs', epoch, more, count, lease-µs, latest, ended, reclaimed, undeclared}: a live session has another lease (R4)
 --       {'name-taken', the same}: a live session of this host name on another machine
 --       {'again'}: this call reached its bound while it removed old data
---       {'other', id}: the host was in a namespace of another id; the call had no effect
+--       {'other', id}: the host was in a namespace of another id, or its session is not there; the call had no effect
 --       {'gone'}: the session belongs to another machine;  {'stale', connection}: there was a newer connection
 --       {'schema', n}: the data is newer than this script;  {'none'}: the key of that name exists (R17)
 -- Cost  about 15 calls and 6 a pool declared
@@ -37,7 +37,7 @@ local at = string.sub(meta, 1, -5)
 local FIRST_LIMIT = 16
 local s, connection, replaced, host, machine, version, own_lease, highest_number, remembered_clock, own_epoch, own_count,
     expired_count, lost, fresh, n_limits = unpack(ARGV, 1, FIRST_LIMIT - 1)
-local fresh_epoch, how_known, own_id = string.match(fresh, '^(%w+),?([=+]?)(%w*)$')
+local fresh_epoch, how_known, own_id, must_be_there = string.match(fresh, '^(%w+),?([=+]?)(%w*)(!?)$')
 local FIRST_OVERRIDE, OVERRIDE_WORDS = FIRST_LIMIT + 2 * tonumber(n_limits), 7
 local declared, scope = {}, {} -- declared: {pool, limit or 'host', ...};  scope: pool -> 'host' or 'limit'
 for i = FIRST_LIMIT, FIRST_OVERRIDE - 1, 2 do
@@ -48,7 +48,9 @@ if call('TYPE', meta)['ok'] ~= 'hash' then call('UNLINK', meta) end
 local schema, broken, id = unpack(call('HMGET', meta, 'schema', 'broken', 'id'))
 if schema and tonumber(schema) > 1 then return {'schema', schema} end
 if KEYS[2] and call('EXISTS', KEYS[2]) == 1 then return {'none'} end
-if id and how_known == '=' and own_id ~= id then return {'other', id} end
+if id and how_known == '=' and own_id ~= id or must_be_there == '!' and call('HEXISTS', at .. 'sessions', s) == 0 then
+    return {'other', id or ''}
+end
 --#include core
 --#include queue
 --#include turns

@@ -233,6 +233,9 @@ static void test_namespace_id(void) {
     EXPECT(script_say("hello s2 3 ~ s2 m1 v1 30000000 0 0 $ 0 0 0 f00d,=" ONE " 0"), "ok $ 0 0 * " ONE);
     EXPECT(script_say("hello s2 4 ~ s2 m1 v1 30000000 0 0 $ 0 0 2 f00d,=" TWO " 0"), "other " ONE);
     EXPECT(script_say("hello s2 3 ~ s2 m1 v1 30000000 0 0 $ 0 0 0 f00d,=" ONE " 0"), "ok $ 0 0 *"); /* the refused hello changed nothing */
+    EXPECT(script_say("hello s2 4 ~ s2 m1 v1 30000000 0 0 $ 0 0 0 f00d,=" ONE "! 0"), "ok $ 0 0 * " ONE);
+    EXPECT(script_say("hello s3 1 ~ s3 m1 v1 30000000 0 0 $ 0 0 0 f00d,=" ONE "! 0"), "other " ONE); /* that session is not there */
+    EXPECT(script_field("sessions", "s3"), "nothing");
     script_fail_over();
     EXPECT(script_say("hello s1 3 ~ s1 m1 v1 30000000 0 0 $ 0 0 0 f00d,=" ONE " 0"), "ok f00d * " ONE);
     script_tell("HDEL " META " id");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* A host remembers the id of its namespace. It refuses another Redis that has a namespace of the same
- * name. */
+ * name. It does not take permits of one place along to another. */
 
 #include <string.h>
 #include <unistd.h>
@@ -171,6 +171,159 @@ static void test_after_bye(void) {
     use(&first);
 }
 
+/* --- the config names another place --- */
+
+#define HOLDS_THERE "runs of this host hold permits of namespace \"test\": name it again and restart berthd, or wait until they have ended"
+#define HOLDS_ELSEWHERE                                                                                    \
+    "runs of this host hold permits of another Redis, and this one does not know them: correct the url and " \
+    "restart berthd, or wait until they have ended"
+
+static void set_place(const char *namespace, uint64_t redis_hash) {
+    redis_bed.namespace = namespace;
+    redis_bed.redis_hash = redis_hash;
+}
+
+/* Restarts berthd of host 0, which finds this claim. */
+static void restart_with(struct bed *b, struct probe *held) {
+    bed_die(b, 0);
+    bed_come_back(b, 0);
+    TEST_INT(store_adopt(b->stores[0], &held->claim), 0);
+    TEST_INT(store_start(b->stores[0]), 0);
+}
+
+static struct probe *grant_one(struct bed *b, bool keep) {
+    struct probe *held;
+
+    BED_UNTIL(b, id_of(b, 0)[0] != '\0');
+    held = bed_probe(b, 0, "db:1");
+    held->claim.keep = keep;
+    probe_grant(held);
+    return held;
+}
+
+static void end_at_place(struct bed *b) {
+    BED_UNTIL(b, bed_all_ready(b));
+    bed_done(b);
+    set_place(NULL, 0);
+    use(&first);
+}
+
+/* The other place is used when the run has ended. A config that names the old place again finds its permit. */
+static void test_renamed(void) {
+    struct bed b;
+
+    if (!begin(&b, 1))
+        return;
+    struct probe *held = grant_one(&b, false);
+    for (unsigned i = 0; i < 2; i++) {
+        set_place("other", 0);
+        restart_with(&b, held);
+        BED_UNTIL(&b, bed_count_events(&b, "namespace-differs: ") == i + 1);
+        TEST_STRING(b.stores[0]->away_why, HOLDS_THERE);
+        TEST_INT(redis_number(&redis_bed.server, "EXISTS berth:{other}:meta"), 0);
+        if (i > 0)
+            break;
+        set_place(NULL, 0);
+        restart_with(&b, held);
+        BED_UNTIL(&b, b.stores[0]->state == STORE_STATE_READY);
+        TEST_INT(held->n_lost, 0);
+        TEST_INT(redis_number(&redis_bed.server, "SCARD berth:{test}:pool:db:held"), 1);
+    }
+    redis_bed_command("HSET berth:{other}:meta id " ID " schema 1");
+    TEST_INT(held->n_lost, 0); /* its guard has the deadline */
+    probe_release(held);
+    BED_UNTIL(&b, strcmp(id_of(&b, 0), ID) == 0); /* nothing to accept: the name is another one on purpose */
+    end_at_place(&b);
+}
+
+/* Another host has brought the id of the namespace to the other Redis. */
+static void test_another_redis(void) {
+    char old[ID_TEXT_SIZE];
+    struct bed b;
+
+    if (!begin(&b, 2))
+        return;
+    struct probe *held = grant_one(&b, false);
+    memcpy(old, id_of(&b, 0), sizeof(old));
+    BED_UNTIL(&b, id_of(&b, 1)[0] != '\0');
+    use(&second);
+    redis_bed_command("FLUSHALL");
+    set_place(NULL, 1);
+    bed_die(&b, 1);
+    bed_come_back(&b, 1);
+    TEST_INT(store_start(b.stores[1]), 0);
+    BED_UNTIL(&b, b.stores[1]->state == STORE_STATE_GRACE);
+    check_there(old);
+    restart_with(&b, held);
+    BED_UNTIL(&b, bed_has_event(&b, "namespace-differs: "));
+    TEST_STRING(b.stores[0]->away_why, HOLDS_ELSEWHERE);
+    TEST_INT(redis_number(&redis_bed.server, "HLEN berth:{test}:sessions"), 1);
+    probe_release(held);
+    BED_UNTIL(&b, b.stores[0]->state != STORE_STATE_AWAY);
+    end_at_place(&b);
+}
+
+/* The url is another one, and leads to the same Redis, or to one that was restored from its data: the run goes on. */
+static void test_alias(void) {
+    struct bed b;
+
+    if (!begin(&b, 1))
+        return;
+    struct probe *held = grant_one(&b, false);
+    set_place(NULL, 1);
+    restart_with(&b, held);
+    BED_UNTIL(&b, b.stores[0]->state == STORE_STATE_READY);
+    set_place(NULL, 2);
+    bed_die(&b, 0);
+    TEST_INT(redis_server_restart(&redis_bed.server, true), 0);
+    restart_with(&b, held);
+    BED_UNTIL(&b, b.stores[0]->state == STORE_STATE_GRACE);
+    TEST_INT(bed_count_events(&b, "namespace-differs: "), 0);
+    TEST_INT(held->n_lost, 0);
+    bed_die(&b, 0);
+    redis_bed_command("FLUSHALL"); /* now it may lose its data */
+    restart_with(&b, held);
+    BED_UNTIL(&b, b.stores[0]->state == STORE_STATE_GRACE);
+    TEST_INT(held->n_lost, 0);
+    probe_end(held);
+    end_at_place(&b);
+}
+
+/* A run that goes on without a lease has its permits at the other place, too. */
+static void test_kept(void) {
+    struct bed b;
+
+    if (!begin(&b, 1))
+        return;
+    struct probe *held = grant_one(&b, true);
+    set_place("other", 1);
+    restart_with(&b, held);
+    BED_UNTIL(&b, b.stores[0]->state == STORE_STATE_GRACE);
+    BED_UNTIL(&b, redis_number(&redis_bed.server, "SCARD berth:{other}:pool:db:held") == 1);
+    TEST_INT(held->n_lost, 0);
+    probe_end(held);
+    end_at_place(&b);
+}
+
+/* An operator does not wait for the run. */
+static void test_accepted_elsewhere(void) {
+    struct bed b;
+
+    if (!begin(&b, 1))
+        return;
+    struct probe *held = grant_one(&b, false);
+    set_place("other", 0);
+    restart_with(&b, held);
+    BED_UNTIL(&b, bed_has_event(&b, "namespace-differs: "));
+    TEST_INT(store_redis_accept(b.stores[0]), 0);
+    BED_UNTIL(&b, held->n_lost == 1);
+    TEST_INT(b.stores[0]->state, STORE_STATE_AWAY);
+    probe_release(held);
+    BED_UNTIL(&b, b.stores[0]->state == STORE_STATE_GRACE);
+    TEST_INT(redis_number(&redis_bed.server, "SCARD berth:{other}:pool:db:held"), 0);
+    end_at_place(&b);
+}
+
 /* Only calls to a cluster name the key that must not exist (R17). */
 static void test_one_key(void) {
     struct bed b;
@@ -194,6 +347,8 @@ static CU_TestInfo tests[] = {
     {"right again", test_right_again},
     {"wiped", test_wiped},
     {"after bye", test_after_bye},
+    {"renamed", test_renamed}, {"another redis", test_another_redis}, {"alias", test_alias},
+    {"kept", test_kept}, {"accepted elsewhere", test_accepted_elsewhere},
     {"one key", test_one_key},
     CU_TEST_INFO_NULL,
 };

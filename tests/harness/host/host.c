@@ -23,8 +23,8 @@ static void write_config(struct host *h, const char *text) {
     if (!f)
         abort();
     fprintf(f,
-            "host = \"%s\"\nnamespace = \"test\"\nlease = \"%s\"\nheartbeat = \"%s\"\nruntime-directory = \"%s\"\n",
-            h->called ? h->called : h->name, cluster.lease, cluster.heartbeat, h->runtime);
+            "host = \"%s\"\nnamespace = \"%s\"\nlease = \"%s\"\nheartbeat = \"%s\"\nruntime-directory = \"%s\"\n",
+            h->called ? h->called : h->name, h->namespace ? h->namespace : "test", cluster.lease, cluster.heartbeat, h->runtime);
     if (h->has_redis && h->url)
         fprintf(f, "redis {\n    url = \"%s\"\n    %s\n}\n", h->url, h->redis_options ? h->redis_options : "");
     else if (h->has_redis && !h->redis && cluster.redis.tls_port > 0)

@@ -25,6 +25,7 @@
 struct host {
     char name[32];
     const char *called;    /* host name in its config; NULL: as `name` */
+    const char *namespace; /* in its config; NULL: "test" */
     char config[64], runtime[64], socket[80]; /* paths */
     bool has_redis;
     const char *redis;     /* socket in its config; NULL: that of the cluster's Redis */

@@ -48,8 +48,9 @@ struct redis_settings redis_bed_settings(void) {
 int redis_bed_make(_unused_ void *userdata, unsigned host, const char *host_name, bool is_first, sd_event *event, struct events *events,
                    const struct store_listener *listener, struct store **ret) {
     struct redis_settings settings = redis_bed_settings();
-    struct store_redis_options options = {.redis = &settings, .namespace = "test", .version = "1",
+    struct store_redis_options options = {.redis = &settings, .redis_hash = redis_bed.redis_hash, .version = "1",
                                           .host = redis_bed.names[host] ? redis_bed.names[host] : host_name,
+                                          .namespace = redis_bed.namespace ? redis_bed.namespace : "test",
                                           .lease_usec = redis_bed.leases[host] ? redis_bed.leases[host] : redis_bed.lease,
                                           .heartbeat_usec = redis_bed.heartbeat,
                                           .session_path = redis_bed.session_path[host]};

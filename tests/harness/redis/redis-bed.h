@@ -22,6 +22,8 @@ extern struct redis_bed {
     bool port_has_tls;
     usec_t leases[BED_HOSTS_MAX];     /* of single hosts; 0: as above */
     const char *names[BED_HOSTS_MAX]; /* NULL: as the bed names them */
+    const char *namespace;            /* NULL: "test" */
+    uint64_t redis_hash;              /* of the url */
     const char *session_path[BED_HOSTS_MAX]; /* NULL: none */
 } redis_bed;
 
