@@ -212,10 +212,3 @@ int client_explain_errno(int error) {
         return EXIT_AWAY;
     }
 }
-
-int client_finish(int status) {
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return status;
-    fprintf(stderr, "berth: standard output: %s\n", strerror(errno));
-    return status != 0 ? status : EXIT_INTERNAL;
-}

@@ -48,9 +48,6 @@ int client_explain(const struct client_reply *reply);
 /* Prints the meaning of a negative errno of the functions below. Returns EXIT_AWAY, EXIT_NOT_ALLOWED or
  * EXIT_INTERNAL. */
 int client_explain_errno(int error);
-/* For the end of a verb: turns a failed write to standard output (a full disk, say) into its failure. Returns the exit
- * status. */
-int client_finish(int status);
 
 /* --- a connection (base/client/client.h) --- */
 

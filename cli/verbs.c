@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "base/standard-fds.h"
 #include "cli/client.h"
 #include "cli/run/run.h"
 
@@ -362,7 +363,7 @@ int cli_main(int argc, char **argv) {
     int status = 0, i = find_verb(argc, argv, &status);
 
     if (i == 0)
-        return client_finish(status);
+        return standard_output_end("berth", status);
     verb = verb_find(argv[i]);
-    return client_finish(verb ? verb->fn(argc - i, argv + i) : unknown_verb(argv[i]));
+    return standard_output_end("berth", verb ? verb->fn(argc - i, argv + i) : unknown_verb(argv[i]));
 }

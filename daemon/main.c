@@ -74,11 +74,11 @@ static int parse_arguments(int argc, char **argv, int *ret_status) {
             break;
         case ARG_VERSION:
             puts("berthd " VERSION);
-            *ret_status = 0;
+            *ret_status = standard_output_end("berthd", 0);
             return 1;
         case 'h':
             help();
-            *ret_status = 0;
+            *ret_status = standard_output_end("berthd", 0);
             return 1;
         default:
             fputs("berthd: try `berthd --help`\n", stderr);
@@ -134,10 +134,7 @@ static int print_checked(const struct settings *s) {
 
     printf("%s: %zu pool%s, %zu job%s, ok\n", arg_config, n_pools, n_pools == 1 ? "" : "s", s->n_jobs,
            s->n_jobs == 1 ? "" : "s");
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return 0;
-    perror("berthd: standard output");
-    return EX_SOFTWARE;
+    return standard_output_end("berthd", 0);
 }
 
 /* Finds berth-runner beside berthd, else where it is installed. */

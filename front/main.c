@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/job-name.h"
+#include "base/standard-fds.h"
 #include "cli/client.h"
 #include "cli/run/options.h"
 #include "cli/run/run.h"
@@ -42,7 +43,7 @@ static bool is_plain_start(int argc, char **argv, bool *ret_wait) {
 static int start(char *job, bool wait) {
     _cleanup_json_ json_t *set = json_object();
 
-    return client_finish(start_jobs(1, &job, set, wait));
+    return standard_output_end("berth", start_jobs(1, &job, set, wait));
 }
 
 int main(int argc, char **argv) {

@@ -76,10 +76,10 @@ static int parse_arguments(int argc, char **argv) {
             break;
         case OPTION_VERSION:
             puts("berth-runner " VERSION);
-            return 0;
+            return standard_output_end("berth-runner", 0);
         case 'h':
             print_help();
-            return 0;
+            return standard_output_end("berth-runner", 0);
         default:
             fputs("berth-runner: try `berth-runner --help`\n", stderr);
             return EXIT_USAGE;

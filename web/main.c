@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/file-limit.h"
 #include "base/socket.h"
+#include "base/standard-fds.h"
 #include "web/app.h"
 #include "web/listen.h"
 #include "web/users.h"
@@ -243,7 +244,7 @@ int main(int argc, char **argv) {
     if (status == 0)
         status = load_token();
     else if (status == 1)
-        return 0;
+        return standard_output_end("berth-web", 0);
     if (status != 0)
         return status;
     client_set_socket(arg_berth);

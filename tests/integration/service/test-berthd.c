@@ -14,16 +14,34 @@
 
 static struct host *ant;
 
-/* berthd --check fails if it cannot write its output. */
-static void check_to_a_full_disk(void) {
+static void expect_status(int status, const char *words, const char *output) {
     char shell[] = "sh", flag[] = "-c", command[512];
     char *argv[] = {shell, flag, command, NULL};
 
+    (void) snprintf(command, sizeof(command), "exec %s/%s >%s", cluster.build, words, output);
+    TEST_INT(berth_end(child_start(argv, NULL)), status);
+}
+
+/* Each program fails if it cannot write its output, also if standard output is closed. */
+static void writes_to_a_full_disk(void) {
+    static const char *const programs[] = {"berth", "berthd", "berth-runner", "berth-web"};
+    char words[256];
+
     ant = host_add("ant", POOLS);
-    snprintf(command, sizeof(command), "exec %s/berthd --check --config %s", cluster.build, ant->config);
-    TEST_INT(berth_end(child_start(argv, NULL)), 0);
-    snprintf(command, sizeof(command), "exec %s/berthd --check -c %s > /dev/full", cluster.build, ant->config);
-    TEST_INT(berth_end(child_start(argv, NULL)), 70);
+    for (size_t i = 0; i < ELEMENTSOF(programs); i++)
+        for (const char *option = "version"; option; option = *option == 'v' ? "help" : NULL) {
+            (void) snprintf(words, sizeof(words), "%s --%s", programs[i], option);
+            expect_status(0, words, "/dev/null");
+            expect_status(70, words, "/dev/full");
+        }
+    (void) snprintf(words, sizeof(words), "berthd --check --config %s", ant->config);
+    expect_status(0, words, "/dev/null");
+    expect_status(70, words, "/dev/full");
+    expect_status(70, "berth --version", "&-");
+    (void) snprintf(words, sizeof(words), "berth --socket %s reload", ant->socket);
+    expect_status(69, words, "&-"); /* prints nothing there */
+    host_start(ant);
+    expect_status(0, words, "&-");
 }
 
 /* Runs `berthd --check` with the config of ant. It must end with this status and print this text. */
@@ -101,7 +119,7 @@ static void closed_standard_descriptors(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"berthd --check to a full disk", check_to_a_full_disk},
+    {"output to a full disk", writes_to_a_full_disk},
     {"check of commands", check_of_commands},
     {"cleartext", cleartext},
     {"closed standard descriptors", closed_standard_descriptors},
