@@ -13,7 +13,7 @@
 #include "base/process/process-tree.h"
 #include "base/protocol.h"
 #include "runner/exec/credentials.h"
-#include "runner/reap.h"
+#include "runner/leftovers.h"
 #include "runner/runs-internal.h"
 
 #define REAP_RETRY_MIN (5 * USEC_PER_MSEC)
@@ -57,14 +57,14 @@ static void reap_entry(struct entry *e, bool is_nothing_inherited) {
     struct runs *r = e->runs;
     char run[ID_TEXT_SIZE];
 
-    if (!reap_run(r->directory, e->run) || !is_nothing_inherited)
+    if (!leftovers_kill(r->directory, e->run) || !is_nothing_inherited)
         return;
     credentials_remove(r->directory, e->run);
     if (entry_is_prepared(e)) { /* the command has not run */
         entry_gone(e);
         return;
     }
-    if (reap_write_report(r->directory, e->run) < 0)
+    if (leftovers_write_report(r->directory, e->run) < 0)
         return;
     memcpy(run, e->run, sizeof(run));
     guard_file_remove(r->directory, run);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runner/reap.h"
+#include "runner/leftovers.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -16,7 +16,7 @@ static bool is_unread(int error) {
     return error < 0 && error != -ENOENT && error != -EBADMSG && error != -EFBIG;
 }
 
-int reap_write_report(const char *directory, const char *run) {
+int leftovers_write_report(const char *directory, const char *run) {
     struct message_writer w;
     struct guard_file record;
     int k = guard_file_load(&record, directory, run);
@@ -33,7 +33,7 @@ int reap_write_report(const char *directory, const char *run) {
 }
 
 /* Without a cgroup, and after the subreaper of the run ended, only its environment identifies a process. */
-static bool reap_by_environ(const char *run) {
+static bool kill_by_environ(const char *run) {
     char assignment[sizeof("BERTH_RUN=") + ID_TEXT_SIZE];
 
     snprintf(assignment, sizeof(assignment), "BERTH_RUN=%s", run);
@@ -45,14 +45,14 @@ static bool has_cgroup(const struct guard_file *record) {
     return record->cgroup[0] && (access(record->cgroup, F_OK) == 0 || errno != ENOENT);
 }
 
-bool reap_run(const char *directory, const char *run) {
+bool leftovers_kill(const char *directory, const char *run) {
     struct guard_file record;
     int k = guard_file_load(&record, directory, run);
 
     if (is_unread(k))
         return false;
     if (k < 0 || !has_cgroup(&record))
-        return reap_by_environ(run);
+        return kill_by_environ(run);
     (void) cgroup_kill(record.cgroup);
     if (cgroup_is_populated(record.cgroup) != 0)
         return false;

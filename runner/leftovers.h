@@ -8,6 +8,6 @@
 
 /* Kills the processes in the run's cgroup, or without a cgroup those with its BERTH_RUN in their
  * environment. Returns true if none was left, false also if that cannot be determined now. */
-bool reap_run(const char *directory, const char *run);
+bool leftovers_kill(const char *directory, const char *run);
 /* Writes the report of such a run: it was lost. 0 or a negative errno. */
-int reap_write_report(const char *directory, const char *run);
+int leftovers_write_report(const char *directory, const char *run);
