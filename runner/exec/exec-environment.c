@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,9 @@
 #include "base/job-name.h"
 #include "runner/exec/credentials.h"
 #include "runner/exec/exec-internal.h"
+
+#define PATH_DEFAULT "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define LANG_DEFAULT "C.UTF-8"
 
 /* ---- files ---- */
 
@@ -70,6 +74,22 @@ static int add_files(struct exec_context *context) {
 }
 
 /* ---- the layers ---- */
+
+int exec_init_environment(struct environment *e, const struct passwd *user) {
+    const char *name = user ? user->pw_name : "", *shell = user && user->pw_shell[0] ? user->pw_shell : "/bin/sh";
+    const char *lang = getenv("LANG");
+    const struct {
+        const char *name, *value;
+    } variables[] = {
+        {"HOME", user ? user->pw_dir : "/"}, {"USER", name}, {"LOGNAME", name},
+        {"SHELL", shell}, {"PATH", PATH_DEFAULT}, {"LANG", lang && *lang ? lang : LANG_DEFAULT},
+    };
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < ELEMENTSOF(variables); i++)
+        r = environment_set(e, variables[i].name, variables[i].value);
+    return r;
+}
 
 static int add_list(struct environment *e, char *const *items) {
     int r = 0;

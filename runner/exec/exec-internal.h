@@ -4,6 +4,8 @@
 /* The steps of exec_child() that have files of their own. They run in the child and return 0 or a
  * negative errno. */
 
+#include <pwd.h>
+
 #include "runner/exec/exec.h"
 
 struct exec_context {
@@ -32,6 +34,8 @@ int exec_explain(struct exec_context *context, int r, const char *format, ...) _
 
 /* runner/exec/exec-environment.c: reads files as the user of berth-runner */
 int exec_environment(struct exec_context *context);
+/* Sets HOME to LANG. user: the command's user; NULL if its uid has no name. 0 or -ENOMEM. */
+int exec_init_environment(struct environment *e, const struct passwd *user);
 
 /* runner/exec/exec-credentials.c: as well */
 int exec_credentials(struct exec_context *context);

@@ -5,36 +5,12 @@
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runner/exec/exec-internal.h"
 
-#define PATH_DEFAULT "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#define LANG_DEFAULT "C.UTF-8"
 #define GROUPS_MAX 65536 /* NGROUPS_MAX of Linux */
-
-/* --- environment --- */
-
-/* user: the command's user; NULL if its uid has no name. Returns 0 or an errno, positive. */
-static int environment_init(struct environment *e, const struct passwd *user) {
-    const char *name = user ? user->pw_name : "", *shell = user && user->pw_shell[0] ? user->pw_shell : "/bin/sh";
-    const char *lang = getenv("LANG");
-    const struct {
-        const char *name, *value;
-    } variables[] = {
-        {"HOME", user ? user->pw_dir : "/"}, {"USER", name}, {"LOGNAME", name},
-        {"SHELL", shell}, {"PATH", PATH_DEFAULT}, {"LANG", lang && *lang ? lang : LANG_DEFAULT},
-    };
-    int r = 0;
-
-    for (size_t i = 0; r == 0 && i < ELEMENTSOF(variables); i++)
-        r = environment_set(e, variables[i].name, variables[i].value);
-    return -r;
-}
-
-/* --- user and groups --- */
 
 static int find_group(const char *name, gid_t *ret) {
     struct group *group;
@@ -136,5 +112,5 @@ int exec_look_up(struct exec_context *context) {
         return -r;
     *context->stage = "environment";
     plan->home = strdup(user ? user->pw_dir : "/");
-    return plan->home ? -environment_init(&plan->environment, user) : -ENOMEM;
+    return plan->home ? exec_init_environment(&plan->environment, user) : -ENOMEM;
 }
