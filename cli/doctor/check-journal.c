@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What journald dropped: its own messages about that, and gaps in the numbers of berthd's events. */
+/* Checks of the journal: whether a reboot or a full disk loses events, how old it is, and what journald dropped: its own
+ * messages about that, and gaps in the numbers of berthd's events. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "base/number.h"
 #include "cli/doctor/doctor.h"
 
+#define WEEK (7 * 24 * 3600 * USEC_PER_SEC)
 #define DAY (24 * 3600 * USEC_PER_SEC)
 #define TIME_MAX USEC_PER_SEC /* to read berthd's events */
 #define DROPPED "MESSAGE_ID=a596d6fe7bfa4994828e72309e95d61e" /* SD_MESSAGE_JOURNAL_DROPPED */
@@ -24,13 +26,17 @@ struct lost {
     usec_t read_until;             /* 0: all were read */
 };
 
-/* Opens the journal for the entries of the last day. */
+/* Opens the journal, from its first entry on. */
 static int open_journal(const struct facts *f, struct journal_reader **ret) {
     char directory[512];
-    int k;
 
     (void) snprintf(directory, sizeof(directory), "%s/var/log/journal", f->root);
-    k = journal_reader_new(ret, *f->root ? directory : NULL, false);
+    return journal_reader_new(ret, *f->root ? directory : NULL, false);
+}
+
+static int open_last_day(const struct facts *f, struct journal_reader **ret) {
+    int k = open_journal(f, ret);
+
     if (k == 0)
         journal_reader_since(*ret, usec_sub(f->now, DAY));
     return k;
@@ -53,7 +59,7 @@ static void count_dropped(struct lost *lost, const char *message) {
 /* journald alone can send by the transport "driver". */
 static int read_dropped(const struct facts *f, struct lost *lost) {
     _cleanup_(journal_reader_freep) struct journal_reader *reader = NULL;
-    int k = open_journal(f, &reader);
+    int k = open_last_day(f, &reader);
 
     k = k < 0 ? k : journal_reader_match(reader, DROPPED);
     k = k < 0 ? k : journal_reader_match(reader, "_TRANSPORT=driver");
@@ -107,7 +113,7 @@ static int read_events(const struct facts *f, struct lost *lost) {
     _cleanup_(journal_reader_freep) struct journal_reader *reader = NULL;
     usec_t until = usec_add(clock_boottime(), TIME_MAX);
     struct place last = {0}, now;
-    int k = open_journal(f, &reader);
+    int k = open_last_day(f, &reader);
 
     k = k < 0 ? k : journal_reader_match(reader, "_SYSTEMD_UNIT=" ENTRIES_UNIT_DEFAULT);
     while (k >= 0 && (k = journal_reader_next(reader)) > 0) {
@@ -119,7 +125,7 @@ static int read_events(const struct facts *f, struct lost *lost) {
     return k;
 }
 
-/* --- the check --- */
+/* --- what was dropped --- */
 
 static void add_dropped(struct report *r, const struct lost *lost) {
     for (size_t i = 0; i < ELEMENTSOF(units); i++) {
@@ -161,4 +167,60 @@ void doctor_journal_rate(const struct facts *f, struct report *r) {
         return; /* check `journal` reports a missing journald */
     add_dropped(r, &lost);
     add_missing(f, r, &lost);
+}
+
+/* --- whether there is a journal, and how old it is --- */
+
+void doctor_journal(const struct facts *f, struct report *r) {
+    double lost;
+
+    if (facts_metric(f, "berth_journal_errors_total", &lost) && lost > 0) {
+        report_add(r, SEVERITY_WARN, "the journal did not take %.0f events of this berthd", lost);
+        report_measure(r, lost, 0);
+        report_do(r, "berth audit cannot prove what the lost entries recorded; check whether the disk is full:");
+        report_command(r, "journalctl", "--disk-usage");
+    }
+    if (facts_has_path(f, "/var/log/journal"))
+        return;
+    if (!facts_has_path(f, "/run/log/journal")) {
+        report_add(r, SEVERITY_NOTE,
+                   "this machine has no journal: berthd's events go to its standard error alone");
+        return;
+    }
+    report_add(r, SEVERITY_WARN,
+               "the journal does not survive a reboot: berth history and berth audit see this boot alone");
+    report_do(r, "keep it on the disk:");
+    report_command(r, "mkdir", "-p", "/var/log/journal");
+    report_command(r, "journalctl", "--flush");
+}
+
+/* Stores the time of berthd's first entry; 0: there is none. Negative errno. */
+static int find_oldest(const struct facts *f, usec_t *ret) {
+    _cleanup_(journal_reader_freep) struct journal_reader *reader = NULL;
+    int r = open_journal(f, &reader);
+
+    *ret = 0;
+    if (r == 0)
+        r = journal_reader_match(reader, "_SYSTEMD_UNIT=" ENTRIES_UNIT_DEFAULT);
+    if (r == 0)
+        r = journal_reader_next(reader);
+    return r > 0 ? journal_reader_time(reader, ret) : r;
+}
+
+void doctor_journal_age(const struct facts *f, struct report *r) {
+    usec_t oldest;
+    int k = find_oldest(f, &oldest);
+    char age[FORMAT_SIZE];
+
+    if (k == -EACCES) {
+        report_add(r, SEVERITY_UNKNOWN, "needs root, or the group systemd-journal");
+        return;
+    }
+    if (k < 0 || oldest == 0 || f->now >= usec_add(oldest, WEEK))
+        return; /* check `journal` reports a missing journald */
+    format_msec((json_int_t) (usec_sub(f->now, oldest) / USEC_PER_MSEC), age);
+    report_add(r, SEVERITY_NOTE, "the journal of berthd begins %s ago", age);
+    report_measure(r, (double) usec_sub(f->now, oldest) / USEC_PER_SEC, (double) WEEK / USEC_PER_SEC);
+    report_do(r, "berth history and berth audit see nothing older; SystemMaxUse= of journald.conf(5) sets "
+                 "its size");
 }

@@ -83,6 +83,8 @@ bool facts_metric(const struct facts *f, const char *name, double *ret);
 /* Returns the name of this host; "" if it is not known. */
 const char *facts_host(const struct facts *f);
 bool facts_is_redis_away(const struct facts *f);
+/* Returns whether this machine has the file or folder. path: absolute. */
+bool facts_has_path(const struct facts *f, const char *path);
 
 /* What a check needs. */
 enum {

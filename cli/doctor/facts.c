@@ -10,6 +10,7 @@
 #include "cli/client.h"
 #include "cli/doctor/doctor.h"
 
+#define PATH_SIZE 512
 #define CALL_TIME (2 * USEC_PER_SEC) /* of one call */
 #define SHARED_MAX 100                /* jobs; the next due times of more are not asked for */
 #define ALL_TIME (5 * USEC_PER_SEC)  /* of all calls */
@@ -170,6 +171,14 @@ const char *facts_host(const struct facts *f) {
 
 bool facts_is_redis_away(const struct facts *f) {
     return f->redis && strcmp(format_get_text(f->redis, "state"), "connected") != 0;
+}
+
+bool facts_has_path(const struct facts *f, const char *path) {
+    char whole[PATH_SIZE];
+    struct stat st;
+
+    (void) snprintf(whole, sizeof(whole), "%s%s", f->root, path);
+    return stat(whole, &st) == 0;
 }
 
 /* Returns whether a reply describes Redis as it was some time ago. */

@@ -1,86 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks of this machine: the journal, the units, the files of berthd. */
+/* Checks of this machine: the units, the files of berthd. */
 #include <errno.h>
 #include <pwd.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "base/journal/entries.h"
-#include "base/journal/journal-read.h"
 #include "base/json/format.h"
 #include "cli/doctor/doctor.h"
 
 #define PATH_SIZE 512
-#define WEEK (7 * 24 * 3600 * USEC_PER_SEC)
 #define OTHERS 0022 /* rights of others to write */
-
-static bool exists(const struct facts *f, const char *path) {
-    char whole[PATH_SIZE];
-    struct stat st;
-
-    (void) snprintf(whole, sizeof(whole), "%s%s", f->root, path);
-    return stat(whole, &st) == 0;
-}
-
-/* --- journal --- */
-
-void doctor_journal(const struct facts *f, struct report *r) {
-    double lost;
-
-    if (facts_metric(f, "berth_journal_errors_total", &lost) && lost > 0) {
-        report_add(r, SEVERITY_WARN, "the journal did not take %.0f events of this berthd", lost);
-        report_measure(r, lost, 0);
-        report_do(r, "berth audit cannot prove what the lost entries recorded; check whether the disk is full:");
-        report_command(r, "journalctl", "--disk-usage");
-    }
-    if (exists(f, "/var/log/journal"))
-        return;
-    if (!exists(f, "/run/log/journal")) {
-        report_add(r, SEVERITY_NOTE,
-                   "this machine has no journal: berthd's events go to its standard error alone");
-        return;
-    }
-    report_add(r, SEVERITY_WARN,
-               "the journal does not survive a reboot: berth history and berth audit see this boot alone");
-    report_do(r, "keep it on the disk:");
-    report_command(r, "mkdir", "-p", "/var/log/journal");
-    report_command(r, "journalctl", "--flush");
-}
-
-/* Stores the time of berthd's first entry; 0: there is none. Negative errno. */
-static int find_oldest(const struct facts *f, usec_t *ret) {
-    _cleanup_(journal_reader_freep) struct journal_reader *reader = NULL;
-    char directory[PATH_SIZE];
-    int r;
-
-    *ret = 0;
-    (void) snprintf(directory, sizeof(directory), "%s/var/log/journal", f->root);
-    r = journal_reader_new(&reader, *f->root ? directory : NULL, false);
-    if (r == 0)
-        r = journal_reader_match(reader, "_SYSTEMD_UNIT=" ENTRIES_UNIT_DEFAULT);
-    if (r == 0)
-        r = journal_reader_next(reader);
-    return r > 0 ? journal_reader_time(reader, ret) : r;
-}
-
-void doctor_journal_age(const struct facts *f, struct report *r) {
-    usec_t oldest;
-    int k = find_oldest(f, &oldest);
-    char age[FORMAT_SIZE];
-
-    if (k == -EACCES) {
-        report_add(r, SEVERITY_UNKNOWN, "needs root, or the group systemd-journal");
-        return;
-    }
-    if (k < 0 || oldest == 0 || f->now >= usec_add(oldest, WEEK))
-        return; /* check `journal` reports a missing journald */
-    format_msec((json_int_t) (usec_sub(f->now, oldest) / USEC_PER_MSEC), age);
-    report_add(r, SEVERITY_NOTE, "the journal of berthd begins %s ago", age);
-    report_measure(r, (double) usec_sub(f->now, oldest) / USEC_PER_SEC, (double) WEEK / USEC_PER_SEC);
-    report_do(r, "berth history and berth audit see nothing older; SystemMaxUse= of journald.conf(5) sets "
-                 "its size");
-}
 
 /* --- unit --- */
 
@@ -140,7 +70,7 @@ void doctor_unit(const struct facts *f, struct report *r) {
     FILE *pipe;
     size_t size;
 
-    if (!exists(f, "/run/systemd/system"))
+    if (!facts_has_path(f, "/run/systemd/system"))
         return;               /* another service manager, or none */
     pipe = popen(SHOW, "re"); /* NOLINT(cert-env33-c): a fixed command */
     if (!pipe)
