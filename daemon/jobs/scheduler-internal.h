@@ -12,7 +12,7 @@
  *     turns.c       due times that hosts share: when this host asks for them, and the answers
  *     turn-claim.c  what the claims of their runs ask for
  *     turn-attempts.c  their attempts, on any host
- *     due-missed.c  logs and counts due times that are not begun
+ *     due-log.c     logs and counts due times that are not begun
  *     due-marks.c   the records of due times, in both directories
  *     open.c        instances that an open template does not list
  *     ends.c        the end of a run, and the queued run that begins next
@@ -221,7 +221,7 @@ void turn_attempts_give_back(struct scheduler *scheduler, struct run *run, usec_
 /* Makes this host ask for that attempt as well, later than the others. */
 void turn_attempts_ask_later(struct scheduler *scheduler, struct job *job, const struct run *run, struct run_time now);
 
-/* --- due-missed.c --- */
+/* --- due-log.c --- */
 /* Logs a queued run that was dropped before it began. */
 void due_runs_log_dropped(struct scheduler *scheduler, struct job *job, const struct run *run);
 void due_runs_log_missed(struct scheduler *scheduler, struct job *job, const struct due_missed *missed,
