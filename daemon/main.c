@@ -16,7 +16,7 @@
 #include "base/file-limit.h"
 #include "base/protocol.h"
 #include "base/standard-fds.h"
-#include "daemon/init.h"
+#include "daemon/pid1.h"
 #include "daemon/manager.h"
 #include "daemon/api/verbs.h"
 
@@ -338,7 +338,7 @@ int main(int argc, char **argv) {
         return EX_SOFTWARE;
     if (parse_arguments(argc, argv, &status) != 0)
         return status;
-    if (!arg_check && init_serve(&status))
+    if (!arg_check && pid1_serve(&status))
         return status;
     if (journal_new(&journal, "berthd") < 0)
         return EX_SOFTWARE;

@@ -16,7 +16,7 @@
  *     requeue.c           granted runs that could not begin
  *     service.c           the service manager; draining; the end
  *     manager-times.c     how long runs hold their permits: stored, and sent to other hosts
- *     explain.c           why a run waits */
+ *     blocked-by.c        why a run waits */
 
 #include <syslog.h>
 
@@ -31,7 +31,7 @@
 #include "daemon/runs/run-table.h"
 #include "daemon/state/state.h"
 #include "daemon/counters.h"
-#include "daemon/times.h"
+#include "daemon/times-table.h"
 
 enum manager_phase {
     MANAGER_PHASE_NEW,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "daemon/api/verbs-internal.h"
-#include "daemon/times.h"
+#include "daemon/times-table.h"
 
 static json_t *json_summary(const char *host, const struct times_summary *s) {
     json_t *q = json_array();

@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "daemon/state/state.h"
-#include "daemon/times.h"
+#include "daemon/times-table.h"
 
 #define TIMES "state/times"
 #define DRAINED "state/drained"

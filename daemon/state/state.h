@@ -9,7 +9,7 @@
  *     jobs/JOB         last start, last result
  *     state/session    the session's id (store/redis)
  *     state/drained    exists while this host is drained
- *     state/times      how long the last runs of each name held their permits (daemon/times.h)
+ *     state/times      how long the last runs of each name held their permits (daemon/times-table.h)
  *     state/boot       the boot in which a berthd has read the state directory
  *
  * Each record is one message in a file, replaced in one step. No record must outlive a reboot, because

@@ -12,7 +12,7 @@
 --       then, in grace, or to get the latest number:
 --       known-µs   how long its host has known this epoch
 --       latest     as in hello
---       times      if they changed: how long this host's last runs held their permits, for people (daemon/times.h)
+--       times      if they changed: how long this host's last runs held their permits, for people (daemon/times-table.h)
 -- Reply, one line: ok serial more grace(0|1) count last-token claims clock [latest]
 --         clock: the last number drawn;  latest: no number drawn so far is higher
 --       or with news: {that line, overrides, ended, reclaimed, undeclared}

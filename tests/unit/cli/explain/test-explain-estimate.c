@@ -12,7 +12,7 @@
 #include "base/explain/estimate.h"
 #include "base/json/format.h"
 #include "cli/verbs.h"
-#include "daemon/times.h"
+#include "daemon/times-table.h"
 #include "tests/harness/test.h"
 
 #define NAMES 8

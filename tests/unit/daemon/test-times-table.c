@@ -2,7 +2,7 @@
 
 /* How long runs held their permits: bounds, trends, and the two texts. */
 
-#include "daemon/times.h"
+#include "daemon/times-table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

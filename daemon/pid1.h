@@ -8,4 +8,4 @@
 /* Returns false at once if this process is not PID 1. Otherwise forks. The child returns false and goes on as berthd.
  * PID 1 reaps all processes that lost their parents, passes signals on to berthd, and returns true with berthd's exit
  * status (128+N after signal N) when berthd has ended; 70: it could not fork. */
-bool init_serve(int *ret_status);
+bool pid1_serve(int *ret_status);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "daemon/times.h"
+#include "daemon/times-table.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "daemon/init.h"
+#include "daemon/pid1.h"
 #include "tests/harness/test.h"
 
 #define PATIENCE (20 * USEC_PER_SEC)
@@ -34,7 +34,7 @@ static pid_t start(int (*berthd)(void)) {
     pid = fork();
     if (pid == 0) {
         (void) setenv("LISTEN_PID", "1", 1);
-        _exit(init_serve(&status) ? status : berthd());
+        _exit(pid1_serve(&status) ? status : berthd());
     }
     (void) write(first[1], &pid, sizeof(pid));
     _exit(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 98);
@@ -138,7 +138,7 @@ static void test_not_the_first(void) {
     int status = 5;
 
     if (getpid() != 1)
-        TEST_INT(init_serve(&status), false);
+        TEST_INT(pid1_serve(&status), false);
     TEST_INT(status, 5);
 }
 
@@ -150,7 +150,7 @@ static CU_TestInfo tests[] = {
 };
 
 int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "init", .pTests = tests}, CU_SUITE_INFO_NULL};
+    CU_SuiteInfo suites[] = {{.pName = "pid1", .pTests = tests}, CU_SUITE_INFO_NULL};
 
     return test_main(argc, argv, suites);
 }

@@ -2,7 +2,7 @@
 /* In a container nobody else reaps orphans. berthd cannot do it itself: each part of it awaits its own children. So PID 1
  * forks berthd, as supercronic and tini do. */
 
-#include "daemon/init.h"
+#include "daemon/pid1.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static bool reap(pid_t berthd, int *ret_status) {
     return is_over;
 }
 
-bool init_serve(int *ret_status) {
+bool pid1_serve(int *ret_status) {
     sigset_t awaited, before;
     siginfo_t info;
     pid_t berthd;
