@@ -67,8 +67,8 @@ static double calm_peer(const struct peer *p, struct redis_server *s, unsigned n
 
 /* --- peers --- */
 
-/* Alternates with one empty script for each call. Returns the cost as a multiple of theirs. */
-static double add_peer(struct report *r, const struct peer *p, struct redis_server *s, bool pair) {
+/* Alternates with one empty script for each call. */
+static void add_peer(struct report *r, const struct peer *p, struct redis_server *s, bool pair) {
     double cost[ROUNDS], empty[ROUNDS];
     char name[120];
 
@@ -80,13 +80,6 @@ static double add_peer(struct report *r, const struct peer *p, struct redis_serv
     size_t m = median_round(cost, empty, ROUNDS);
     snprintf(name, sizeof(name), "%s, server time%s", p->name, pair ? " a pair" : "");
     report_add(r, &(struct figure) {name, cost[m], "µs", pair ? "two empty scripts" : "an empty script", empty[m], GOAL_NONE, 0});
-    return cost[m] / empty[m];
-}
-
-/* Compares a script with one that has its commands alone. Both costs are multiples of the empty scripts of
- * their own rounds, so that a busier machine is no cost. */
-static void add_beside_floor(struct report *r, const char *name, double ours, double floor, double goal) {
-    report_add(r, &(struct figure) {name, ours, "x empty", "its floor", floor, GOAL_RATIO_AT_MOST, goal});
 }
 
 static void seeds_over_holders(struct report *r, struct redis_server *s) {
@@ -150,8 +143,7 @@ static void beats_and_sync(struct report *r) {
     }
     report_add(r, &(struct figure) {"heartbeat with 10 000 claims, beside one with none", beat, "x empty", "heartbeat with no claim", first,
                                     GOAL_RATIO_AT_MOST, 1.2});
-    add_beside_floor(r, "heartbeat of a host with 10 000 claims, beside its floor", beat, add_peer(r, &peer_floor_beat, &g.server, false),
-                     1.4);
+    add_peer(r, &peer_floor_beat, &g.server, false);
     rig_reset_stats(&g.server);
     g.hosts[0].beat = 0;
     link_resync(store_redis_of(g.hosts[0].store));
@@ -172,9 +164,8 @@ static void full_on_granted(struct slot *s) {
     granted[n_granted++] = s;
 }
 
-/* Each release of a full pool grants the oldest claim. Returns its cost as a multiple of an empty
- * script's. */
-static double release_that_grants(struct report *r, struct rig *g, const char *circumstances) {
+/* Each release of a full pool grants the oldest claim. */
+static void release_that_grants(struct report *r, struct rig *g, const char *circumstances) {
     double cost[ROUNDS], empty[ROUNDS];
     uint64_t calls;
     char name[100];
@@ -197,12 +188,9 @@ static double release_that_grants(struct report *r, struct rig *g, const char *c
     size_t m = median_round(cost, empty, ROUNDS);
     snprintf(name, sizeof(name), "release that grants%s, server time", circumstances);
     report_add(r, &(struct figure) {name, cost[m], "µs", "an empty script", empty[m], GOAL_NONE, 0});
-    return cost[m] / empty[m];
 }
 
-/* Returns the cost of a release that grants, as a multiple of an empty script's. */
-static double waiting_and_grants(struct report *r, struct rig *g, size_t n, const char *circumstances) {
-    double grant;
+static void waiting_and_grants(struct report *r, struct rig *g, size_t n, const char *circumstances) {
     struct slot *held = rig_slots(g, FULL_LIMIT, 0, "full", 1), *waiting = rig_slots(g, n, 0, "full", 1);
     struct costs c;
     char name[100];
@@ -216,10 +204,10 @@ static double waiting_and_grants(struct report *r, struct rig *g, size_t n, cons
     report_add(r, &(struct figure) {name, c.claim, "µs", "an empty script", c.empty / 2, GOAL_NONE, 0});
     snprintf(name, sizeof(name), "withdrawal%s, server time", circumstances);
     report_add(r, &(struct figure) {name, c.release, "µs", "an empty script", c.empty / 2, GOAL_NONE, 0});
-    grant = release_that_grants(r, g, circumstances);
+    release_that_grants(r, g, circumstances);
     g->singly = false;
     snprintf(name, sizeof(name), "%s, several in a call", circumstances);
-    (void) release_that_grants(r, g, name);
+    release_that_grants(r, g, name);
     c = measure(g, "full");
     snprintf(name, sizeof(name), "claim that has to wait%s, 20 in a call, server time", circumstances);
     report_add(r, &(struct figure) {name, c.claim, "µs", "an empty script", c.empty / 2, GOAL_NONE, 0});
@@ -227,7 +215,6 @@ static double waiting_and_grants(struct report *r, struct rig *g, size_t n, cons
     report_add(r, &(struct figure) {name, c.release, "µs", "an empty script", c.empty / 2, GOAL_NONE, 0});
     g->singly = true;
     g->on_granted = NULL;
-    return grant;
 }
 
 /* --- pairs over holders --- */
@@ -243,7 +230,7 @@ static void add_pairs_together(struct report *r, struct rig *g) {
                                     GOAL_NONE, 0});
 }
 
-static void add_pair(struct report *r, const char *circumstances, const struct costs *c, double base) {
+static void add_pair(struct report *r, const char *circumstances, const struct costs *c) {
     char name[120];
 
     snprintf(name, sizeof(name), "claim, %s, server time", circumstances);
@@ -252,18 +239,11 @@ static void add_pair(struct report *r, const char *circumstances, const struct c
     report_add(r, &(struct figure) {name, c->release, "µs", "an empty script", c->empty / 2, GOAL_NONE, 0});
     snprintf(name, sizeof(name), "claim+release, %s, server time", circumstances);
     report_add(r, &(struct figure) {name, c->pair, "µs", "two empty scripts", c->empty, GOAL_NONE, 0});
-    if (base > 0) {
-        snprintf(name, sizeof(name), "claim+release, %s, beside 10 holders", circumstances);
-        /* Both costs are multiples of the empty scripts of their own rounds, so that a busier machine is no
-         * growth. */
-        report_add(r, &(struct figure) {name, c->pair / c->empty, "x empty", "the pair with 10 holders", base, GOAL_RATIO_AT_MOST, 1.2});
-    }
 }
 
 void bench_cost(struct report *r) {
     struct rig g;
     struct costs c;
-    double base = 0, grant;
     size_t held = 0;
 
     report_section(r, "server time of calls");
@@ -279,31 +259,30 @@ void bench_cost(struct report *r) {
         report_point(r, "cost-ours", holders > 0 ? (double) holders : 1, c.pair);
         snprintf(text, sizeof(text), "%zu holders", holders);
         if (holders == 10) {
-            add_pair(r, text, &c, 0);
-            base = c.pair / c.empty;
+            add_pair(r, text, &c);
             add_pairs_together(r, &g);
-            add_beside_floor(r, "claim+release, 10 holders, beside its floor", base, add_peer(r, &peer_floor, &g.server, true), 1.25);
-            (void) add_peer(r, &peer_arguments, &g.server, true);
-            (void) add_peer(r, &peer_commands, &g.server, true);
-            (void) add_peer(r, &peer_counter, &g.server, true);
-            (void) add_peer(r, &peer_basic, &g.server, true);
-            (void) add_peer(r, &peer_fair, &g.server, true);
-            (void) add_peer(r, &peer_fair_script, &g.server, true);
+            add_peer(r, &peer_floor, &g.server, true);
+            add_peer(r, &peer_arguments, &g.server, true);
+            add_peer(r, &peer_commands, &g.server, true);
+            add_peer(r, &peer_counter, &g.server, true);
+            add_peer(r, &peer_basic, &g.server, true);
+            add_peer(r, &peer_fair, &g.server, true);
+            add_peer(r, &peer_fair_script, &g.server, true);
         } else if (holders == 10000) {
-            add_pair(r, text, &c, base);
+            add_pair(r, text, &c);
         }
     }
-    (void) waiting_and_grants(r, &g, 100000, ", 100 000 waiting");
+    waiting_and_grants(r, &g, 100000, ", 100 000 waiting");
     c = measure(&g, "busy");
-    add_pair(r, "100 000 holders and 100 000 waiting", &c, base);
+    add_pair(r, "100 000 holders and 100 000 waiting", &c);
     seeds_over_holders(r, &g.server);
     rig_down(&g);
 
     rig_up(&g, &(struct rig_options) {.n_hosts = HOSTS, .pools = pools, .n_pools = ELEMENTSOF(pools)});
     g.singly = true;
     peer_empty.prepare(&g.server, 0);
-    grant = waiting_and_grants(r, &g, 4000, ", 4000 waiting"); /* 2100 of them are granted */
-    add_beside_floor(r, "release that grants, 4000 waiting, beside its floor", grant, add_peer(r, &peer_floor_grant, &g.server, false), 1.3);
+    waiting_and_grants(r, &g, 4000, ", 4000 waiting"); /* 2100 of them are granted */
+    add_peer(r, &peer_floor_grant, &g.server, false);
     rig_down(&g);
     beats_and_sync(r);
 }

@@ -6,6 +6,8 @@
 #include "tests/bench/report.h"
 
 void bench_cost(struct report *r);     /* server time of each call, over holders and waiters */
+void bench_floors(struct report *r);   /* server time of each call, beside scripts with its commands alone */
+void bench_holders(struct report *r);  /* server time of a pair beside many holders */
 void bench_keys(struct report *r);     /* server time of a key's calls, beside a plain pool's */
 void bench_functions(struct report *r); /* the same scripts as Redis Functions */
 void bench_pairs(struct report *r);    /* pairs a second through the store, beside peers */

@@ -15,7 +15,7 @@ static const struct {
     const char *name;
     void (*run)(struct report *r);
 } parts[] = {
-    {"cost", bench_cost},       {"keys", bench_keys},
+    {"cost", bench_cost},       {"floors", bench_floors},     {"holders", bench_holders},   {"keys", bench_keys},
     {"functions", bench_functions}, {"pairs", bench_pairs},   {"handover", bench_handover},
     {"waiting", bench_waiting}, {"commands", bench_commands},   {"daemon", bench_daemon}, {"memory", bench_memory},
     {"hosts", bench_hosts},     {"look", bench_look},           {"flock", bench_flock},

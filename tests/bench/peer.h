@@ -28,6 +28,12 @@ extern const struct peer peer_counter;      /* Redisson's RSemaphore, by its des
 /* The floor of our scripts (peer-floor.c); the last two are single calls. */
 extern const struct peer peer_floor, peer_floor_grant, peer_floor_beat;
 
+/* Our own scripts (peer-ours.c), of the first host of a rig, which must not run meanwhile. The last three are single calls:
+ * claims of the pool "full" that wait, and releases that grant them in this order. */
+struct rig;
+extern const struct peer peer_ours, peer_ours_functions, peer_ours_wait, peer_ours_grant, peer_ours_beat;
+void peer_ours_use(struct rig *g);
+
 /* Sends n acquires in pipelines of `depth`, then the releases of each pipeline. An error ends the
  * program. */
 void peer_run(const struct peer *p, struct redis_server *s, unsigned n, unsigned depth);
