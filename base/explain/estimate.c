@@ -14,7 +14,9 @@ struct estimator {
     const struct estimate_view *view;
     size_t n;            /* claims */
     struct basis *bases; /* of each claim that matters */
-    double *ages, *msec; /* of each claim: how long it has held (0: waits), and will hold in this sample */
+    struct basis *of_pools; /* of each pool */
+    size_t n_pools;
+    double *msec;        /* of each claim: how long it will hold in this sample */
     bool *needs;
     struct queue_later *later;
     size_t n_later;
@@ -24,8 +26,10 @@ struct estimator {
 static void estimator_done(struct estimator *s) {
     for (size_t i = 0; s->bases && i < s->n; i++)
         basis_done(&s->bases[i]);
+    for (size_t i = 0; i < s->n_pools; i++)
+        basis_done(&s->of_pools[i]);
+    free(s->of_pools);
     free(s->bases);
-    free(s->ages);
     free(s->msec);
     free(s->needs);
     free(s->later);
@@ -77,13 +81,25 @@ static int find_later(struct estimator *s) {
 
 /* --- claims that matter --- */
 
+static int find_bases_of_pools(struct estimator *s) {
+    json_t *pool;
+    size_t i;
+
+    s->of_pools = calloc(json_array_size(s->view->pools) + 1, sizeof(*s->of_pools));
+    if (!s->of_pools)
+        return -ENOMEM;
+    json_array_foreach (s->view->pools, i, pool)
+        if (basis_make_of_pool(&s->of_pools[s->n_pools++], s->view->usuals, pool) < 0)
+            return -ENOMEM;
+    return 0;
+}
+
 static int begin(struct estimator *s, const struct queue_change *change, const char *claim) {
     s->n = queue_count(s->view->q);
     s->bases = calloc(s->n + 1, sizeof(*s->bases));
-    s->ages = calloc(s->n + 1, sizeof(*s->ages));
     s->msec = calloc(s->n + 1, sizeof(*s->msec));
     s->needs = calloc(s->n + 1, sizeof(*s->needs));
-    if (!s->bases || !s->ages || !s->msec || !s->needs || find_later(s) < 0)
+    if (!s->bases || !s->msec || !s->needs || find_later(s) < 0 || find_bases_of_pools(s) < 0)
         return -ENOMEM;
     return queue_needs(s->view->q, change, claim,
                        &(struct queue_times){.later = s->later, .n_later = s->n_later}, s->needs);
@@ -126,15 +142,14 @@ static json_int_t find_bases(struct estimator *s, struct estimate *e) {
 
         if (!s->needs[i])
             continue;
-        if (basis_make(b, s->view->usuals, claim,
-                       json_array_get(s->view->pools, queue_pool_of(s->view->q, i))) < 0)
+        if (basis_make(b, s->view->usuals, claim, &s->of_pools[queue_pool_of(s->view->q, i)],
+                       is_held ? estimate_age(claim, s->view->now) : 0) < 0)
             return -ENOMEM;
         if (b->n == 0) {
             explain_too_few(e, s->view->usuals, claim);
             return 0;
         }
-        s->ages[i] = is_held ? estimate_age(claim, s->view->now) : 0;
-        e->is_open |= is_held && basis_is_overdue(b, s->ages[i]);
+        e->is_open |= is_held && basis_is_overdue(b);
         shortest = b->runs < shortest ? b->runs : shortest;
         if (add_basis(e->basis, claim, b) < 0)
             return -ENOMEM;
@@ -171,7 +186,7 @@ static bool play_samples(struct estimator *s, const struct queue_change *change,
         for (size_t i = 0; i < s->n; i++) {
             struct chance chance = {.state = (seed + k) * apart[0] + i * apart[1]};
 
-            s->msec[i] = s->needs[i] ? basis_draw(&s->bases[i], s->ages[i], &chance) : 0;
+            s->msec[i] = s->needs[i] ? basis_draw(&s->bases[i], &chance) : 0;
         }
         s->starts[k] = queue_start_time(s->view->q, change, claim, &times);
         if (s->starts[k] < 0)

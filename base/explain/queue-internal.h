@@ -16,6 +16,7 @@ struct claim {
     json_int_t waiting_ms;
     struct want *wants;
     size_t n_wants;
+    size_t twin; /* the other claim of a run that holds permits of host pools and waits; SIZE_MAX: none */
 };
 
 struct pool {

@@ -185,11 +185,9 @@ bool queue_starts(const struct queue *q, const struct queue_change *change, cons
 
 /* --- with time --- */
 
-/* Returns the waiting claim of a run that holds permits of host pools; SIZE_MAX: the run does not wait. */
-static size_t twin_of(const struct queue *q, size_t claim) {
-    const struct claim *c = &q->claims[claim];
-
-    return c->is_held ? queue_find(q->waiting, format_get_text(c->json, "claim")) : SIZE_MAX;
+/* Returns whether the run of a holder still waits. */
+static bool is_of_waiting(const struct claim *c) {
+    return c->is_held && c->twin != SIZE_MAX;
 }
 
 static int begin_time(struct play *p, const struct queue_times *times, const struct queue_change *change) {
@@ -200,7 +198,7 @@ static int begin_time(struct play *p, const struct queue_times *times, const str
     if (!p->ends)
         return -ENOMEM;
     for (size_t i = 0; i < p->q->n_claims; i++)
-        if (p->q->claims[i].is_held && i != ended && twin_of(p->q, i) == SIZE_MAX)
+        if (p->q->claims[i].is_held && i != ended && !is_of_waiting(&p->q->claims[i]))
             add_end(p, i);
     return 0;
 }
@@ -208,8 +206,7 @@ static int begin_time(struct play *p, const struct queue_times *times, const str
 /* Ends the next claim. Permits of host pools that the run held while it waited end with it. */
 static void end_next(struct play *p) {
     struct end end = take_end(p);
-    const char *id = format_get_text(p->q->claims[end.claim].json, "claim");
-    size_t twin = p->q->claims[end.claim].is_held ? SIZE_MAX : queue_find(p->q->held, id);
+    size_t twin = p->q->claims[end.claim].is_held ? SIZE_MAX : p->q->claims[end.claim].twin;
 
     p->now = end.msec;
     give_back(p, end.claim);
@@ -317,9 +314,9 @@ int queue_needs(const struct queue *q, const struct queue_change *change, const 
             is_new |= mark_before(&p, pool, before);
         /* Permits that a run holds while it waits return after its wait. */
         for (size_t i = 0; i < q->n_claims; i++) {
-            size_t twin = twin_of(q, i);
+            size_t twin = q->claims[i].twin;
 
-            if (twin != SIZE_MAX && !before[twin]) {
+            if (is_of_waiting(&q->claims[i]) && !before[twin]) {
                 bool matters = false;
 
                 for (size_t k = 0; k < q->claims[i].n_wants; k++)
@@ -331,7 +328,7 @@ int queue_needs(const struct queue *q, const struct queue_change *change, const 
     }
     mark_needs(&p, before, needs);
     for (size_t i = 0; i < q->n_claims; i++) /* a waiting run holds its permits until it ends */
-        needs[i] &= twin_of(q, i) == SIZE_MAX;
+        needs[i] &= !is_of_waiting(&q->claims[i]);
     needs[wanted] = false;
     return 0;
 }

@@ -110,6 +110,12 @@ static int add_pool(struct queue *q, const json_t *json) {
     return r;
 }
 
+static void find_twins(struct queue *q) {
+    for (size_t i = 0; i < q->n_claims; i++)
+        q->claims[i].twin =
+            queue_find(q->claims[i].is_held ? q->waiting : q->held, format_get_text(q->claims[i].json, "claim"));
+}
+
 static size_t count_claims(const json_t *pools) {
     size_t i, n = 0;
     json_t *pool;
@@ -140,6 +146,7 @@ int queue_new(struct queue **ret, const json_t *pools) {
         if (r < 0)
             return r;
     }
+    find_twins(q);
     *ret = steal_pointer(&q);
     return 0;
 }

@@ -52,7 +52,7 @@ const struct usual *usuals_find(const struct usuals *u, const char *host, const 
     return NULL;
 }
 
-/* --- the basis of a claim --- */
+/* --- the runs that a claim is compared with --- */
 
 static void add_usual(struct basis *b, const struct usual *u) {
     for (size_t i = 0; i < b->n; i++)
@@ -72,28 +72,6 @@ static void add_list(struct basis *b, const struct usuals *u, const json_t *list
         if (usual)
             add_usual(b, usual);
     }
-}
-
-int basis_make(struct basis *ret, const struct usuals *u, const json_t *claim, const json_t *pool) {
-    const struct usual *own = usuals_find(u, format_get_text(claim, "host"), format_get_text(claim, "name"));
-
-    *ret = (struct basis){.of = calloc(u->n + 1, sizeof(struct usual *))};
-    if (!ret->of)
-        return -ENOMEM;
-    if (own && own->runs >= USUAL_ENOUGH) {
-        add_usual(ret, own);
-        return 0;
-    }
-    ret->is_pool = true;
-    add_list(ret, u, json_object_get(pool, "holders"));
-    add_list(ret, u, json_object_get(pool, "queue"));
-    if (ret->runs < USUAL_POOL_ENOUGH)
-        ret->n = 0;
-    return 0;
-}
-
-void basis_done(struct basis *b) {
-    free(b->of);
 }
 
 /* --- chance --- */
@@ -145,40 +123,83 @@ static double time_of(const struct usual *u, double share) {
     return between(u->q_msec[i], u->q_msec[i + 1], (share - shares[i]) / (shares[i + 1] - shares[i]));
 }
 
-static double weight_of(const struct usual *u, double age_msec) {
-    return (double) u->runs * (1 - share_within(u, age_msec));
+/* --- the basis of a claim --- */
+
+/* Looks up the age once, because each sample draws. */
+static int add_age(struct basis *b, double age_msec) {
+    b->age_msec = age_msec;
+    b->within = calloc(b->n + 1, sizeof(*b->within));
+    if (!b->within)
+        return -ENOMEM;
+    for (size_t i = 0; i < b->n; i++)
+        b->within[i] = share_within(b->of[i], age_msec);
+    return 0;
 }
 
-bool basis_is_overdue(const struct basis *b, double age_msec) {
+int basis_make_of_pool(struct basis *ret, const struct usuals *u, const json_t *pool) {
+    *ret = (struct basis){.of = calloc(u->n + 1, sizeof(struct usual *)), .is_pool = true};
+    if (!ret->of)
+        return -ENOMEM;
+    add_list(ret, u, json_object_get(pool, "holders"));
+    add_list(ret, u, json_object_get(pool, "queue"));
+    if (ret->runs < USUAL_POOL_ENOUGH)
+        ret->n = 0;
+    return 0;
+}
+
+int basis_make(struct basis *ret, const struct usuals *u, const json_t *claim, const struct basis *of_pool,
+               double age_msec) {
+    const struct usual *own = usuals_find(u, format_get_text(claim, "host"), format_get_text(claim, "name"));
+    bool is_pool = !own || own->runs < USUAL_ENOUGH;
+
+    *ret = (struct basis){.of = calloc((is_pool ? of_pool->n : 0) + 1, sizeof(struct usual *)), .is_pool = is_pool};
+    if (!ret->of)
+        return -ENOMEM;
+    if (!is_pool)
+        add_usual(ret, own);
+    for (size_t i = 0; is_pool && i < of_pool->n; i++)
+        add_usual(ret, of_pool->of[i]);
+    return add_age(ret, age_msec);
+}
+
+void basis_done(struct basis *b) {
+    free(b->of);
+    free(b->within);
+}
+
+static double weight_of(const struct basis *b, size_t i) {
+    return (double) b->of[i]->runs * (1 - b->within[i]);
+}
+
+bool basis_is_overdue(const struct basis *b) {
     for (size_t i = 0; i < b->n; i++)
-        if (weight_of(b->of[i], age_msec) > 0)
+        if (weight_of(b, i) > 0)
             return false;
     return true;
 }
 
-static double draw_overdue(const struct basis *b, double age_msec, struct chance *c) {
-    double rest = chance_draw(c) * age_msec, longest = 0;
+static double draw_overdue(const struct basis *b, struct chance *c) {
+    double rest = chance_draw(c) * b->age_msec, longest = 0;
 
     for (size_t i = 0; i < b->n; i++)
         longest = MAX(longest, b->of[i]->cap_msec);
-    return MIN(rest, MAX(longest - age_msec, 0));
+    return MIN(rest, MAX(longest - b->age_msec, 0));
 }
 
-double basis_draw(const struct basis *b, double age_msec, struct chance *c) {
-    const struct usual *u = NULL;
-    double all = 0, at, within, msec;
+double basis_draw(const struct basis *b, struct chance *c) {
+    double all = 0, at, msec;
+    size_t drawn = 0;
 
     for (size_t i = 0; i < b->n; i++)
-        all += weight_of(b->of[i], age_msec);
+        all += weight_of(b, i);
     if (all <= 0)
-        return draw_overdue(b, age_msec, c);
+        return draw_overdue(b, c);
     at = chance_draw(c) * all;
-    for (size_t i = 0; i < b->n && (!u || at >= 0); i++)
-        if (weight_of(b->of[i], age_msec) > 0) {
-            u = b->of[i];
-            at -= weight_of(u, age_msec);
+    for (size_t i = 0; i < b->n && at >= 0; i++)
+        if (weight_of(b, i) > 0) {
+            drawn = i;
+            at -= weight_of(b, i);
         }
-    within = share_within(u, age_msec);
-    msec = time_of(u, within + chance_draw(c) * (1 - within));
-    return MAX(MIN(msec, u->cap_msec) - age_msec, 0);
+    msec = time_of(b->of[drawn], b->within[drawn] + chance_draw(c) * (1 - b->within[drawn]));
+    return MAX(MIN(msec, b->of[drawn]->cap_msec) - b->age_msec, 0);
 }

@@ -34,13 +34,18 @@ const struct usual *usuals_find(const struct usuals *u, const char *host, const 
 
 struct basis {               /* from which the time of a claim is drawn */
     const struct usual **of; /* owned array; n 0: too little is known */
+    double *within;          /* owned array: the share of its runs that were shorter than the age */
     size_t n;
+    double age_msec;         /* for how long the claim has held; 0: it starts */
     json_int_t runs; /* of all of them */
     bool is_pool;    /* they are those of all names in its pool */
 };
 
-/* pool: of io.berth.Pool, the claim's. -ENOMEM. */
-int basis_make(struct basis *ret, const struct usuals *u, const json_t *claim, const json_t *pool);
+/* Makes the basis of names with too few runs: the runs of all names in a pool (io.berth.Pool). -ENOMEM. */
+int basis_make_of_pool(struct basis *ret, const struct usuals *u, const json_t *pool);
+/* of_pool: of the claim's pool. -ENOMEM. */
+int basis_make(struct basis *ret, const struct usuals *u, const json_t *claim, const struct basis *of_pool,
+               double age_msec);
 void basis_done(struct basis *b);
 
 /* State of a random number generator; any seed is good. */
@@ -50,7 +55,6 @@ struct chance {
 double chance_draw(struct chance *c); /* in [0, 1) */
 
 /* Returns whether the claim has held for longer than any run of its basis. */
-bool basis_is_overdue(const struct basis *b, double age_msec);
-/* Draws how long a claim that has held for `age_msec` (0: it starts) still holds. For an overdue claim that
- * is a share of its age. */
-double basis_draw(const struct basis *b, double age_msec, struct chance *c);
+bool basis_is_overdue(const struct basis *b);
+/* Draws how long the claim still holds. For an overdue claim that is a share of its age. */
+double basis_draw(const struct basis *b, struct chance *c);

@@ -267,10 +267,32 @@ static void as_the_rules(void) {
     CU_ASSERT(n_started > 3000);
 }
 
+/* Permits of its host that a run holds while it waits are free when it has run. */
+static void both_claims(void) {
+    double msec[4] = {};
+    const json_t *claim;
+    bool is_held;
+
+    begin();
+    json_t *host = pool("host", 1, 1), *db = pool("db", 1, 1);
+    holder(host, "run", 1, "2027-01-15T08:00:00Z");
+    waiter(host, "next", 1, 1, 10);
+    holder(db, "old", 1, "2027-01-15T08:00:00Z");
+    waiter(db, "run", 1, 1, 20);
+    _cleanup_(queue_freep) struct queue *q = queue();
+    TEST_INT(queue_count(q), ELEMENTSOF(msec));
+    for (size_t i = 0; i < ELEMENTSOF(msec); i++) {
+        claim = queue_claim(q, i, &is_held);
+        msec[i] = strcmp(format_get_text(claim, "claim"), "old") == 0 ? 10000 : is_held ? 1 : 5000;
+    }
+    TEST_INT(queue_start_time(q, &(struct queue_change){}, "run", &(struct queue_times){.msec = msec}), 10000);
+    TEST_INT(queue_start_time(q, &(struct queue_change){}, "next", &(struct queue_times){.msec = msec}), 15000);
+}
+
 int main(int argc, char **argv) {
     CU_TestInfo tests[] = {
         {"order", in_order},        {"two-pools", two_pools}, {"parked", parked}, {"ends", one_ends},
-        {"incomplete", incomplete}, {"rules", as_the_rules},  CU_TEST_INFO_NULL,
+        {"incomplete", incomplete}, {"rules", as_the_rules},  {"both-claims", both_claims}, CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {{.pName = "explain-queue", .pTests = tests}, CU_SUITE_INFO_NULL};
     int r = test_main(argc, argv, suites);
