@@ -16,6 +16,7 @@
 #include "store/snapshot.h"
 #include "tests/bench/peer.h"
 #include "tests/bench/rig.h"
+#include "tests/harness/redis/redis-look.h"
 
 #define HOSTS 20
 #define VIEWERS 5 /* of a host */
@@ -148,11 +149,12 @@ static void read_slow_calls(struct redis_server *s, struct round *r) {
     for (size_t i = 0; log && i < log->elements; i++) {
         double usec = (double) log->element[i]->element[2]->integer;
         size_t n;
+        bool is_look = redis_look_words(log->element[i], &n) != NULL;
 
-        if (strcasecmp(log->element[i]->element[3]->element[0]->str, "EVALSHA") != 0)
+        if (!is_look && strcasecmp(log->element[i]->element[3]->element[0]->str, "EVALSHA") != 0)
             continue;
         r->worst = usec > r->worst ? usec : r->worst;
-        if (rig_look_words(log->element[i], &n) && usec > r->longest)
+        if (is_look && usec > r->longest)
             r->longest = usec;
     }
 }
@@ -242,7 +244,7 @@ static void count_idle_looks(struct report *r, struct rig *g) {
     rig_run_for(g, 2 * USEC_PER_SEC);
     log = redis_command(&g->server, "SLOWLOG GET 4000");
     for (size_t i = 0; log && i < log->elements; i++)
-        looks += rig_look_words(log->element[i], &n) != NULL;
+        looks += redis_look_words(log->element[i], &n) != NULL;
     redis_reply_freep(&(redisReply *){redis_command(&g->server, "CONFIG SET slowlog-log-slower-than %d", SLOW)});
     report_add(r, &(struct figure){"  calls that look, while nobody looks or works", (double) looks, "calls",
                                    NULL, 0, GOAL_VALUE_AT_MOST, 0});

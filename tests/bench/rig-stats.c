@@ -45,21 +45,6 @@ double rig_server_usec(struct redis_server *s, const char *command, uint64_t *re
     return usec;
 }
 
-redisReply *const *rig_look_words(const redisReply *logged, size_t *ret_n) {
-    static const char *const parts[] = {"sessions", "pool", "positions", "held", "queue", "parked", "records", "keys", "times"};
-    const redisReply *words = logged->element[3];
-    size_t first = words->elements > 2 ? 3 + strtoul(words->element[2]->str, NULL, 10) : SIZE_MAX;
-
-    if (strcasecmp(words->element[0]->str, "EVALSHA") != 0 || first >= words->elements)
-        return NULL;
-    for (size_t i = 0; i < ELEMENTSOF(parts); i++)
-        if (strcmp(parts[i], words->element[first]->str) == 0) {
-            *ret_n = words->elements - first;
-            return words->element + first;
-        }
-    return NULL;
-}
-
 double rig_server_cpu(struct redis_server *s) {
     _cleanup_reply_ redisReply *reply = redis_command(s, "INFO cpu");
     double sys = 0, user = 0;

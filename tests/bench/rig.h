@@ -102,8 +102,6 @@ void rig_release_all(struct rig *g, struct slot *slots, size_t n);
  * the number of calls. "*": all commands but INFO and CONFIG. */
 void rig_reset_stats(struct redis_server *s);
 double rig_server_usec(struct redis_server *s, const char *command, uint64_t *ret_calls);
-/* Returns the words after the keys of a logged call of inspect.lua, or NULL of another command or script. */
-redisReply *const *rig_look_words(const redisReply *logged, size_t *ret_n);
 /* Returns the CPU time of the server so far, s. */
 double rig_server_cpu(struct redis_server *s);
 

@@ -2,7 +2,8 @@
 -- SPDX-License-Identifier: MIT
 -- inspect: returns the state, for people, in slices: one call takes as long as a few claims. It never fails on keys that were
 -- changed by hand: it returns values that it cannot read as malformed, and the others as usual. The caller parses numbers and
--- records, which are the texts found in Redis.
+-- records, which are the texts found in Redis. It reads lists of claims and their records by SSCAN, ZRANGE and HMGET; this script
+-- reads records that HMGET did not have.
 --
 -- KEYS  berth:{ns}:meta [berth:{ns}:none]
 -- ARGV  sessions FROM                    sessions with a higher heartbeat count; "0" at first
@@ -12,11 +13,7 @@
 --         lowest, highest: of the declared limits;  host-scoped: how many sessions declare it with scope host
 --         lowest-session: a session that declares the lowest; '' if there is none
 --         override: {} or {limit, until-µs, reason}
--- ARGV  held POOL CURSOR                 "0" at first
--- Reply {'ok', malformed, next cursor("0": no more follow), members}: CLAIM#N, N from 1 to its permits; one may come twice
--- ARGV  queue|parked POOL FROM           FROM: a rank
--- Reply {'ok', malformed, ids}: 100 at most
--- ARGV  records POOL held|queue|parked CLAIM...   of such a call
+-- ARGV  records POOL held|queue|parked CLAIM...   100 at most, of such a list
 -- Reply {'ok', malformed, records}: nil if a listed claim has no record, '' if the claim has left the list
 -- ARGV  positions POOL CLAIM...          100 at most
 -- Reply {'ok', malformed, position...}   1 first; 0: not in this queue
@@ -52,15 +49,6 @@ if what == 'sessions' then
     end
     return {'ok', malformed, epoch or '', grace and 1 or 0, tonumber(call('HGET', meta, 'grace_elapsed') or 0) or 0, fmt(now()), ids, counts,
         #ids > 0 and call('HMGET', at .. 'sessions', unpack(ids)) or {}, claims}
-end
-
-if what == 'held' then
-    local page = call('SSCAN', base .. ':held', ARGV[3], 'COUNT', '100')
-    return {'ok', malformed, page[1], page[2]}
-end
-
-if what == 'queue' or what == 'parked' then
-    return {'ok', malformed, call('ZRANGE', base .. ':' .. what, ARGV[3], ARGV[3] + 99)}
 end
 
 if what == 'records' then

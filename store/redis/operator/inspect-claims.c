@@ -10,9 +10,8 @@
 #include "store/redis/operator/inspect-internal.h"
 #include "store/redis/store-redis.h"
 
-enum { HELD_CURSOR = INSPECT_FIRST, HELD_MEMBERS };
-enum { QUEUE_IDS = INSPECT_FIRST };
-enum { RECORDS = INSPECT_FIRST };
+enum { HELD_CURSOR, HELD_MEMBERS }; /* of SSCAN */
+enum { RECHECKED = INSPECT_FIRST };
 /* The words of a claim's record (core.lua). */
 enum { STATE, TOKEN, SESSION, POOLS, TICKET, SINCE, HEAD_START, PID, RUN, NAME, RECORD_WORDS };
 
@@ -112,32 +111,10 @@ static void drop_twin_ids(struct inspection *i) {
     i->n_claims = n;
 }
 
-/* Takes the records that earlier pictures have read. Those of claims that have changed since are read again:
- * a grant changes the state, and a restarted berthd has another session. */
-static int take_known(struct inspection *i) {
-    static const char states[] = {[INSPECT_HELD] = 'H', [INSPECT_QUEUE] = 'W', [INSPECT_PARKED] = 'P'};
-    struct known_claims *known = &i->store->operator.inspections.known;
-
-    known_claims_make_room(known, i->n_claims, clock_boottime());
-    for (size_t at = 0; at < i->n_claims; at++) {
-        struct inspected_claim *c = &i->claims[at];
-        const char *record = known_claims_find(known, c->id);
-        int r = record ? read_record(record, pool_of(i)->name, &c->record) : -EBADMSG;
-
-        if (r == -ENOMEM)
-            return r;
-        c->has_record = r == 0 && c->record.state == states[i->step] &&
-                        inspect_find_session(i->snapshot, c->record.session);
-        i->n_unknown += !c->has_record;
-    }
-    return 0;
-}
-
-/* Begins with the claims of a list. Returns 1 if records must be read, 0 or -ENOMEM. */
+/* Begins with the claims of a list. Returns 1 if records must be read, 0 or a negative errno. */
 static int take_claims(struct inspection *i, const struct redisReply *list) {
     struct inspected_claim *grown;
     size_t n;
-    int r;
 
     if (reply_count(list, &n) < 0)
         return -EBADMSG;
@@ -145,14 +122,14 @@ static int take_claims(struct inspection *i, const struct redisReply *list) {
     if (!grown)
         return -ENOMEM;
     i->claims = grown;
-    i->n_claims = i->n_unknown = 0;
+    i->n_claims = 0;
     i->n_members = n;
     for (size_t at = 0; at < n; at++)
         add_claim(i, reply_at(list, at));
     if (i->step == INSPECT_HELD)
         drop_twin_ids(i);
-    r = take_known(i);
-    return r < 0 ? r : i->n_unknown > 0;
+    i->part = i->n_claims > 0 ? INSPECT_RECORDS : INSPECT_LIST;
+    return i->n_claims > 0;
 }
 
 void inspect_add_unknown(const struct inspection *i, struct redis_command *command) {
@@ -161,37 +138,48 @@ void inspect_add_unknown(const struct inspection *i, struct redis_command *comma
             command_add(command, i->claims[at].id);
 }
 
-/* Reads the records of the claims that had none. A claim that has left the list since has an empty one. */
-static int take_records(struct inspection *i, const struct redisReply *reply) {
-    const struct redisReply *list = reply_at(reply, RECORDS);
-    _cleanup_free_ char(*ids)[ID_TEXT_SIZE] = calloc(i->n_unknown, sizeof(*ids));
-    _cleanup_free_ const char **records = calloc(i->n_unknown, sizeof(*records));
-    size_t n = 0;
+/* Reads the record of a claim. A claim that has left the list since has an empty one. */
+static int take_record(struct inspection *i, struct inspected_claim *c, const struct redisReply *record) {
+    struct snapshot_malformed *malformed;
+    int r;
 
-    if (!ids || !records)
-        return -ENOMEM;
-    for (size_t at = 0; at < i->n_claims; at++) {
+    if (reply_is(record, ""))
+        return 0;
+    r = read_record(reply_text(record), pool_of(i)->name, &c->record);
+    if (r == -ENOMEM)
+        return r;
+    if (r < 0 && (malformed = add_malformed(i, NULL, record)))
+        memcpy(malformed->id, c->id, ID_TEXT_SIZE);
+    c->has_record = r == 0;
+    return 0;
+}
+
+/* Reads the records of the claims that have none yet. Returns 1 if some are missing and are read again, 0 or -ENOMEM. */
+static int take_records(struct inspection *i, const struct redisReply *list) {
+    enum inspect_part next = INSPECT_LIST;
+    size_t n = 0;
+    int r = 0;
+
+    for (size_t at = 0; r == 0 && at < i->n_claims; at++) {
         struct inspected_claim *c = &i->claims[at];
-        const struct redisReply *record = reply_at(list, n);
-        struct snapshot_malformed *malformed;
-        int r;
+        const struct redisReply *record = c->has_record ? NULL : reply_at(list, n++);
 
         if (c->has_record)
             continue;
-        memcpy(ids[n++], c->id, ID_TEXT_SIZE);
-        if (reply_is(record, ""))
-            continue;
-        r = read_record(reply_text(record), pool_of(i)->name, &c->record);
-        if (r == -ENOMEM)
-            return r;
-        if (r < 0 && (malformed = add_malformed(i, NULL, record)))
-            memcpy(malformed->id, c->id, ID_TEXT_SIZE);
-        c->has_record = r == 0;
-        records[n - 1] = r == 0 ? reply_text(record) : NULL;
+        if (i->part == INSPECT_RECORDS && !reply_text(record))
+            next = INSPECT_RECHECK;
+        else
+            r = take_record(i, c, record);
     }
-    i->n_unknown = 0;
-    return known_claims_add(&i->store->operator.inspections.known, (const char(*)[ID_TEXT_SIZE]) ids,
-                            records, n, clock_boottime());
+    i->part = next;
+    return r < 0 ? r : next == INSPECT_RECHECK;
+}
+
+/* Reads the reply to a call of a list. list: the claims in it, if it has claims. */
+static int take_reply(struct inspection *i, const struct redisReply *reply, const struct redisReply *list) {
+    if (i->part == INSPECT_LIST)
+        return take_claims(i, list);
+    return take_records(i, i->part == INSPECT_RECHECK ? reply_at(reply, RECHECKED) : reply);
 }
 
 /* Returns how many of n claims stay listed, of which `before` were before this reply. The bound over all pools keeps
@@ -272,12 +260,9 @@ static int list_holders(struct inspection *i) {
 int inspect_read_held(struct inspection *i, const struct redisReply *reply) {
     int r;
 
-    if (i->n_unknown > 0)
-        r = take_records(i, reply);
-    else if (reply_copy(reply_at(reply, HELD_CURSOR), i->cursor, sizeof(i->cursor)) < 0)
-        r = -EBADMSG;
-    else
-        r = take_claims(i, reply_at(reply, HELD_MEMBERS));
+    if (i->part == INSPECT_LIST && reply_copy(reply_at(reply, HELD_CURSOR), i->cursor, sizeof(i->cursor)) < 0)
+        return -EBADMSG;
+    r = take_reply(i, reply, reply_at(reply, HELD_MEMBERS));
     return r != 0 ? r : list_holders(i);
 }
 
@@ -320,7 +305,7 @@ static int list_waiting(struct inspection *i, bool is_queued) {
 }
 
 static int read_waiting(struct inspection *i, const struct redisReply *reply, bool is_queued) {
-    int r = i->n_unknown > 0 ? take_records(i, reply) : take_claims(i, reply_at(reply, QUEUE_IDS));
+    int r = take_reply(i, reply, reply);
 
     return r != 0 ? r : list_waiting(i, is_queued);
 }

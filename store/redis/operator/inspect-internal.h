@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A snapshot while it is collected, which takes several calls of inspect.lua. inspect.c decides which call is next. A
- * reader of each reply adds to the snapshot. */
+/* A snapshot while it is collected, which takes several calls. inspect.c decides which call is next, and inspect-call.c
+ * composes it. A reader of each reply adds to the snapshot. */
 
 #include "store/redis/client/command.h"
+#include "store/redis/client/connection.h"
 #include "store/redis/client/reply.h"
 #include "store/redis/operator/inspect.h"
 
@@ -18,6 +19,12 @@ enum { INSPECT_ANSWER, INSPECT_MALFORMED, INSPECT_FIRST };
 enum inspect_step { /* first the sessions, then the others for each pool */
     INSPECT_SESSIONS, INSPECT_POOL, INSPECT_POSITIONS, INSPECT_HELD, INSPECT_QUEUE, INSPECT_PARKED, INSPECT_KEYS,
     INSPECT_TIMES, /* last */
+};
+
+enum inspect_part { /* of a step that lists claims */
+    INSPECT_LIST,    /* the claims of a slice */
+    INSPECT_RECORDS, /* their records */
+    INSPECT_RECHECK, /* those that were missing: by inspect.lua, which tells a claim that has left the list meanwhile */
 };
 
 struct inspected_key {
@@ -42,7 +49,7 @@ struct inspection {
     size_t n_mine, mine_at;     /* mine_at: the first one of this call */
     struct inspected_claim *claims; /* of the last call of a list (inspect-claims.c) */
     size_t n_claims, n_members;     /* n_members: in Redis, with malformed ones */
-    size_t n_unknown;               /* claims whose records the next call reads */
+    enum inspect_part part;
     size_t times_at;            /* the first host of this call */
     struct inspected_key *of_pattern;
     size_t n_of_pattern, n_of_pattern_allocated;
@@ -53,6 +60,15 @@ struct inspection {
 const char *inspect_step_word(enum inspect_step step);
 /* Returns how many holders, and how many waiting claims, of the step's pool are listed. */
 size_t inspect_list_max(const struct inspection *inspection);
+
+/* --- inspect-call.c --- */
+
+/* Sends the next call. fn: gets its reply, with the inspection as userdata. */
+void inspect_send_call(struct inspection *inspection, redis_reply_fn fn);
+/* Returns whether the call is a plain command, and none of inspect.lua. */
+bool inspect_is_plain(const struct inspection *inspection);
+/* Returns for how long the call probably kept Redis busy, in µs. */
+usec_t inspect_cost_of(const struct inspection *inspection, const struct redisReply *reply);
 
 /* --- readers return 1: the step has another call; 0: it has none; -EBADMSG or -ENOMEM --- */
 

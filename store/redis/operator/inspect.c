@@ -10,6 +10,7 @@
 #define BRIEF_MAX 100   /* claims listed of a pool that the question does not name */
 #define MINE_MAX 1000   /* this host's waiting claims of a pool whose positions are requested */
 #define NAMES_MAX 1000
+#define TRIM_AFTER (10 * USEC_PER_SEC) /* nobody has looked for so long */
 
 struct inspect_asker {
     struct list link; /* on inspection->askers */
@@ -43,7 +44,8 @@ static void drop_collected(struct inspection *inspection) {
     inspection->mine = NULL;
     inspection->of_pattern = NULL;
     inspection->claims = NULL;
-    inspection->n_claims = inspection->n_unknown = 0;
+    inspection->n_claims = 0;
+    inspection->part = INSPECT_LIST;
     inspection->n_mine = inspection->n_of_pattern = inspection->n_of_pattern_allocated = 0;
 }
 
@@ -176,37 +178,6 @@ static int next_step(struct inspection *inspection) {
 
 /* --- calls and replies --- */
 
-static void inspect_on_reply(const struct redisReply *reply, void *userdata);
-
-static void add_arguments(struct inspection *inspection, struct redis_command *command) {
-    if (inspection->step == INSPECT_TIMES) {
-        inspect_add_hosts(inspection, command);
-        return;
-    }
-    if (inspection->step != INSPECT_SESSIONS)
-        command_add(command, inspection->snapshot->pools[inspection->pool].name);
-    if (inspection->n_unknown > 0) {
-        command_add(command, inspect_step_word(inspection->step));
-        inspect_add_unknown(inspection, command);
-        return;
-    }
-    if (inspection->step == INSPECT_POSITIONS)
-        for (size_t i = inspection->mine_at; i < inspection->n_mine && i < inspection->mine_at + INSPECT_SLICE_MAX; i++)
-            command_add(command, inspection->mine[i]);
-    else if (inspection->step != INSPECT_POOL)
-        command_add(command, inspection->cursor);
-}
-
-/* Ignores an error of the link: the link fails the inspection, or inspect_send_pending() repeats the call. */
-static void send_call(struct inspection *inspection) {
-    _cleanup_command_ struct redis_command command = {0};
-
-    call_begin_plain(inspection->store, &command, REDIS_SCRIPT_INSPECT);
-    command_add(&command, inspection->n_unknown > 0 ? "records" : inspect_step_word(inspection->step));
-    add_arguments(inspection, &command);
-    inspection->is_under_way = call_send(inspection->store, &command, inspect_on_reply, inspection) >= 0;
-}
-
 static int begin(struct inspection *inspection) {
     inspect_budget_begin(&inspection->store->operator.inspections.budget, clock_boottime());
     drop_collected(inspection);
@@ -220,33 +191,33 @@ static int begin(struct inspection *inspection) {
     return 0;
 }
 
-/* Returns an estimate in µs: 2 for a claim and a position, 4 for a session, 10 for a key. */
-static usec_t cost_of(const struct redisReply *reply) {
-    const struct redisReply *item;
-    usec_t cost = 10;
-    size_t n;
+/* Returns 1 if the step has another call, 0 or a negative errno. */
+static int read_reply(struct inspection *inspection, const struct redisReply *reply) {
+    int r;
 
-    for (size_t i = 0; (item = reply_at(reply, i)); i++)
-        cost += 2 + (reply_count(item, &n) == 0 ? n : 0);
-    return cost;
+    if (inspect_is_plain(inspection))
+        return steps[inspection->step].read(inspection, reply);
+    r = reply_is(reply_at(reply, INSPECT_ANSWER), "ok") ? steps[inspection->step].read(inspection, reply) : -EBADMSG;
+    inspect_malformed_read(inspection->snapshot, reply_at(reply, INSPECT_MALFORMED));
+    return r;
 }
 
 static void inspect_on_reply(const struct redisReply *reply, void *userdata) {
     struct inspection *inspection = userdata;
     struct store_redis *store = inspection->store;
-    int r = reply_is(reply_at(reply, INSPECT_ANSWER), "ok") ? steps[inspection->step].read(inspection, reply) : -EBADMSG;
+    int r;
 
     inspection->is_under_way = false;
-    inspect_budget_spend(&store->operator.inspections.budget, clock_boottime(), cost_of(reply));
-    inspect_malformed_read(inspection->snapshot, reply_at(reply, INSPECT_MALFORMED));
+    inspect_budget_spend(&store->operator.inspections.budget, clock_boottime(), inspect_cost_of(inspection, reply));
+    r = read_reply(inspection, reply);
     if (r == 0)
         r = next_step(inspection);
     if (r > 0)
-        send_call(inspection);
+        inspect_send_call(inspection, inspect_on_reply);
     else
         inspection_answer(inspection, r);
     if (list_is_empty(&store->operator.inspections.list))
-        timer_set_in(&store->operator.inspections.timer, KNOWN_CLAIMS_AGE);
+        timer_set_in(&store->operator.inspections.timer, TRIM_AFTER);
     inspect_send_pending(store);
 }
 
@@ -274,7 +245,7 @@ void inspect_send_pending(struct store_redis *store) {
         int r = first->is_begun ? 1 : begin_in_time(first);
 
         if (r > 0)
-            send_call(first);
+            inspect_send_call(first, inspect_on_reply);
         if (r >= 0)
             break;
         inspection_answer(first, r);
@@ -284,10 +255,8 @@ void inspect_send_pending(struct store_redis *store) {
 static void inspect_on_time(void *userdata) {
     struct store_redis *store = userdata;
 
-    if (list_is_empty(&store->operator.inspections.list)) {
-        known_claims_drop(&store->operator.inspections.known);
+    if (list_is_empty(&store->operator.inspections.list))
         (void) malloc_trim(0); /* a picture of thousands of claims took megabytes, in small pieces */
-    }
     inspect_send_pending(store);
 }
 
@@ -297,11 +266,9 @@ int inspect_init(struct store_redis *store) {
 
 void inspect_done(struct store_redis *store) {
     timer_done(&store->operator.inspections.timer);
-    known_claims_drop(&store->operator.inspections.known);
 }
 
 void inspect_reset(struct store_redis *store) {
-    known_claims_drop(&store->operator.inspections.known);
     list_foreach(inspection, &store->operator.inspections.list, struct inspection, link)
         inspection->is_begun = inspection->is_under_way = false;
 }

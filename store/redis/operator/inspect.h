@@ -7,7 +7,6 @@
 #include "base/list.h"
 #include "base/timer.h"
 #include "store/redis/operator/inspect-budget.h"
-#include "store/redis/operator/inspect-known.h"
 #include "store/store.h"
 
 struct store_redis;
@@ -15,9 +14,8 @@ struct store_redis;
 struct inspections {
     struct list list; /* struct inspection; the first one is under way */
     struct inspect_budget budget;
-    struct known_claims known;
-    struct timer timer; /* begins the first one, at the end of this turn or when the budget allows it; drops
-                         * what is known when nobody looks */
+    struct timer timer; /* begins the first one, at the end of this turn or when the budget allows it; frees
+                         * memory when nobody looks */
 };
 
 int inspect_init(struct store_redis *store);

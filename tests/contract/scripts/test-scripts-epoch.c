@@ -251,7 +251,6 @@ static void test_full(void) {
     EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok *");
     EXPECT(script_say("sync s1 1 $ 0 1 1 a H 5 5 0 0 0 r name db:1"), "ok *");
     EXPECT(script_say("inspect pool db"), "ok [] 4 4 4 [] 1 0 0 0 *");
-    EXPECT(script_say("inspect held db 0"), "ok [] 0 [a#1]");
     EXPECT(script_say("inspect records db held a gone"), "ok [] [H 5 s1 db:1 * * 0 0 r-a name  ]");
     EXPECT(script_say("inspect sessions 0"), "ok [] $ 0 0 * [s2 s1] [2 4] [s2 m1 v1 db=4,net=2 s1 m1 v1 db=4,net=2] [0 1]");
     EXPECT(script_say("release s1 1 $ a"), "ok *");

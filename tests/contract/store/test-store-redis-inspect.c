@@ -115,49 +115,19 @@ static void test_slices(void) {
     end(&b);
 }
 
-static const struct snapshot_holder *find_holder(const struct snapshot *s, const char *claim) {
-    const struct snapshot_pool *db = snapshot_find_pool(s, "db");
-
-    for (size_t i = 0; db && i < db->n_holders; i++)
-        if (strcmp(db->holders[i].claim, claim) == 0)
-            return &db->holders[i];
-    return NULL;
-}
-
-/* A second snapshot of the same claims reads no records. A claim that got its permits since, or whose session is gone,
- * is read again. */
-static void test_known(void) {
-    static const char granted[] = "b0000000000000000000000000000001", moved[] = "a0000000000000000000000000000002";
-    const struct snapshot_holder *holder;
+/* A listed claim without a record is malformed. */
+static void test_missing(void) {
+    static const char claim[] = "b0000000000000000000000000000001";
     struct bed b;
 
     if (!begin(&b))
         return;
-    long long before = n_calls();
-    snapshot_free(ask(&b, "db"));
-    long long first = n_calls() - before;
-    before = n_calls();
-    _cleanup_(snapshot_freep) struct snapshot *second = ask(&b, "db");
-    CU_ASSERT(n_calls() - before <= first - 8);
-    check_named(snapshot_find_pool(second, "db"));
-    _cleanup_reply_ redisReply *grant = redis_command(&redis_bed.server, "EVAL %s 0 %s",
-        "local at = 'berth:{test}:' "
-        "redis.call('ZREM', at .. 'pool:db:queue', ARGV[1]) redis.call('SADD', at .. 'pool:db:held', ARGV[1] .. '#1') "
-        "return redis.call('HSET', at .. 'claims', ARGV[1], 'H 9 5' .. string.rep('0', 30) .. '1 db:1 7 1001 0 77 r job ')",
-        granted);
-    CU_ASSERT(grant && grant->type == REDIS_REPLY_INTEGER);
-    _cleanup_(snapshot_freep) struct snapshot *third = ask(&b, "db");
-    TEST_INT(snapshot_find_pool(third, "db")->n_queue, WAITING + PARKED - 1);
-    holder = find_holder(third, granted);
-    CU_ASSERT(holder && holder->token == 9 && holder->permits == 1);
-    _cleanup_reply_ redisReply *move = redis_command(&redis_bed.server, "EVAL %s 0 %s",
-        "local at, session = 'berth:{test}:', '5' .. string.rep('0', 30) "
-        "redis.call('HSET', at .. 'claims', ARGV[1], 'H 5 ' .. session .. '2 db:2 7 1001 0 77 r job ') "
-        "return redis.call('HDEL', at .. 'sessions', session .. '1')", moved);
-    CU_ASSERT(move && move->type == REDIS_REPLY_INTEGER && move->integer == 1);
-    _cleanup_(snapshot_freep) struct snapshot *fourth = ask(&b, "db");
-    holder = find_holder(fourth, moved);
-    CU_ASSERT(holder && holder->permits == 2 && strcmp(holder->host, "host2") == 0);
+    CU_ASSERT(redis_number(&redis_bed.server, "HDEL berth:{test}:claims %s", claim) == 1);
+    _cleanup_(snapshot_freep) struct snapshot *s = ask(&b, "db");
+    TEST_INT(snapshot_find_pool(s, "db")->n_queue, WAITING + PARKED - 1);
+    CU_ASSERT_FATAL(s->n_malformed == 1);
+    TEST_STRING(s->malformed[0].key, "pool:db:queue");
+    TEST_STRING(s->malformed[0].id, claim);
     end(&b);
 }
 
@@ -285,7 +255,7 @@ static void test_told(void) {
 
 static CU_TestInfo tests[] = {
     {"slices", test_slices},
-    {"known", test_known},
+    {"missing", test_missing},
     {"times", test_times},
     {"told", test_told},
     {"shared", test_shared},

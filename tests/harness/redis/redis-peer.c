@@ -160,9 +160,10 @@ static void put_claims(struct peer_answer *a, char state) {
     peer_answer_put(a, " ]");
 }
 
-static void put_records(struct peer_answer *a, const redisReply *command) {
+/* first: the claim's place in the command. */
+static void put_records(struct peer_answer *a, const redisReply *command, size_t first) {
     peer_answer_put(a, " [");
-    for (size_t i = 8; i < command->elements; i++) {
+    for (size_t i = first; i < command->elements; i++) {
         const struct peer_claim *c = find(argument(command, i));
 
         if (c)
@@ -186,15 +187,23 @@ static void answer_inspect(struct peer_answer *a, const redisReply *command) {
         peer_answer_put(a, " %u 0 1000 5000 [ 0123456789abcdef0123456789abcdef ] [ %llu ] [ host_m_1.0_db=3,local=host ] [ 1 ]", p.epoch, p.count);
     else if (strcmp(what, "pool") == 0)
         peer_answer_put(a, " 3 3 4 [ 3 0 because ] %zu %zu 0 0 0123456789abcdef0123456789abcdef", n_held, p.n - n_held);
-    else if (strcmp(what, "held") == 0)
-        peer_answer_put(a, " 0"), put_claims(a, 'H');
-    else if (strcmp(what, "queue") == 0)
-        put_claims(a, 'W');
     else if (strcmp(what, "records") == 0)
-        put_records(a, command);
+        put_records(a, command, 8);
     else if (strcmp(what, "positions") == 0)
         peer_answer_put(a, " 1 1 1 1");
     peer_answer_put(a, " ]");
+}
+
+/* Lists of claims, and their records. */
+static void answer_list(struct peer_answer *a, const redisReply *command) {
+    const char *verb = argument(command, 0);
+
+    if (strcmp(verb, "HMGET") == 0)
+        put_records(a, command, 2);
+    else if (strcmp(verb, "SSCAN") == 0)
+        peer_answer_put(a, "[ 0"), put_claims(a, 'H'), peer_answer_put(a, " ]");
+    else
+        put_claims(a, 'W');
 }
 
 /* Adds overrides, ended sessions, and their claims and limits. */
@@ -229,6 +238,8 @@ static void answer_script(struct peer_answer *a, int script, const redisReply *c
 static int kind_of(const redisReply *command) {
     const char *verb = argument(command, 0);
 
+    if (strcmp(verb, "HMGET") == 0 || strcmp(verb, "SSCAN") == 0 || strcmp(verb, "ZRANGE") == 0)
+        return PEER_LIST;
     if (strcmp(verb, "EVALSHA") == 0)
         for (enum redis_script i = 0; i < REDIS_SCRIPTS; i++)
             if (strcmp(argument(command, 1), redis_script_sha(i)) == 0)
@@ -287,6 +298,7 @@ size_t redis_peer_answer(const redisReply *command, char *buffer, size_t size) {
         peer_answer_put(&a, "[ ssubscribe %s 1 ]", p.channel);
         break;
     case PEER_OTHER: peer_answer_put(&a, "OK"); break;
+    case PEER_LIST: answer_list(&a, command); break;
     default: answer_script(&a, kind, command); break;
     }
     peer_answer_split(&a);

@@ -12,7 +12,7 @@
 #include "store/redis/client/script.h"
 
 /* Kinds of calls: the scripts, and the others. */
-enum { PEER_INFO = REDIS_SCRIPTS, PEER_LOAD, PEER_SUBSCRIBE, PEER_OTHER, PEER_KINDS };
+enum { PEER_INFO = REDIS_SCRIPTS, PEER_LOAD, PEER_SUBSCRIBE, PEER_OTHER, PEER_LIST, PEER_KINDS };
 
 enum peer_change {
     PEER_AS_IT_IS,
