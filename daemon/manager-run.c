@@ -272,6 +272,8 @@ void manager_stop_run(struct run *r, const char *reason) {
         adhoc_stop(r);
     else if (executor_may_have_begun(r))
         executor_stop(manager_of(r)->executor, r);
-    else
+    else { /* berth-runner was not asked to start it, and will report nothing */
+        run_log_exited(r, RUN_RESULT_STOPPED);
         manager_run_end(r, RUN_RESULT_STOPPED);
+    }
 }

@@ -59,6 +59,20 @@ static void test_runner_away(void) {
     CU_ASSERT(r->job.start_sent);
 }
 
+/* The runner was never asked to start it, so nobody but berthd can report the end. */
+static void test_stopped_before_start(void) {
+    struct events *events = manager_events(manager_bed.manager);
+    struct run *r;
+
+    manager_bed.runner_up = false;
+    r = manager_bed_begin("one");
+    CU_ASSERT(manager_bed_await_starting(r));
+    manager_stop_run(r, "stopped");
+    TEST_INT(r->end.result, RUN_RESULT_STOPPED);
+    TEST_INT(events_count(events, EVENT_EXITED), 1);
+    CU_ASSERT(manager_bed_await_released(r));
+}
+
 /* A killed berthd: its guard and its queued run are found again, nothing is started twice. */
 static void test_restart(void) {
     struct run *r, *w, *found;
@@ -361,6 +375,7 @@ static CU_TestInfo tests[] = {
     {"nothing before recovered", test_nothing_before_recovered},
     {"guard gone", test_guard_gone},
     {"runner away", test_runner_away},
+    {"stopped before its start", test_stopped_before_start},
     {"restart", test_restart},
     {"a guard named twice", test_guard_named_twice},
     {"an end that was logged before", test_end_logged},
