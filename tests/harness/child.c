@@ -104,11 +104,26 @@ void child_pass(usec_t until) {
     while (clock_boottime() < until);
 }
 
-bool child_await(struct child *c, usec_t within) {
-    usec_t until = clock_boottime() + within;
+struct patience patience_of(usec_t within) {
+    return (struct patience) {.left = within, .seen = clock_boottime()};
+}
 
-    while (!c->ended && clock_boottime() < until)
-        child_turn(until);
+bool patience_turn(struct patience *p) {
+    usec_t now = clock_boottime(), took = usec_sub(now, p->seen);
+
+    p->left = usec_sub(p->left, took < TURN_MAX ? took : TURN_MAX);
+    p->seen = now;
+    if (p->left == 0)
+        return false;
+    child_turn(usec_add(now, p->left));
+    return true;
+}
+
+bool child_await(struct child *c, usec_t within) {
+    struct patience p = patience_of(within);
+
+    while (!c->ended && patience_turn(&p))
+        ;
     return c->ended;
 }
 

@@ -43,9 +43,18 @@ struct child *child_start_on_terminal(char *const argv[], char *const environmen
 
 /* Waits for output until `until` (boottime) or for 250 ms, and reads all. */
 void child_turn(usec_t until);
+/* Time to wait for children. A turn counts as TURN_MAX at most: if one takes longer, the machine is overloaded or was paused, and the
+ * children were, too. */
+#define TURN_MAX (500 * USEC_PER_MSEC)
+struct patience {
+    usec_t left, seen; /* seen: boottime */
+};
+struct patience patience_of(usec_t within);
+/* As child_turn(). Returns false without a turn if no time is left. */
+bool patience_turn(struct patience *p);
 /* Lets time pass until `until` (boottime), and reads all output meanwhile. */
 void child_pass(usec_t until);
-/* Waits for the end, this many µs at most. Returns whether the program has ended. */
+/* Waits for the end with this patience. Returns whether the program has ended. */
 bool child_await(struct child *c, usec_t within);
 /* Returns whether this text was read so far. */
 const char *child_text(const struct child *c, int which /* 1 or 2 */);

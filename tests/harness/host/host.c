@@ -326,18 +326,15 @@ static bool find_event(struct host *h, const char **at, const char *event, const
 
 static _printf_(4, 0) const char *await(struct host *h, usec_t within, const char *event, const char *fields, va_list args) {
     char text[1024];
-    usec_t until = clock_boottime() + within;
+    struct patience p = patience_of(within);
 
     vsnprintf(text, sizeof(text), fields, args);
-    for (;;) {
+    do {
         const char *at = log_from(h, h->mark);
 
         if (find_event(h, &at, event, text))
             return h->event;
-        if (clock_boottime() >= until || !h->berthd || h->berthd->ended)
-            break;
-        child_turn(until);
-    }
+    } while (h->berthd && !h->berthd->ended && patience_turn(&p));
     printf("%s said:\n%s\n", h->name, log_from(h, h->mark));
     TEST_ABORT("no event of %s: %s %s", h->name, event, text);
     return "";
@@ -378,16 +375,16 @@ unsigned host_count(struct host *h, const char *event, const char *fields, ...) 
 }
 
 void host_await_count(struct host *h, unsigned n, const char *event, const char *fields) {
-    usec_t until = clock_boottime() + HOST_PATIENCE;
+    struct patience p = patience_of(HOST_PATIENCE);
     unsigned before = 0, count;
 
-    while ((count = host_count(h, event, "%s", fields)) < n && clock_boottime() < until) {
+    while ((count = host_count(h, event, "%s", fields)) < n && patience_turn(&p)) {
         if (count > before)
-            until = clock_boottime() + HOST_PATIENCE;
+            p = patience_of(HOST_PATIENCE);
         before = count;
-        child_turn(until);
     }
-    TEST_FATAL(count >= n, "an event did not come often enough");
+    if (count < n)
+        TEST_ABORT("%u events of %s instead of %u: %s %s", count, h->name, n, event, fields);
 }
 
 void host_each(struct host *h, const char *event, void (*fn)(const char *line, void *userdata), void *userdata) {
