@@ -43,15 +43,6 @@ static enum run_result result_of(const struct message *report, int exit_code) {
     return exit_code == 0 ? RUN_RESULT_SUCCESS : RUN_RESULT_FAILURE;
 }
 
-/* ESRCH of user and group lookups does not mean a process. */
-static const char *explain(const char *stage, int error) {
-    if (error == ESRCH && strcmp(stage, "user") == 0)
-        return "there is no such user";
-    if (error == ESRCH && strcmp(stage, "group") == 0)
-        return "there is no such group";
-    return strerror(error);
-}
-
 static void take_times(struct run *run, const struct message *report) {
     uint64_t value = 0;
 
@@ -79,8 +70,7 @@ static void take_end(struct run *run, const struct message *report) {
     if (message_get(report, "errno") && text)
         run_set_reason(run, "%s", text);
     else if (message_get_u64(report, "errno", &value) == 0 && !is_stopped_before(report))
-        run_set_reason(run, "%s: %s", stage ? stage : "start",
-                       explain(stage ? stage : "start", (int) value));
+        run_set_reason(run, "%s: %s", stage ? stage : "start", strerror((int) value));
     else if (reason && strcmp(reason, "none") != 0)
         run_set_reason(run, "%s", reason);
 }

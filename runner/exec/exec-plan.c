@@ -98,6 +98,16 @@ static int plan_ids(struct exec_plan *plan, struct passwd **ret_user, const char
     return find_groups(plan, *ret_user ? (*ret_user)->pw_name : "root");
 }
 
+/* Names the user or group that stands in the config. error: an errno, positive. Returns it, negative. */
+static int explain_ids(struct exec_context *context, int error) {
+    const char *stage = *context->stage;
+    const char *name = strcmp(stage, "group") == 0 ? context->plan->job->group : context->plan->job->user;
+
+    if (error == ESRCH) /* does not mean a process */
+        return exec_explain(context, -error, "%s %.100s: there is no such %s", stage, name, stage);
+    return exec_explain(context, -error, "%s%s%.100s: %s", stage, name[0] ? " " : "", name, strerror(error));
+}
+
 void exec_plan_init(struct exec_plan *plan, const struct job_settings *job, const struct guard_file *record, const char *runs) {
     *plan = (struct exec_plan) {.job = job, .record = record, .runs = runs, .parent = getpid()};
 }
@@ -109,7 +119,7 @@ int exec_look_up(struct exec_context *context) {
 
     r = plan_ids(plan, &user, context->stage);
     if (r > 0)
-        return -r;
+        return explain_ids(context, r);
     *context->stage = "environment";
     plan->home = strdup(user ? user->pw_dir : "/");
     return plan->home ? exec_init_environment(&plan->environment, user) : -ENOMEM;

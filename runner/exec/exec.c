@@ -74,16 +74,31 @@ static int exec_gate(struct exec_context *context) {
     return -gate_wait(context->plan->gate);
 }
 
-static int exec_input(struct exec_context *context) {
-    const char *path = context->plan->job->input.file;
-    int fd = path && *path ? exec_open_file(path, O_RDONLY) : exec_open("/dev/null", O_RDONLY);
+/* Returns r, and if it is an error, names the option of the config and the path that it is about. */
+static int exec_name_path(struct exec_context *context, int r, const char *option, const char *path) {
+    if (r < 0)
+        return exec_explain(context, r, "%s %.200s: %s", option, path,
+                            r == -ELOOP ? "a symbolic link that another user could have made" : strerror(-r));
+    return r;
+}
+
+static int exec_open_input(const char *path) {
+    int fd = exec_open_file(path, O_RDONLY);
     struct stat st;
 
-    if (fd >= 0 && path && *path && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
         close_fd(fd);
         return -EISDIR;
     }
-    return exec_place(fd, STDIN_FILENO);
+    return fd;
+}
+
+static int exec_input(struct exec_context *context) {
+    const char *path = context->plan->job->input.file;
+
+    if (path && *path)
+        return exec_place(exec_name_path(context, exec_open_input(path), "stdin", path), STDIN_FILENO);
+    return exec_place(exec_open("/dev/null", O_RDONLY), STDIN_FILENO);
 }
 
 static int exec_output(struct exec_context *context) {
@@ -96,7 +111,8 @@ static int exec_output(struct exec_context *context) {
         r = exec_place(context->journal_fd, STDOUT_FILENO);
         break;
     case JOB_OUTPUT_FILE:
-        r = exec_place(exec_open_file(output->path, O_WRONLY | O_APPEND | O_CREAT), STDOUT_FILENO);
+        r = exec_open_file(output->path, O_WRONLY | O_APPEND | O_CREAT);
+        r = exec_place(exec_name_path(context, r, "output", output->path), STDOUT_FILENO);
         break;
     case JOB_OUTPUT_NULL:
         r = exec_place(exec_open("/dev/null", O_WRONLY), STDOUT_FILENO);
@@ -109,8 +125,9 @@ static int exec_output(struct exec_context *context) {
 
 static int exec_directory(struct exec_context *context) {
     const char *directory = context->plan->job->directory;
+    const char *path = strcmp(directory, "~") == 0 ? context->plan->home : directory;
 
-    return chdir(strcmp(directory, "~") == 0 ? context->plan->home : directory) < 0 ? -errno : 0;
+    return exec_name_path(context, chdir(path) < 0 ? -errno : 0, "directory", path);
 }
 
 static int exec_signals(_unused_ struct exec_context *context) {
@@ -147,7 +164,7 @@ static int exec_command(struct exec_context *context) {
     execve(argv[0], argv, context->environment.items);
     error = errno;
     if (error == ENOENT && access(argv[0], F_OK) == 0)
-        return exec_explain(context, -error, "exec %.200s: its interpreter (behind #!) does not exist", argv[0]);
+        return exec_explain(context, -error, "exec %.180s: its interpreter or loader does not exist (does the #! line end in CR?)", argv[0]);
     return exec_explain(context, -error, "exec %.200s: %s", argv[0], strerror(error));
 }
 

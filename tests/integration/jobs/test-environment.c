@@ -143,6 +143,7 @@ static void test_stdin(void) {
     test_runner_prints(&t, &m, "fifo", "end\n");
     test_runner_fails(&t, &m, "missing", ENOENT, "input");
     test_runner_fails(&t, &m, "folder", EISDIR, "input");
+    TEST_FIELD(&m, "text", "stdin /: Is a directory");
     if (getuid() == 0)
         test_runner_fails(&t, &m, "secret", EACCES, "input");
     test_runner_done(&t);

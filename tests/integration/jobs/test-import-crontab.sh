@@ -102,7 +102,7 @@ said=$(berth start --wait "$(id -un)-sort" 2>&1)
 if [ -d "$home" ]; then
     check "the job does not run as the line did" [ "$(paste -sd, "$folder/greeted")" = "one 100%,two,good morning" ]
 else
-    check "a home that is not there is not named: $said" grep -q 'not-started: directory: No such file' <<<"$said"
+    check "a home that is not there is not named: $said" grep -q 'not-started: directory /.*: No such file' <<<"$said"
 fi
 
 finish

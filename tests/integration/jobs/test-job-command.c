@@ -70,7 +70,7 @@ static void test_failures(void) {
           "job \"fifo\" { command = {\"/bin/true\"} output = \"@/fifo\" }\n"
           "job \"no-user\" { command = {\"/bin/true\"} user = \"no-such-user\" }\n"
           "job \"no-group\" { command = {\"/bin/true\"} group = \"no-such-group\" }\n", getuid());
-    char path[80];
+    char path[128];
 
     snprintf(path, sizeof(path), "%s/fifo", t.directory);
     CU_ASSERT_FATAL(mkfifo(path, 0600) == 0);
@@ -79,13 +79,19 @@ static void test_failures(void) {
     snprintf(path, sizeof(path), "%s/script", t.directory);
     CU_ASSERT_FATAL(file_write_atomic(path, "#!/nonexistent/sh\n", 18, 0755) == 0);
     test_runner_fails(&t, &m, "no-interpreter", ENOENT, "exec");
-    CU_ASSERT(strstr(message_get(&m, "text"), "/script: its interpreter (behind #!) does not exist") != NULL);
+    CU_ASSERT(strstr(message_get(&m, "text"), "/script: its interpreter or loader does not exist (does the #! line end in CR?)") != NULL);
     test_runner_fails(&t, &m, "not-program", EACCES, "exec");
     test_runner_fails(&t, &m, "no-directory", ENOENT, "directory");
+    TEST_FIELD(&m, "text", "directory /nonexistent: No such file or directory");
     test_runner_fails(&t, &m, "no-output", ENOENT, "output");
+    TEST_FIELD(&m, "text", "output /nonexistent/a: No such file or directory");
     test_runner_fails(&t, &m, "fifo", ENXIO, "output"); /* that nobody reads: not waited for */
+    snprintf(path, sizeof(path), "output %s/fifo: No such device or address", t.directory);
+    TEST_FIELD(&m, "text", path);
     test_runner_fails(&t, &m, "no-user", ESRCH, "user");
+    TEST_FIELD(&m, "text", "user no-such-user: there is no such user");
     test_runner_fails(&t, &m, "no-group", ESRCH, "group");
+    TEST_FIELD(&m, "text", "group no-such-group: there is no such group");
     test_runner_done(&t);
 }
 

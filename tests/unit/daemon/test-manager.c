@@ -161,7 +161,7 @@ static void test_not_started(void) {
     TEST_INT(r->end.result, RUN_RESULT_NOT_STARTED);
 }
 
-static void test_no_such_user(void) {
+static void test_failed_stage(void) {
     struct message_writer w;
     struct message report;
     struct run *r = manager_bed_begin("one");
@@ -169,11 +169,11 @@ static void test_no_such_user(void) {
     CU_ASSERT(manager_bed_await_starting(r));
     message_begin(&w, PROTOCOL_REPORT);
     manager_bed_identity(&w, r);
-    message_put(&w, "stage", "user");
-    message_put_u64(&w, "errno", ESRCH);
+    message_put(&w, "stage", "nice");
+    message_put_u64(&w, "errno", EPERM);
     manager_bed_parse(&report, &w);
     manager_bed_report(&report);
-    TEST_STRING(r->reason, "user: there is no such user");
+    TEST_STRING(r->reason, "nice: Operation not permitted");
 }
 
 /* The guard received the stop before it began the command. */
@@ -240,7 +240,7 @@ static CU_TestInfo tests[] = {
     {"refused by the runner", test_refused},
     {"not started", test_not_started},
     {"a start by boottime", test_start_by_boottime},
-    {"no such user", test_no_such_user},
+    {"failed stage", test_failed_stage},
     {"stopped before it began", test_stopped_before_it_began},
     {"every, after a manual start", test_every_after_a_manual_start},
     CU_TEST_INFO_NULL,
