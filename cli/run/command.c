@@ -3,10 +3,13 @@
  * when necessary. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <termios.h>
+#include <unistd.h>
 
 #include "base/deadline.h"
 #include "base/duration.h"
@@ -14,6 +17,22 @@
 
 #define STOP_TIMEOUT (5 * USEC_PER_SEC) /* if berthd sent none (nested) */
 #define HOLD_FD_MIN 20 /* above the descriptors of a script's `exec 3>file`, which would close the hold */
+
+/* Returns whether execvp() could find the command. */
+static bool command_exists(const char *command) {
+    const char *folder = getenv("PATH");
+    char path[PATH_MAX];
+
+    if (strchr(command, '/'))
+        return access(command, F_OK) == 0;
+    for (size_t n; folder; folder = folder[n] ? folder + n + 1 : NULL) {
+        n = strcspn(folder, ":");
+        (void) snprintf(path, sizeof(path), "%.*s%s%s", (int) n, folder, n > 0 ? "/" : "", command);
+        if (access(path, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
 
 /* Prints why the command never ran. Returns the exit status. */
 static int not_started_status(const struct adhoc *a, const struct supervise_result *result) {
@@ -24,7 +43,8 @@ static int not_started_status(const struct adhoc *a, const struct supervise_resu
         return EXIT_FAILED;
     }
     if (result->exec_errno == ENOENT) {
-        fprintf(stderr, "berth: %s: command not found\n", command);
+        fprintf(stderr, "berth: %s: %s\n", command,
+                command_exists(command) ? "its interpreter or loader does not exist (does the #! line end in CR?)" : "command not found");
         return EXIT_NO_COMMAND;
     }
     fprintf(stderr, "berth: cannot execute %s: %s\n", command, strerror(result->exec_errno));

@@ -11,7 +11,7 @@
 #include "daemon/adhoc/hold.h"
 #include "daemon/runs/run-log.h"
 
-#define NO_COMMAND 127 /* the status of `berth run` if its command does not exist: berth(1), EXIT STATUS */
+#define NO_COMMAND 127 /* the status of `berth run` if its command or interpreter does not exist: berth(1), EXIT STATUS */
 
 void adhoc_set_clients_due(struct adhoc *adhoc, usec_t boottime) {
     adhoc->clients_due = boottime;
@@ -130,7 +130,7 @@ static void take_report(struct run *run, const struct adhoc_report *report) {
     run->end.result = report->result;
     if (report->result == RUN_RESULT_NOT_STARTED && report->code >= 0) {
         run->end.exit_code = -1;
-        run_set_reason(run, "%s", report->code == NO_COMMAND ? "its command does not exist" : "its command cannot be executed");
+        run_set_reason(run, "%s", report->code == NO_COMMAND ? "its command or its interpreter does not exist" : "its command cannot be executed");
     }
     if (report->result == RUN_RESULT_NONE)
         run->end.result = report->code == 0 ? RUN_RESULT_SUCCESS : RUN_RESULT_FAILURE;

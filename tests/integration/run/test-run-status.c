@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "tests/harness/host/host.h"
 #include "tests/harness/test.h"
 #include "tests/harness/judge/witness.h"
@@ -36,14 +37,23 @@ static void the_commands_own(void) {
 
 static void command_that_cannot_be_run(void) {
     /* With a folder in PATH that cannot be read, the command might exist: 126. */
-    static char path[] = "PATH=/usr/bin:/bin", *const environment[] = {path, NULL};
+    static char path[128] = "PATH=/usr/bin:/bin", *const environment[] = {path, NULL};
+    char script[96];
     const char *why;
 
     ant->environment = environment;
     TEST_INT(berth(ant, "run -p db -- /nonexistent/command"), 127);
     TEST_INT(berth(ant, "run -p db -- no-such-command-in-path"), 127);
     why = host_await(ant, "exited", "job=no-such-command-in-path result=not-started");
-    CU_ASSERT_PTR_NOT_NULL(strstr(why, "was not started: its command does not exist"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(why, "was not started: its command or its interpreter does not exist"));
+    TEST_STRING(berth_err, "berth: no-such-command-in-path: command not found\n");
+    snprintf(path, sizeof(path), "PATH=/usr/bin:%s", ant->runtime);
+    snprintf(script, sizeof(script), "%s/crlf-script", ant->runtime);
+    CU_ASSERT_FATAL(file_write_atomic(script, "#!/bin/sh\r\n", 11, 0755) == 0);
+    TEST_INT(berth(ant, "run -p db -- %s", script), 127);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "/crlf-script: its interpreter or loader does not exist"));
+    TEST_INT(berth(ant, "run -p db -- crlf-script"), 127);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "berth: crlf-script: its interpreter or loader does not exist"));
     TEST_INT(berth(ant, "run -p db -- /etc/passwd"), 126);
     why = host_await(ant, "exited", "job=passwd result=not-started");
     CU_ASSERT_PTR_NOT_NULL(strstr(why, "was not started: its command cannot be executed"));
