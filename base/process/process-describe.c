@@ -2,6 +2,7 @@
 #include "base/process/process-describe.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,16 @@ static void make_ascii(char *text) {
             *text = '?';
 }
 
+/* Returns whether this process has the user of a process, so that it may kill it (kill(2)), or is root. */
+static bool may_kill(const char *status) {
+    char value[32];
+    unsigned real, effective, saved, own = geteuid();
+
+    if (own == 0 || sscanf(find_line(status, "\nUid:", value), "%u %u %u", &real, &effective, &saved) != 3)
+        return true;
+    return own == real || own == saved || getuid() == real || getuid() == saved;
+}
+
 void process_describe(pid_t pid, char text[static PROCESS_TEXT_SIZE]) {
     char status[FILE_SIZE], wchan[FILE_SIZE], name[32], state[32], tracer[32];
     int n;
@@ -55,6 +66,8 @@ void process_describe(pid_t pid, char text[static PROCESS_TEXT_SIZE]) {
     if (wchan[0] && strcmp(wchan, "0") != 0)
         n += snprintf(text + n, PROCESS_TEXT_SIZE - (size_t) n, " in %.40s", wchan);
     if (tracer[0] && strcmp(tracer, "0") != 0)
-        (void) snprintf(text + n, PROCESS_TEXT_SIZE - (size_t) n, ", traced by process %.10s", tracer);
+        n += snprintf(text + n, PROCESS_TEXT_SIZE - (size_t) n, ", traced by process %.10s", tracer);
+    if (!may_kill(status))
+        (void) snprintf(text + n, PROCESS_TEXT_SIZE - (size_t) n, ", " PROCESS_OF_OTHERS);
     make_ascii(text);
 }

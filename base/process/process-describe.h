@@ -8,6 +8,7 @@
 #include "base/clock.h"
 
 #define PROCESS_TEXT_SIZE 160
+#define PROCESS_OF_OTHERS "of another user: kill it as root" /* stands in the text if this process may not kill that one */
 /* From the first kill of a run's processes to the report that one of them does not end, and from one report to the next. The check
  * may come one pause between two kills later. */
 #define PROCESS_STUCK_AFTER (10 * USEC_PER_SEC)

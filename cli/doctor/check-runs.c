@@ -10,6 +10,7 @@
 #define INT "%" JSON_INTEGER_FORMAT
 #define HOLD_AGE (60 * USEC_PER_SEC)
 #define STRAYS_SHOWN 5
+#define OF_OTHERS "of another user" /* as process_describe() writes it */
 #define STRAY_SLACK USEC_PER_SEC /* the age of a process is known by clock ticks */
 
 /* Returns the age of a process by the clock of the facts, which tests move. */
@@ -92,9 +93,10 @@ static void add_stuck(const struct facts *f, struct report *r, const json_t *run
     if (!*format_pools(run, "pools", pools))
         return;
     report_do(r,
-              "its permits (%s) stay taken until it ends; check for a disk or network mount that hangs. "
-              "Until then:",
-              pools);
+              "its permits (%s) stay taken until it ends; %s. Until then:",
+              pools,
+              strstr(format_get_text(run, "stuck"), OF_OTHERS) ? "`berth run` may not stop the processes of another user"
+                                                               : "check for a disk or network mount that hangs");
     (void) snprintf(reason, sizeof(reason), "stuck %s on %s", name, facts_host(f));
     json_object_foreach (json_object_get(run, "pools"), pool, permits) {
         (void) snprintf(limit, sizeof(limit), INT, limit_of(f, pool) + json_integer_value(permits));

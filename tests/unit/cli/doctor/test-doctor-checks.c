@@ -3,6 +3,7 @@
 /* The checks of `berth doctor` that read berthd's replies about hosts, pools and runs: facts that cause
  * each finding, and facts that just do not. */
 
+#include "base/process/process-describe.h"
 #include "tests/harness/host/doctor-check.h"
 #include "tests/harness/test.h"
 
@@ -105,6 +106,12 @@ static void test_stuck(void) {
     check_finds(doctor_stuck_run, SEVERITY_WARN,
                 "cp (run 01234567) was killed and does not end: process 4711 (cp), state D");
     TEST_STRING(json_string_value(json_array_get(json_array_get(doctor_findings.items[0].commands, 0), 3)), "5");
+    CU_ASSERT_PTR_NOT_NULL(strstr(json_string_value(json_array_get(doctor_findings.items[0].remedies, 0)), "mount that hangs"));
+    check_set(&doctor_facts.runs, "{'runs': [{'run': '0123456789abcdef', 'name': 'cp', 'state': 'stopping', "
+                           "'stuck': 'process 4711 (cp), state S, " PROCESS_OF_OTHERS "', 'pools': {'db': 1}}]}");
+    check_finds(doctor_stuck_run, SEVERITY_WARN,
+                "cp (run 01234567) was killed and does not end: process 4711 (cp), state S, " PROCESS_OF_OTHERS);
+    CU_ASSERT_PTR_NULL(strstr(json_string_value(json_array_get(doctor_findings.items[0].remedies, 0)), "mount that hangs"));
 }
 
 static void test_overcommitted(void) {
