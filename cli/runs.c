@@ -28,12 +28,16 @@ static enum table_colour result_colour(const char *result) {
                                             : TABLE_BAD;
 }
 
-/* "failure (exit 3), broken 3x" */
+/* "failure (exit 3), broken 3x"; "success, overdue" */
 static const char *add_broken(const json_t *j, const char *result, char text[static FORMAT_SIZE]) {
+    json_int_t bad = format_get_number(j, "bad");
+
     if (!json_is_true(json_object_get(j, "broken")))
         return result;
-    snprintf(text, FORMAT_SIZE, "%.100s%sbroken " INT "x", result, result[0] ? ", " : "",
-             format_get_number(j, "bad"));
+    if (bad == 0)
+        snprintf(text, FORMAT_SIZE, "%.100s%soverdue", result, result[0] ? ", " : "");
+    else
+        snprintf(text, FORMAT_SIZE, "%.100s%sbroken " INT "x", result, result[0] ? ", " : "", bad);
     return text;
 }
 

@@ -202,6 +202,8 @@ static void silence(void) {
     expect_fact(facts_of("broken", event_get(host_await(ant, "exited", "job=broken of_job=silent"), "run")),
                 "BERTH_OF_EVENT=overdue");
     host_await_count(ant, 2, "overdue", "job=silent");
+    TEST_INT(berth(ant, "jobs silent"), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, " overdue "));
     TEST_INT(host_count(ant, "broken", "job=silent"), 1);
     TEST_INT(berth(ant, "start silent --wait"), 0);
     host_await(ant, "recovered", "job=silent");
