@@ -13,8 +13,10 @@
 usec_t manager_run_deadline(const struct run *r) {
     const struct store *s = manager_of(r)->cluster_store;
 
-    if (r->cluster_claim->n_demands == 0 || r->terms.on_lease_lost == ON_LEASE_LOST_CONTINUE || !s)
+    if (r->cluster_claim->n_demands == 0 || r->terms.on_lease_lost == ON_LEASE_LOST_CONTINUE)
         return USEC_INFINITY;
+    if (!s) /* nobody renews the lease any more, so the deadline that the guard knows stays */
+        return 0;
     return s->deadline;
 }
 

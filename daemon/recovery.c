@@ -32,6 +32,11 @@ static int adopt_claims(struct run *r) {
     if (r->granted && r->host_claim->n_demands > 0 && r->host_claim->token == 0)
         r->host_claim->token = r->cluster_claim->token > 0 ? r->cluster_claim->token : clock_realtime();
     k = r->host_claim->token > 0 || r->host_claim->ticket > 0 ? adopt(m->host_store, r->host_claim, r) : 0;
+    if (r->cluster_claim->token > 0 && !m->cluster_store && r->terms.on_lease_lost == ON_LEASE_LOST_STOP)
+        manager_log(m, LOG_WARNING,
+                    "%s (run %.8s) holds permits of a Redis, and the config has no redis section: the run is stopped when its "
+                    "lease ends, unless berthd restarts with that section before",
+                    r->name, r->id);
     if (k == 0 && (r->cluster_claim->token > 0 || r->cluster_claim->ticket > 0))
         k = adopt(m->cluster_store, r->cluster_claim, r);
     return k;

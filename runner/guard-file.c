@@ -29,12 +29,17 @@ static int parse_hash(struct guard_file *record, const struct message *m) {
 }
 
 static int parse_pools(struct guard_file *record, const struct message *m) {
-    const char *pools = message_get(m, "pools");
+    const char *pools = message_get(m, "pools"), *scopes = message_get(m, "scopes");
     struct demands demands;
 
     if (!pools || demands_parse(pools, &demands) != 0)
         return -EBADMSG;
     (void) demands_format(&demands, record->pools);
+    if (!scopes)
+        return 0;
+    if (strlen(scopes) != demands.n)
+        return -EBADMSG;
+    memcpy(record->scopes, scopes, demands.n + 1);
     return 0;
 }
 
@@ -104,6 +109,8 @@ void guard_file_put(const struct guard_file *record, struct message_writer *w) {
         message_put_u64(w, "ticket", record->ticket);
     }
     message_put(w, "pools", record->pools);
+    if (record->scopes[0])
+        message_put(w, "scopes", record->scopes);
     message_put_u64(w, "queued", record->queued);
     message_put_u64(w, "queued-boot", record->queued_boottime);
     facts_put(&record->facts, w);

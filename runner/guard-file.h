@@ -29,6 +29,7 @@ struct guard_file {
     char job[NAME_MAX_LENGTH + 1], namespace[NAME_MAX_LENGTH + 1], host[NAME_MAX_LENGTH + 1];
     char hash[17];
     char pools[DEMANDS_TEXT_SIZE];
+    char scopes[DEMAND_POOLS_MAX + 1]; /* a letter for each pool, which only berthd reads; "": an older berthd sent none */
     uint64_t token, ticket;
     usec_t queued, queued_boottime;
     usec_t deadline;                    /* at the start; USEC_INFINITY: none */
@@ -42,7 +43,7 @@ struct guard_file {
 
 /* Reads a PROTOCOL_START or PROTOCOL_PREPARE message, or a guard file. Returns 0 or -EBADMSG. */
 int guard_file_parse(struct guard_file *ret, const struct message *m);
-/* Adds the fields that state, report and guard file have in common: run job token ticket pools
+/* Adds the fields that state, report and guard file have in common: run job token ticket pools scopes
  * queued queued-boot, the facts and the sets. */
 void guard_file_put(const struct guard_file *record, struct message_writer *w);
 

@@ -51,12 +51,13 @@ void executor_note_start(struct run *run, usec_t deadline) {
 }
 
 void executor_put_run(const struct executor *executor, const struct run *run, struct message_writer *w) {
-    char pools[DEMANDS_TEXT_SIZE];
+    char pools[DEMANDS_TEXT_SIZE], scopes[RUN_SCOPES_SIZE];
 
     message_put(w, "run", run->id);
     message_put(w, "job", run->name);
     message_put(w, "hash", run->job.hash);
     message_put(w, "pools", run_format_pools(run, pools));
+    message_put(w, "scopes", run_format_scopes(run, scopes));
     message_put(w, "namespace", executor->namespace);
     message_put(w, "host", executor->host);
     message_put_u64(w, "queued", run->queued.realtime);

@@ -37,28 +37,24 @@ enum run_result run_result_parse(const char *name) {
     return RUN_RESULT_NONE;
 }
 
-static bool in_host_store(const struct settings *settings, const char *pool) {
+/* A pool that is no longer defined (of a run recovered after a reload) counts as a cluster pool. */
+static char scope_of(const struct settings *settings, const char *pool) {
     const struct pool_settings *p = settings_find_pool(settings, pool);
 
-    return p && (p->scope == POOL_SCOPE_HOST || p->host_limit > 0);
+    return !p ? 'c' : p->scope == POOL_SCOPE_HOST ? 'h' : p->host_limit > 0 ? 'b' : 'c';
 }
 
-/* A pool that is no longer defined (of a run recovered after a reload) counts as a cluster pool. */
-static bool in_cluster_store(const struct settings *settings, const char *pool) {
-    const struct pool_settings *p = settings_find_pool(settings, pool);
-
-    return !p || p->scope == POOL_SCOPE_CLUSTER;
+static bool is_in(char store, char scope) {
+    return scope == store || scope == 'b';
 }
 
 static const struct claim no_claim = {.id = "", .name = ""};
 
-typedef bool (*in_store_fn)(const struct settings *settings, const char *pool);
-
-static size_t count(const struct demands *pools, const struct settings *settings, in_store_fn in_store) {
+static size_t count(const char *scopes, char store) {
     size_t n = 0;
 
-    for (size_t i = 0; i < pools->n; i++)
-        n += in_store(settings, pools->items[i].pool);
+    for (; *scopes; scopes++)
+        n += is_in(store, *scopes);
     return n;
 }
 
@@ -83,8 +79,7 @@ static const char *take_text(struct run_memory *memory, const char *text) {
     return at;
 }
 
-static struct claim *add_claim(struct run *r, struct run_memory *memory, size_t n, const struct settings *settings,
-                               in_store_fn in_store) {
+static struct claim *add_claim(struct run *r, struct run_memory *memory, size_t n, const char *scopes, char store) {
     struct claim *c = &r->claims[r->n_claims];
 
     if (n == 0)
@@ -96,14 +91,22 @@ static struct claim *add_claim(struct run *r, struct run_memory *memory, size_t 
         return c;
     c->demands = memory->demands;
     for (size_t i = 0; i < r->n_demands; i++)
-        if (in_store(settings, r->demands[i].pool))
+        if (is_in(store, scopes[i]))
             *memory->demands++ = r->demands[i];
     return c;
 }
 
+static const char *get_scopes(const struct run_spec *spec, const struct settings *settings, char ret[static RUN_SCOPES_SIZE]) {
+    for (size_t i = 0; i < spec->pools->n; i++)
+        ret[i] = spec->scopes ? spec->scopes[i] : scope_of(settings, spec->pools->items[i].pool);
+    ret[spec->pools->n] = '\0';
+    return ret;
+}
+
 int run_new(struct run **ret, const struct run_spec *spec, const struct settings *settings) {
-    size_t n = spec->pools->n, n_host = count(spec->pools, settings, in_host_store);
-    size_t n_cluster = count(spec->pools, settings, in_cluster_store), n_claims = (n_host > 0) + (n_cluster > 0);
+    char scopes[RUN_SCOPES_SIZE];
+    size_t n = spec->pools->n, n_host = count(get_scopes(spec, settings, scopes), 'h');
+    size_t n_cluster = count(scopes, 'c'), n_claims = (n_host > 0) + (n_cluster > 0);
     size_t n_parts = (n_host < n ? n_host : 0) + (n_cluster < n ? n_cluster : 0); /* of claims with a list of their own */
     size_t demands_size = (n + n_parts) * sizeof(struct demand_ref);
     _cleanup_(run_freep) struct run *r =
@@ -133,8 +136,8 @@ int run_new(struct run **ret, const struct run_spec *spec, const struct settings
     r->demands = memory.demands;
     for (size_t i = 0; i < n; i++)
         *memory.demands++ = (struct demand_ref) {take_text(&memory, spec->pools->items[i].pool), spec->pools->items[i].permits};
-    r->host_claim = add_claim(r, &memory, n_host, settings, in_host_store);
-    r->cluster_claim = add_claim(r, &memory, n_cluster, settings, in_cluster_store);
+    r->host_claim = add_claim(r, &memory, n_host, scopes, 'h');
+    r->cluster_claim = add_claim(r, &memory, n_cluster, scopes, 'c');
     *ret = steal_pointer(&r);
     return 0;
 }
@@ -205,6 +208,23 @@ void run_clear_reason(struct run *r) {
     free(r->reason_text);
     r->reason_text = NULL;
     r->reason = "";
+}
+
+static bool has_pool(const struct claim *c, const char *pool) {
+    for (size_t i = 0; i < c->n_demands; i++)
+        if (strcmp(c->demands[i].pool, pool) == 0)
+            return true;
+    return false;
+}
+
+const char *run_format_scopes(const struct run *r, char buffer[static RUN_SCOPES_SIZE]) {
+    for (size_t i = 0; i < r->n_demands; i++) {
+        const char *pool = r->demands[i].pool;
+
+        buffer[i] = !has_pool(r->host_claim, pool) ? 'c' : has_pool(r->cluster_claim, pool) ? 'b' : 'h';
+    }
+    buffer[r->n_demands] = '\0';
+    return buffer;
 }
 
 uint64_t run_token(const struct run *r) {

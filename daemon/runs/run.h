@@ -179,6 +179,7 @@ struct run_spec {
     const char *id;   /* NULL: a new one */
     const char *name;
     const struct demands *pools;
+    const char *scopes; /* one letter for each pool, as run_format_scopes() writes them; NULL: as the config has them */
 };
 int run_new(struct run **ret, const struct run_spec *spec, const struct settings *settings);
 /* The caller has dropped guard link, hold and time limit before. */
@@ -198,6 +199,10 @@ uint64_t run_ticket(const struct run *r);
 bool run_is_over(const struct run *r);
 /* Writes all demands, as "db:2,net:1"; "" without pools. */
 const char *run_format_pools(const struct run *r, char buffer[static DEMANDS_TEXT_SIZE]);
+/* Writes a letter for each pool: h, c or b, if the host claim, the cluster claim or both have it. */
+#define RUN_SCOPES "hcb"
+#define RUN_SCOPES_SIZE (DEMAND_POOLS_MAX + 1)
+const char *run_format_scopes(const struct run *r, char buffer[static RUN_SCOPES_SIZE]);
 /* Returns the permits requested of a pool; 0: none. */
 uint32_t run_get_permits(const struct run *r, const char *pool);
 /* Sets the start; its realtime is derived from now. */

@@ -118,7 +118,7 @@ static void put_moved(struct message_writer *w, const char *prefix, const struct
 }
 
 void state_put_run(struct message_writer *w, const struct run *run) {
-    char pools[DEMANDS_TEXT_SIZE];
+    char pools[DEMANDS_TEXT_SIZE], scopes[RUN_SCOPES_SIZE];
 
     message_put(w, "run", run->id);
     message_put(w, "kind", run->kind == RUN_KIND_JOB ? "job" : "adhoc");
@@ -126,6 +126,7 @@ void state_put_run(struct message_writer *w, const struct run *run) {
     message_put(w, "hash", run->job.hash);
     message_put_u64(w, "uid", run->adhoc.uid);
     message_put(w, "pools", run_format_pools(run, pools));
+    message_put(w, "scopes", run_format_scopes(run, scopes));
     /* No token if the run was requeued, or if its turn is not committed: Redis knows whether the grant still
      * exists. The record of a hold is written before its run leaves the state waiting. */
     put_claim(w, "", run->cluster_claim,
@@ -196,6 +197,17 @@ static void read_next_attempt(const struct message *record, struct run *run) {
     run->job.next_attempt = (uint32_t) attempt;
 }
 
+/* Returns the scopes of the permits that a run holds: the config may have others by now. NULL: it holds none, or an older berth
+ * wrote the record. */
+static const char *get_held_scopes(const struct message *record, size_t n_pools) {
+    const char *scopes = message_get(record, "scopes");
+    uint64_t token = 0;
+
+    if (message_get_u64(record, "token", &token) == -ENODATA)
+        (void) message_get_u64(record, "host-token", &token);
+    return token > 0 && scopes && strlen(scopes) == n_pools && strspn(scopes, RUN_SCOPES) == n_pools ? scopes : NULL;
+}
+
 int state_parse_run(const struct message *record, enum run_kind kind, const struct settings *settings,
                     struct run **ret) {
     _cleanup_(run_freep) struct run *run = NULL;
@@ -210,6 +222,7 @@ int state_parse_run(const struct message *record, enum run_kind kind, const stru
     if (message_get_id(record, "run", id) < 0 || message_get_job(record, "job", name) < 0 ||
         (pools && demands_parse(pools, &demands) != 0))
         return -EBADMSG;
+    spec.scopes = get_held_scopes(record, demands.n);
     r = run_new(&run, &spec, settings);
     if (r < 0)
         return r;
