@@ -15,6 +15,8 @@
 #define BERTH_EPOCH (56 * YEAR) /* 2026: the earliest plausible time, whatever this host's clock shows */
 #define AHEAD_MAX (10 * YEAR)
 #define NO_DATABASE "ERR SELECT is not allowed in cluster mode"
+#define NO_INDEX "ERR DB index is out of range"
+#define NO_APPEND "MISCONF Errors writing to the AOF file" /* ": No space left on device" */
 #define NO_ROOM "ERR max number of clients" /* " reached", in a cluster " + cluster connections reached" */
 #define NO_PASSWORD "ERR AUTH <password> called without any password configured"
 
@@ -71,6 +73,10 @@ const char *redis_error_text(const char *text) {
         return "a cluster has only database 0: remove the database from the url";
     if (strncmp(text, NO_PASSWORD, strlen(NO_PASSWORD)) == 0)
         return "Redis asks for no password, and the config names one: wrong url, or remove password-file";
+    if (strncmp(text, NO_INDEX, strlen(NO_INDEX)) == 0)
+        return "Redis does not have the database that the url names (DB index is out of range)";
+    if (strncmp(text, NO_APPEND, strlen(NO_APPEND)) == 0)
+        return "Redis refuses writes because it cannot write its append-only file: free its disk, and see its log";
     return m && m->text ? m->text : text;
 }
 

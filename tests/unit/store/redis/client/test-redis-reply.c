@@ -126,6 +126,7 @@ static void test_errors(void) {
         {"MASTERDOWN Link with MASTER is down", REDIS_ERROR_RETRY},
         {"CLUSTERDOWN The cluster is down", REDIS_ERROR_RETRY},
         {"MISCONF Redis is configured to save RDB snapshots", REDIS_ERROR_RETRY},
+        {"MISCONF Errors writing to the AOF file: No space left on device", REDIS_ERROR_RETRY},
         {"ERR max number of clients reached", REDIS_ERROR_LATER},
         {"ERR max number of clients + cluster connections reached", REDIS_ERROR_LATER},
         {"NOSCRIPT No matching script. Please use EVAL.", REDIS_ERROR_RELOAD},
@@ -150,6 +151,12 @@ static void test_errors(void) {
                 "Redis asks for no password, and the config names one: wrong url, or remove password-file");
     TEST_STRING(redis_error_text("DENIED Redis is running in protected mode because no password is set"),
                 "Redis in protected mode refuses other hosts (DENIED): give its user default a password");
+    TEST_STRING(redis_error_text("MISCONF Redis is configured to save RDB snapshots"),
+                "Redis refuses writes because its last snapshot failed: free its disk or set stop-writes-on-bgsave-error no");
+    TEST_STRING(redis_error_text("MISCONF Errors writing to the AOF file: No space left on device"),
+                "Redis refuses writes because it cannot write its append-only file: free its disk, and see its log");
+    TEST_STRING(redis_error_text("ERR DB index is out of range"),
+                "Redis does not have the database that the url names (DB index is out of range)");
     redisReply *r = resp_parse("-OOM full\r\n");
     TEST_STRING(reply_error(r), "OOM full");
     CU_ASSERT_PTR_NULL(reply_text(r));
