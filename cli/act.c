@@ -140,7 +140,7 @@ static int find_claim(const char *word, char ret[static ID_TEXT_SIZE]) {
 
 int verb_revoke(int argc, char **argv) {
     const char *reason = NULL;
-    const struct verb_option options[] = {OPTION_VALUE("--reason", &reason)};
+    const struct verb_option options[] = {OPTION_TEXT("--reason", &reason)};
     char claim[ID_TEXT_SIZE];
     int status;
 

@@ -74,7 +74,7 @@ int verb_limit(int argc, char **argv) {
     const char *duration = NULL, *reason = NULL;
     bool clear = false;
     const struct verb_option options[] = {OPTION_FLAG("--clear", &clear), OPTION_VALUE("--for", &duration),
-                                          OPTION_VALUE("--reason", &reason)};
+                                          OPTION_TEXT("--reason", &reason)};
     int words, status;
 
     words = options_parse(argc, argv, options, ELEMENTSOF(options), &status);
@@ -120,7 +120,7 @@ static int each_pool(char **argv, int words, const char *method, json_int_t for_
 int verb_pause(int argc, char **argv) {
     const char *duration = NULL, *reason = NULL;
     const struct verb_option options[] = {OPTION_VALUE("--for", &duration),
-                                          OPTION_VALUE("--reason", &reason)};
+                                          OPTION_TEXT("--reason", &reason)};
     json_int_t for_ms = 0;
     int words, status;
 

@@ -163,7 +163,7 @@ int verb_move(int argc, char **argv) {
     const char *before = NULL, *by = NULL, *reason = NULL;
     bool first = false, json = false;
     const struct verb_option options[] = {OPTION_FLAG("--first", &first), OPTION_VALUE("--before", &before), OPTION_VALUE("--by", &by),
-                                          OPTION_VALUE("--reason", &reason), OPTION_FLAG("--json", &json)};
+                                          OPTION_TEXT("--reason", &reason), OPTION_FLAG("--json", &json)};
     _cleanup_json_ json_t *pools = NULL;
     struct target target, other = {.id = ""};
     json_int_t by_ms = 0;
@@ -259,7 +259,7 @@ static int confirm(const struct target *holder, const struct target *waiter, con
 int verb_steal(int argc, char **argv) {
     const char *to = NULL, *reason = NULL;
     bool yes = false;
-    const struct verb_option options[] = {OPTION_VALUE("--for", &to), OPTION_VALUE("--reason", &reason), OPTION_FLAG("--yes", &yes)};
+    const struct verb_option options[] = {OPTION_VALUE("--for", &to), OPTION_TEXT("--reason", &reason), OPTION_FLAG("--yes", &yes)};
     _cleanup_json_ json_t *answer = NULL;
     struct target holder, waiter;
     int status;

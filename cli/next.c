@@ -258,6 +258,9 @@ int verb_next(int argc, char **argv) {
                                    q.zone ? "-z" : "--except");
     if (q.count_text && (number_parse(q.count_text, COUNT_MAX, &q.count) < 0 || q.count == 0))
         return options_wrong_usage(VERB, "--count %.40s: must be 1 to %d", q.count_text, COUNT_MAX);
+    for (int i = 1; i <= words; i++)
+        if ((status = options_check_job(VERB, "job", argv[i])) != 0)
+            return status;
     q.from = clock_realtime();
     if (options_parse_when(VERB, "--from", q.from_text, &q.from) != 0)
         return EXIT_USAGE;

@@ -106,6 +106,8 @@ static int take_value(const char *verb, const struct verb_option *o, const char 
         return options_wrong_usage(verb, "%s is given more than %d times", o->name, STRING_LIST_MAX);
     if (!o->list && *o->value)
         return options_wrong_usage(verb, "%s is given twice", o->name);
+    if (o->is_text && !text_is_utf8(value))
+        return options_wrong_usage(verb, "%s: the text is not UTF-8", o->name);
     if (o->list)
         o->list->items[o->list->n++] = value;
     else

@@ -69,14 +69,15 @@ static void add_pool(struct table *t, const json_t *pool) {
     json_int_t limit = format_get_number(pool, "limit"), used = format_get_number(pool, "used"),
                waiting = format_get_number(pool, "waiting");
     bool differ = json_is_true(json_object_get(pool, "limits_differ"));
+    bool is_pattern = json_is_integer(json_object_get(pool, "keys")); /* its limit is that of each key, its use that of all */
     char text[FORMAT_SIZE];
 
     table_cell(t, TABLE_PLAIN, "%s", format_get_text(pool, "name"));
     table_cell(t, TABLE_PLAIN, "%s", format_get_text(pool, "scope"));
     table_cell(t, limit == 0 ? TABLE_NOTICE : TABLE_PLAIN, INT, limit);
-    table_cell(t, used > limit ? TABLE_BAD : used > 0 ? TABLE_GOOD : TABLE_PLAIN, INT, used);
+    table_cell(t, used > limit && !is_pattern ? TABLE_BAD : used > 0 ? TABLE_GOOD : TABLE_PLAIN, INT, used);
     table_cell(t, waiting > 0 ? TABLE_NOTICE : TABLE_PLAIN, INT, waiting);
-    if (json_is_integer(json_object_get(pool, "keys")))
+    if (is_pattern)
         table_cell(t, TABLE_PLAIN, INT, format_get_number(pool, "keys"));
     else
         table_cell(t, TABLE_PLAIN, "%s", "");

@@ -24,9 +24,9 @@ struct table {
 };
 
 static bool wants_colours(void) {
-    const char *no = getenv("NO_COLOR");
+    const char *no = getenv("NO_COLOR"), *terminal = getenv("TERM");
 
-    return (!no || !no[0]) && isatty(STDOUT_FILENO);
+    return (!no || !no[0]) && (!terminal || strcmp(terminal, "dumb") != 0) && isatty(STDOUT_FILENO);
 }
 
 int table_new(struct table **ret, const struct table_column *columns, size_t n) {

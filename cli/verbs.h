@@ -37,6 +37,7 @@ struct string_list {
 };
 
 struct verb_option { /* one of flag, value, list */
+    bool is_text;             /* the value goes to berthd, so it must be UTF-8 */
     const char *name;         /* "--json" */
     bool *flag;               /* set if the option is given */
     const char **value;       /* the next word, or the text after '=' */
@@ -44,6 +45,7 @@ struct verb_option { /* one of flag, value, list */
 };
 #define OPTION_FLAG(n, target) {.name = (n), .flag = (target)}
 #define OPTION_VALUE(n, target) {.name = (n), .value = (target)}
+#define OPTION_TEXT(n, target) {.name = (n), .value = (target), .is_text = true}
 #define OPTION_LIST(n, target) {.name = (n), .list = (target)}
 
 /* Takes the options before a "--" out of argv. Returns the number of words that are left, argv[1] to

@@ -285,7 +285,7 @@ int verb_watch(int argc, char **argv) {
         OPTION_FLAG("--json", &w.json),     OPTION_FLAG("--cluster", &w.is_of_cluster),
         OPTION_LIST("--events", &events),
         OPTION_LIST("--pool", &w.pools),    OPTION_LIST("--job", &w.jobs),
-        OPTION_VALUE("--since", &since),    OPTION_VALUE("-n", &count),
+        OPTION_TEXT("--since", &since),    OPTION_VALUE("-n", &count),
         OPTION_VALUE("--timeout", &timeout)};
     json_int_t msec = 0;
     int status;

@@ -11,6 +11,7 @@
 #define CONFIG                                                                                             \
     "pool \"db\" { limit = 4 }\n"                                                                          \
     "pool \"net\" { limit = 1 }\n"                                                                         \
+    "pool \"tenant/*\" { limit = 1 }\n"                                                                    \
     "job \"quick\" { command = {\"/bin/true\"} }\n"                                                        \
     "job \"slow\" { command = {\"/bin/sleep\", \"1000\"} pools = {\"net\"} stop-timeout = \"1s\" }\n"
 
@@ -158,29 +159,63 @@ static void test_limit_shown(void) {
     TEST_INT(host_pool(ant, "db", "limit"), 3); /* what the pause replaced */
 }
 
-/* A terminal gets colours, but no grey, which is unreadable on some backgrounds. */
-static void test_colours(void) {
-    char id[40], program[256];
-    struct child *one = run_as("one", id), *c;
+/* Starts `berth pools` on a terminal of this kind and awaits its end. */
+static struct child *show_pools(const char *kind, int *ret_master) {
+    char program[256];
     char *argv[] = {program, (char *) "--socket", ant->socket, (char *) "pools", NULL};
-    char *environment[] = {(char *) "TERM=xterm-256color", (char *) "NO_COLOR=", NULL};
-    int master = -1;
+    char *environment[] = {(char *) kind, (char *) "NO_COLOR=", NULL};
+    struct child *c;
 
     (void) place_program(program, sizeof(program), "berth");
-    c = child_start_on_terminal(argv, environment, &master);
+    c = child_start_on_terminal(argv, environment, ret_master);
     CU_ASSERT(child_await(c, HOST_PATIENCE));
     CU_ASSERT_PTR_NOT_NULL(strstr(child_text(c, 1), "cluster")); /* the scope */
+    return c;
+}
+
+/* A terminal gets colours, but no grey, which is unreadable on some backgrounds. */
+static void test_colours(void) {
+    char id[40];
+    struct child *one = run_as("one", id), *c;
+    int master = -1;
+
+    c = show_pools("TERM=xterm-256color", &master);
     CU_ASSERT_PTR_NOT_NULL(strstr(child_text(c, 1), "\033[32m")); /* permits are in use: green */
     CU_ASSERT_PTR_NULL(strstr(child_text(c, 1), "\033[90m"));
     CU_ASSERT_PTR_NULL(strstr(child_text(c, 1), "\033[1;30m"));
+    child_free(c);
+    close(master);
+    c = show_pools("TERM=dumb", &master);
+    CU_ASSERT_PTR_NULL(strchr(child_text(c, 1), '\033'));
     child_free(c);
     close(master);
     TEST_INT(berth(ant, "stop one"), 0);
     TEST_INT(berth_end(one), 143);
 }
 
+/* The keys of a pattern use more than the limit of each. */
+static void test_pattern_colours(void) {
+    struct child *a, *b, *c;
+    int master = -1;
+
+    host_mark(ant);
+    a = berth_start(ant, "run -p tenant/a --name a -- sleep 1000");
+    b = berth_start(ant, "run -p tenant/b --name b -- sleep 1000");
+    host_await(ant, "started", "job=a");
+    host_await(ant, "started", "job=b");
+    c = show_pools("TERM=xterm-256color", &master);
+    CU_ASSERT_PTR_NOT_NULL(strstr(child_text(c, 1), "\033[32m   2")); /* used: green */
+    CU_ASSERT_PTR_NULL(strstr(child_text(c, 1), "\033[31m"));         /* nothing is red */
+    child_free(c);
+    close(master);
+    TEST_INT(berth(ant, "stop a b"), 0);
+    TEST_INT(berth_end(a), 143);
+    TEST_INT(berth_end(b), 143);
+}
+
 static CU_TestInfo tests[] = {
-    {"label", test_label}, {"id", test_id}, {"lists", test_lists}, {"runs", test_runs}, {"limit-shown", test_limit_shown}, {"colours", test_colours}, CU_TEST_INFO_NULL,
+    {"label", test_label}, {"id", test_id}, {"lists", test_lists}, {"runs", test_runs}, {"limit-shown", test_limit_shown}, {"colours", test_colours}, {"pattern colours", test_pattern_colours},
+    CU_TEST_INFO_NULL,
 };
 
 int main(int argc, char **argv) {

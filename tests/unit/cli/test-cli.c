@@ -96,6 +96,13 @@ static void test_values(void) {
     refuses("limit|db|010", 64, "berth limit: 010: a limit is a number from 0 to 1000000");
     refuses("limit|db|--|-1", 64, "berth limit: -1: a limit is a number from 0 to 1000000");
     refuses("limit|db|1000001", 64, "berth limit: 1000001: a limit is a number from 0 to 1000000");
+    refuses("limit|db|3|--reason|St\xf6rung", 64, "berth limit: --reason: the text is not UTF-8");
+    refuses("pause|db|--reason=\xff", 64, "berth pause: --reason: the text is not UTF-8");
+    refuses("revoke|abcd|--reason|\xff", 64, "berth revoke: --reason: the text is not UTF-8");
+    refuses("move|abcd|--first|--reason|\xff", 64, "berth move: --reason: the text is not UTF-8");
+    refuses("watch|--since|\xff", 64, "berth watch: --since: the text is not UTF-8");
+    refuses("next|\xff", 64, "berth next: the name of a job has a character that is not one of A-Z a-z 0-9 . _ -; use 1 to 64 of A-Z a-z 0-9 . _ -, "
+                              "not beginning with '.' or '-'");
     refuses("limit|db|3|--for|5", 64, "berth limit: --for 5: must be a duration such as 30s, 10m or 1h30m");
     refuses("limit|db|3|--for|0s", 64, "berth limit: --for 0s: must be a duration such as 30s, 10m or 1h30m");
     refuses("limit|db|3|--for|4000d", 64, "berth limit: --for 4000d: must be at most 3650d");
