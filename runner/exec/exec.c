@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -66,6 +67,22 @@ static int exec_user_keyring(struct exec_context *context) {
 
 static int exec_guard(struct exec_context *context) {
     return -supervise_child_die_with_parent(context->plan->parent);
+}
+
+/* Looks up the user while there is no grant yet, which loads the modules of the name service and writes the pages that a lookup
+ * writes. The result is void: after the gate the user is looked up again. */
+static int exec_rehearse(struct exec_context *context) {
+    struct exec_plan plan = *context->plan;
+    const char *stage = "";
+    struct exec_context rehearsal = {.plan = &plan, .stage = &stage, .journal_fd = -1};
+
+    if (plan.gate->child < 0) /* it is open already */
+        return 0;
+    (void) exec_look_up(&rehearsal);
+    environment_done(&plan.environment);
+    free(plan.groups);
+    free(plan.home);
+    return 0;
 }
 
 /* A prepared child waits here. The later steps run after the grant, so they see the machine as it is
@@ -130,18 +147,27 @@ static int exec_directory(struct exec_context *context) {
     return exec_name_path(context, chdir(path) < 0 ? -errno : 0, "directory", path);
 }
 
-static int exec_signals(_unused_ struct exec_context *context) {
-    /* The kernel's struct: handler (0: SIG_DFL), flags, restorer, mask. The C library does not let us set
-     * its two internal signals, but its posix_spawn(), as used by make and shells, leaves them ignored in
-     * children. */
+/* The kernel's struct: handler (0: SIG_DFL), flags, restorer, mask. The C library does not let us set its two
+ * internal signals, but its posix_spawn(), as used by make and shells, leaves them ignored in children. */
+static void reset(int signal) {
     const unsigned long standard[4] = {0};
+
+    (void) syscall(SYS_rt_sigaction, signal, standard, NULL, (size_t) (NSIG - 1) / 8);
+}
+
+/* SIGPIPE stays ignored until exec_signal_mask(): a module of the name service may write to a service that has ended. */
+static int exec_signals(_unused_ struct exec_context *context) {
+    for (int signal = 1; signal < NSIG; signal++) /* fails for KILL and STOP, which nobody can ignore */
+        if (signal != SIGPIPE)
+            reset(signal);
+    return 0;
+}
+
+static int exec_signal_mask(_unused_ struct exec_context *context) {
     sigset_t none;
 
-    for (int signal = 1; signal < NSIG; signal++) /* fails for KILL and STOP, which nobody can ignore */
-        (void) syscall(SYS_rt_sigaction, signal, standard, NULL, (size_t) (NSIG - 1) / 8);
-    if (sigemptyset(&none) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0)
-        return -errno;
-    return 0;
+    reset(SIGPIPE);
+    return sigemptyset(&none) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno : 0;
 }
 
 /* The command gets only the descriptors 0, 1 and 2 (CVE-2012-6097, CVE-2024-21626). exec closes the others:
@@ -175,6 +201,8 @@ static const struct {
 } steps[] = {
     {"session", exec_session},
     {"guard", exec_guard}, /* dies with the guard, also at the gate */
+    {"signals", exec_signals},
+    {"user", exec_rehearse},
     {"gate", exec_gate},
     {"user", exec_look_up},
     {"credentials", exec_credentials}, /* these two: as root, who can read them, without the job's limits */
@@ -193,7 +221,7 @@ static const struct {
     {"input", exec_input},
     {"output", exec_output}, /* from here on, files that a user could have prepared */
     {"directory", exec_directory},
-    {"signals", exec_signals},
+    {"signals", exec_signal_mask},
     {"descriptors", exec_descriptors},
     {"limits", exec_set_late_rlimits},
     {"deadline", exec_deadline}, /* earlier steps may have been slow */
