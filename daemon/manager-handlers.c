@@ -25,6 +25,13 @@ static void run_on_stuck(struct run *r, const char *what, _unused_ void *userdat
     run_changed(r);
 }
 
+static void job_on_silent(struct run *r, const char *what, _unused_ void *userdata) {
+    run_set_stuck(r, what);
+    if (what)
+        run_log_guard_silent(r, what);
+    run_changed(r);
+}
+
 static bool run_on_not_begun(struct run *r, _unused_ void *userdata) {
     return manager_run_requeue(r);
 }
@@ -64,6 +71,7 @@ const struct executor_handler manager_executor_handler = {
     .on_started = run_on_started,
     .on_stopping = job_on_stopping,
     .on_stuck = run_on_stuck,
+    .on_silent = job_on_silent,
     .on_not_begun = run_on_not_begun,
     .on_cleared = job_on_cleared,
     .on_ended = job_on_ended,

@@ -218,6 +218,10 @@ struct list *manager_runs(struct manager *m, enum run_state state) {
     return &m->runs.lists[state];
 }
 
+void manager_ask_guards(struct manager *m) {
+    executor_ask_guards(m->executor);
+}
+
 static int adhoc_answer(int k) {
     switch (k) {
     case ADHOC_E_UNKNOWN:

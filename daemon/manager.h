@@ -127,6 +127,7 @@ void manager_client_gone(struct run *r);
  * taken. */
 int manager_take_hold_fd(struct run *r);
 /* As adhoc_client_started() and _ended(). */
+void manager_ask_guards(struct manager *m); /* somebody looks at the runs: see executor_ask_guards() */
 void manager_client_stuck(struct run *r, const char *what);
 void manager_client_started(struct run *r, pid_t pid, usec_t started);
 void manager_client_ended(struct run *r, const struct adhoc_report *report);

@@ -82,6 +82,16 @@ static json_int_t limit_of(const struct facts *f, const char *name) {
     return 0;
 }
 
+static void add_silent(const struct facts *f, struct report *r, const json_t *run) {
+    const char *id = format_get_text(run, "run"), *name = format_get_text(run, "name");
+
+    report_add(r, SEVERITY_WARN, "the guard of %s (run %.8s) does not answer: %s", name, id, format_get_text(run, "stuck"));
+    report_about(r, facts_host(f), NULL, id);
+    report_do(r, "nothing notices the end of its command. kill -CONT lets a stopped guard go on; it then stops a run whose lease it "
+                 "has missed. To end the run without its guard:");
+    report_command(r, "berth", "stop", id);
+}
+
 static void add_stuck(const struct facts *f, struct report *r, const json_t *run) {
     const char *id = format_get_text(run, "run"), *name = format_get_text(run, "name"), *pool;
     char pools[FORMAT_SIZE], reason[FORMAT_SIZE], limit[32];
@@ -109,7 +119,12 @@ void doctor_stuck_run(const struct facts *f, struct report *r) {
     json_t *run;
     size_t i;
 
-    foreach_run(f, i, run) if (*format_get_text(run, "stuck")) add_stuck(f, r, run);
+    foreach_run(f, i, run) {
+        if (*format_get_text(run, "stuck") && strcmp(format_get_text(run, "state"), "stopping") != 0)
+            add_silent(f, r, run);
+        else if (*format_get_text(run, "stuck"))
+            add_stuck(f, r, run);
+    }
 }
 
 /* --- leaked-hold --- */

@@ -45,7 +45,7 @@ const struct check doctor_checks[] = {
     {"long-queue", doctor_long_queue, NEEDS_POOLS | NEEDS_METRICS,
      "a run that waits ten times as long as others"},
     {"broken-jobs", doctor_broken_jobs, NEEDS_JOBS, "jobs whose last runs failed"},
-    {"stuck-run", doctor_stuck_run, NEEDS_RUNS, "a run whose processes outlive their kill"},
+    {"stuck-run", doctor_stuck_run, NEEDS_RUNS, "a run whose processes outlive their kill, or whose guard hangs"},
     {"leaked-hold", doctor_leaked_hold, NEEDS_RUNS | NEEDS_SETTINGS,
      "a `berth run` that left a process with permits"},
     {"stray-process", doctor_stray_process, NEEDS_RUNS, "a process of a run that is over"},

@@ -44,7 +44,8 @@ static void print_state(const json_t *e) {
     if (strcmp(state, "waiting") == 0)
         printf("waiting for %s", format_duration(e, "wait_ms", text));
     else if (strcmp(state, "running") == 0)
-        printf("running, began %s", format_when(e, "started", clock_realtime(), text));
+        printf("running, began %s%s%.200s", format_when(e, "started", clock_realtime(), text),
+               *format_get_text(e, "stuck") ? "; its guard does not answer: " : "", format_get_text(e, "stuck"));
     else if (strcmp(state, "holding") == 0)
         printf("has held its permits since %s", format_when(e, "since", clock_realtime(), text));
     else if (strcmp(state, "starting") == 0)

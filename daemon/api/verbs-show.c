@@ -330,6 +330,7 @@ int verbs_runs(struct control_call *call, json_t *params, void *userdata) {
     if (k < 0)
         return k;
     show->all = all;
+    manager_ask_guards(m);
     if (!list_is_empty(manager_runs(m, RUN_STATE_WAITING)))
         return show_begin(steal_pointer(&show));
     return runs_answer(show); /* no run waits, so the stores are not needed */

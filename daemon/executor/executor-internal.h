@@ -24,6 +24,8 @@ struct executor {
     bool is_runner_recovered;     /* the runner has sent all guards and reports, once since start */
     struct list prepared;         /* struct prepared */
     struct defer prepare;         /* prepares runs that are near */
+    struct timer answers_timer;   /* set while guards were asked whether they live */
+    usec_t ask_again;             /* boottime from which they are asked again */
     struct timer retry_timer;     /* set while a connection to a guard must be retried */
     usec_t retry_usec;            /* until the next try */
     struct list unidentified_guards; /* struct unidentified_guard: neither state nor report has come */
@@ -53,6 +55,7 @@ int executor_guards_init(struct executor *executor);
 void executor_guard_connect(struct executor *executor, const char *run); /* the run may be unknown yet */
 void executor_guard_drop(struct run *run);
 void executor_guard_take(struct run *run, struct guard_link *guard); /* a prepared one that has its grant */
+void executor_guard_check(struct run *run); /* reports it if it is silent */
 /* Whether an error of guard_link_new() means that there is no such guard. Other errors are transient. */
 bool executor_guard_is_gone(int error);
 /* Retries the connections to all guards that are wanted, after a while. Needs no memory. */

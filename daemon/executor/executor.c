@@ -148,6 +148,7 @@ void executor_push_deadline(struct executor *executor, struct run *run) {
         return;
     if (run->requeue != RUN_REQUEUE_NONE || run->stop_reason == SUPERVISE_REASON_LEASE_LOST)
         return; /* the deadline is that of another session */
+    executor_guard_check(run);
     guard_link_set_deadline(run->job.guard, deadline);
     note_deadline(run, deadline);
 }
@@ -358,6 +359,7 @@ struct executor *executor_free(struct executor *executor) {
     executor_prepared_forget(executor);
     defer_done(&executor->prepare);
     timer_done(&executor->retry_timer);
+    timer_done(&executor->answers_timer);
     sd_event_unref(executor->event);
     free(executor->directory);
     free(executor->with_runner);

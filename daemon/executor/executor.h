@@ -29,6 +29,8 @@ struct executor_handler {
     void (*on_stopping)(struct run *run, enum supervise_reason reason, void *userdata);
     /* A process of the run outlives its kill; called again each hour. what: for people. */
     void (*on_stuck)(struct run *run, const char *what, void *userdata);
+    /* The guard of the run does not answer (what: the guard, for people), or answers again (NULL). */
+    void (*on_silent)(struct run *run, const char *what, void *userdata);
     /* The command of a granted run was not begun. True: the run was requeued; false: on_ended() follows. */
     bool (*on_not_begun)(struct run *run, void *userdata);
     /* The runner confirmed that nothing is left of the attempt of a requeued run. */
@@ -86,6 +88,9 @@ void executor_stop(struct executor *executor, struct run *run);
 void executor_kill_after(struct executor *executor, struct run *run, usec_t usec);
 /* Sends the deadline to the guard. */
 void executor_push_deadline(struct executor *executor, struct run *run);
+/* Asks the guards of runs without a deadline whether they live, and looks soon for those that did not answer. A guard with a
+ * deadline is asked each time that it is sent. */
+void executor_ask_guards(struct executor *executor);
 /* Returns the pid of the guard; 0: none is connected. */
 pid_t executor_guard_pid(const struct run *run);
 /* Drops the connection to the guard, which goes on. */

@@ -21,6 +21,7 @@ struct guard_link {
     /* To be sent when the guard reads again. */
     bool has_deadline, has_stop, has_done;
     usec_t deadline;
+    usec_t asked; /* boottime of the oldest deadline without an answer; 0: none */
     enum supervise_reason stop_reason;
 };
 
@@ -84,6 +85,8 @@ static void guard_link_flush(struct guard_link *g) {
 void guard_link_set_deadline(struct guard_link *g, usec_t deadline) {
     g->deadline = deadline;
     g->has_deadline = true;
+    if (g->asked == 0)
+        g->asked = clock_boottime();
     guard_link_flush(g);
 }
 
@@ -131,6 +134,7 @@ static void guard_link_gone(struct guard_link *g) {
 
 /* Ignores unknown messages, which a newer guard sends, and those without a handler. */
 static void guard_link_take(struct guard_link *g, const struct message *m) {
+    g->asked = 0;
     if (message_is(m, PROTOCOL_STATE))
         take_state(g, m);
     else if (message_is(m, PROTOCOL_STARTED) && g->handler.on_started)
@@ -160,6 +164,17 @@ static int guard_link_on_io(_unused_ sd_event_source *source, int fd, uint32_t r
 
 pid_t guard_link_pid(const struct guard_link *g) {
     return g->pid;
+}
+
+bool guard_link_awaits_answer(const struct guard_link *g) {
+    return g->asked > 0;
+}
+
+bool guard_link_is_silent(const struct guard_link *g, usec_t time) {
+    char byte;
+
+    return g->asked > 0 && clock_boottime() >= usec_add(g->asked, time) &&
+           recv(g->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
 int guard_link_new(struct guard_link **ret, sd_event *event, const char *directory, const char *run,

@@ -6,7 +6,11 @@
 #include <string.h>
 
 #include "base/failpoint.h"
+#include "base/process/process-describe.h"
 #include "daemon/executor/executor-internal.h"
+
+#define ASK_PAUSE USEC_PER_SEC
+#define ANSWER_TIME (10 * USEC_PER_SEC) /* of a guard, before it is reported; far above what a busy machine needs */
 
 void executor_guard_drop(struct run *run) {
     run->job.guard = guard_link_free(run->job.guard);
@@ -60,12 +64,21 @@ static void guard_on_report(struct guard_link *guard, const struct message *repo
     executor_clear(run);
 }
 
+/* The answer to a deadline. */
+static void guard_on_ack(_unused_ struct guard_link *guard, _unused_ usec_t deadline, void *userdata) {
+    struct run *run = userdata;
+
+    if (run->end.stuck && run->state != RUN_STATE_STOPPING)
+        executor_call(run->job.executor, on_silent, run, NULL);
+}
+
 static void guard_on_gone(struct guard_link *guard, void *userdata);
 
 static const struct guard_link_handler guard_handler = {
     .on_state = guard_on_state,
     .on_started = guard_on_started,
     .on_stopping = guard_on_stopping,
+    .on_ack = guard_on_ack,
     .on_report = guard_on_report,
     .on_gone = guard_on_gone,
 };
@@ -151,8 +164,54 @@ static void executor_on_retry(void *userdata) {
     unidentified_guards_retry(executor);
 }
 
+/* --- guards that hang --- */
+
+void executor_guard_check(struct run *run) {
+    char what[PROCESS_TEXT_SIZE];
+
+    if (!run->job.guard || run->end.stuck || run->state == RUN_STATE_STOPPING ||
+        !guard_link_is_silent(run->job.guard, ANSWER_TIME))
+        return;
+    process_describe(guard_link_pid(run->job.guard), what);
+    executor_call(run->job.executor, on_silent, run, *what ? what : "its guard");
+}
+
+static void executor_on_answers_due(void *userdata) {
+    struct executor *executor = userdata;
+    bool is_awaited = false;
+
+    run_table_foreach (run, executor->runs, RUN_STATE_STARTING, RUN_STATE_RUNNING) {
+        if (run->kind != RUN_KIND_JOB || !run->job.guard)
+            continue;
+        executor_guard_check(run);
+        is_awaited = is_awaited || (guard_link_awaits_answer(run->job.guard) && !run->end.stuck);
+    }
+    if (is_awaited)
+        timer_set_in(&executor->answers_timer, ASK_PAUSE);
+}
+
+void executor_ask_guards(struct executor *executor) {
+    usec_t now = clock_boottime();
+    bool is_asked = false;
+
+    if (now < executor->ask_again)
+        return;
+    executor->ask_again = usec_add(now, ASK_PAUSE);
+    run_table_foreach (run, executor->runs, RUN_STATE_STARTING, RUN_STATE_RUNNING) {
+        if (run->kind != RUN_KIND_JOB || !run->job.guard || guard_link_awaits_answer(run->job.guard) ||
+            executor_call(executor, get_deadline, run) != USEC_INFINITY)
+            continue;
+        executor_push_deadline(executor, run);
+        is_asked = true;
+    }
+    if (is_asked && !timer_is_set(&executor->answers_timer))
+        timer_set_in(&executor->answers_timer, ANSWER_TIME);
+}
+
 int executor_guards_init(struct executor *executor) {
+    int r = timer_init(&executor->answers_timer, executor->event, SD_EVENT_PRIORITY_NORMAL, executor_on_answers_due, executor);
+
     executor->retry_usec = GUARD_RETRY_MIN;
-    return timer_init(&executor->retry_timer, executor->event, SD_EVENT_PRIORITY_NORMAL, executor_on_retry,
-                      executor);
+    return r < 0 ? r
+                 : timer_init(&executor->retry_timer, executor->event, SD_EVENT_PRIORITY_NORMAL, executor_on_retry, executor);
 }

@@ -64,6 +64,10 @@ int guard_link_new(struct guard_link **ret, sd_event *event, const char *directo
 struct guard_link *guard_link_free(struct guard_link *g); /* does not affect the guard */
 DEFINE_CLEANUP(struct guard_link, guard_link_free)
 pid_t guard_link_pid(const struct guard_link *g); /* returns the guard's pid; 0 before its first on_state */
+/* Return whether the guard has not answered the last deadline; for longer than that, although this berthd would have seen the
+ * answer. */
+bool guard_link_awaits_answer(const struct guard_link *g);
+bool guard_link_is_silent(const struct guard_link *g, usec_t time);
 void guard_link_set_handler(struct guard_link *g, const struct guard_link_handler *handler);
 /* Sends the grant to a prepared guard. Returns 0, or a negative errno: nothing was sent. */
 int guard_link_grant(struct guard_link *g, uint64_t token, uint64_t ticket, usec_t deadline);

@@ -122,6 +122,14 @@ void run_log_stopping(const struct run *r, enum event_type type) {
     run_log(r, &e, "%s is being stopped: %s", r->name, run_reason_text(r->reason));
 }
 
+void run_log_guard_silent(const struct run *r, const char *what) {
+    char pools[DEMANDS_TEXT_SIZE];
+    struct event e = run_event(r, EVENT_GUARD_SILENT, pools);
+
+    e.reason = what;
+    run_log(r, &e, "the guard of %s does not answer: %s; nothing notices the end of its command", r->name, what);
+}
+
 void run_log_stuck(const struct run *r, const char *what) {
     char pools[DEMANDS_TEXT_SIZE];
     struct event e = run_event(r, EVENT_STUCK, pools);

@@ -15,6 +15,7 @@ struct events *run_events(const struct run *run);
 void run_log_exited(const struct run *run, enum run_result result);
 /* type: STOPPING or LEASE_LOST. The event has run->reason. */
 void run_log_stopping(const struct run *run, enum event_type type);
+void run_log_guard_silent(const struct run *run, const char *what); /* its guard does not answer */
 void run_log_stuck(const struct run *run, const char *what); /* a process that survived its kill */
 #define RUN_SPARE_UNKNOWN INT64_MIN
 /* spare: how long before the end of the lease the last process ended. Negative: after; UNKNOWN: after, by an

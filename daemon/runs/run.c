@@ -163,7 +163,7 @@ struct run *run_free(struct run *r) {
 /* Without memory it stays unknown; the event has it. */
 void run_set_stuck(struct run *r, const char *what) {
     free(r->end.stuck);
-    r->end.stuck = strdup(what);
+    r->end.stuck = what ? strdup(what) : NULL;
 }
 
 void run_changed(struct run *r) {

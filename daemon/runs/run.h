@@ -76,7 +76,8 @@ struct run_end {
     usec_t realtime, boottime; /* 0: not yet */
     enum run_result result;
     int exit_code, signal;     /* -1: none */
-    char *stuck;               /* before the end: a process that survived its kill, for people; or NULL */
+    char *stuck;               /* before the end, for people: while it stops, a process that survived its kill; before, a guard
+                                * that does not answer; or NULL */
 };
 
 struct run_timer { /* the armed time limit: queue-timeout, later a kill if the guard hangs */
@@ -191,7 +192,7 @@ void run_set_state(struct run *r, struct list lists[static RUN_STATES], enum run
 void run_changed(struct run *r); /* calls the watches: a new position, deadline ... */
 void run_set_reason(struct run *r, const char *format, ...) _printf_(2, 3); /* the first one stays */
 void run_clear_reason(struct run *r);
-void run_set_stuck(struct run *r, const char *what); /* printable; replaces what is known */
+void run_set_stuck(struct run *r, const char *what); /* printable, or NULL; replaces what is known */
 
 /* Return the cluster claim's number if there is one, else the host claim's. 0: none. */
 uint64_t run_token(const struct run *r);

@@ -46,6 +46,7 @@ static const struct {
     {"released", "job run pools:token"},
     {"stopping", "job run reason"},
     {"stuck", "job run reason"},
+    {"guard-silent", "job run reason"},
     {"lease-lost", "job run pools token ticket"},
     {"fenced", "job run pools token ticket"},
     {"reclaimed", "job run pools token clock"},

@@ -85,6 +85,14 @@ pid_t guard_link_pid(_unused_ const struct guard_link *g) {
     return getpid();
 }
 
+bool guard_link_awaits_answer(_unused_ const struct guard_link *g) {
+    return false;
+}
+
+bool guard_link_is_silent(_unused_ const struct guard_link *g, _unused_ usec_t time) {
+    return false;
+}
+
 void guard_link_set_deadline(_unused_ struct guard_link *g, _unused_ usec_t deadline) {
 }
 

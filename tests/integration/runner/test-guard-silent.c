@@ -194,8 +194,68 @@ static void out_of_descriptors(void) {
     TEST_INT(host_count(ant, "guard-died", " "), 0);
 }
 
+static bool shows(json_t *runs, const char *job, const char *state) {
+    char path[64];
+    const char *text;
+
+    (void) snprintf(path, sizeof(path), "runs.name=%s.stuck", job);
+    text = json_string_value(berth_at(runs, path));
+    return state ? text && strstr(text, state) : !text;
+}
+
+/* Awaits that `berth runs` shows both guards in this state; NULL: as healthy. */
+static void await_shown(const char *state) {
+    usec_t until = clock_boottime() + 2 * HOST_PATIENCE;
+    bool is_shown = false;
+
+    while (!is_shown && clock_boottime() < until) {
+        json_t *runs = berth_json(ant, "runs");
+
+        is_shown = shows(runs, "pooled", state) && shows(runs, "free", state);
+        json_decref(runs);
+        child_turn(clock_boottime() + 50 * USEC_PER_MSEC);
+    }
+    TEST_FATAL(is_shown, "`berth runs` does not show it");
+}
+
+/* Two guards are stopped while berthd goes on. One run has a deadline, which is sent again and again. The other one has
+ * none: its guard is asked when somebody looks. */
+static void is_reported(void) {
+    static const char *const jobs[] = {"pooled", "free"};
+    char at_gate[2][512];
+    pid_t guards[RUNS];
+
+    cluster.lease = "5m"; /* longer than the guards are stopped */
+    cluster.heartbeat = "1s";
+    for (size_t i = 0; i < 2; i++)
+        (void) snprintf(at_gate[i], sizeof(at_gate[i]), "%s", witness_at_gate(jobs[i], 0));
+    ant = host_up("ant", "pool \"db\" { limit = 1 }\njob \"pooled\" { %s pools = {\"db\"} }\njob \"free\" { %s }\n", at_gate[0], at_gate[1]);
+    for (size_t i = 0; i < 2; i++) {
+        TEST_INT(berth(ant, "start %s", jobs[i]), 0);
+        host_await(ant, "started", "job=%s", jobs[i]);
+    }
+    witness_await_alive(cluster.witness, 2);
+    TEST_INT(find_guards(guards), 2);
+    await_shown(NULL);
+    signal_guards(guards, 2, SIGSTOP);
+    await_shown("(berth-guard), state T");
+    TEST_INT(berth(ant, "doctor --only stuck-run"), 1);
+    CU_ASSERT(strstr(berth_out, "the guard of pooled (run ") != NULL);
+    CU_ASSERT(strstr(berth_out, "the guard of free (run ") != NULL);
+    TEST_INT(berth(ant, "explain free"), 0);
+    CU_ASSERT(strstr(berth_out, "; its guard does not answer: process ") != NULL);
+    signal_guards(guards, 2, SIGCONT);
+    await_shown(NULL);
+    for (size_t i = 0; i < 2; i++)
+        TEST_INT(host_count(ant, "guard-silent", "job=%s", jobs[i]), 1);
+    test_gate_open(&cluster.gate);
+    for (size_t i = 0; i < 2; i++)
+        host_await(ant, "exited", "job=%s result=success", jobs[i]);
+}
+
 static CU_TestInfo tests[] = {
     {"a stopped guard is ended", is_ended},
+    {"a stopped guard is reported", is_reported},
     CU_TEST_INFO_NULL,
 };
 static CU_TestInfo alone[] = {

@@ -112,6 +112,11 @@ static void test_stuck(void) {
     check_finds(doctor_stuck_run, SEVERITY_WARN,
                 "cp (run 01234567) was killed and does not end: process 4711 (cp), state S, " PROCESS_OF_OTHERS);
     CU_ASSERT_PTR_NULL(strstr(json_string_value(json_array_get(doctor_findings.items[0].remedies, 0)), "mount that hangs"));
+    check_set(&doctor_facts.runs, "{'runs': [{'run': '0123456789abcdef', 'name': 'cp', 'state': 'running', "
+                           "'stuck': 'process 4711 (berth-guard), state T', 'pools': {'db': 1}}]}");
+    check_finds(doctor_stuck_run, SEVERITY_WARN,
+                "the guard of cp (run 01234567) does not answer: process 4711 (berth-guard), state T");
+    TEST_STRING(json_string_value(json_array_get(json_array_get(doctor_findings.items[0].commands, 0), 1)), "stop");
 }
 
 static void test_overcommitted(void) {
