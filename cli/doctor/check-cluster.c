@@ -188,6 +188,36 @@ void doctor_hosts_silent(const struct facts *f, struct report *r) {
     }
 }
 
+/* Two machines with one machine id may have one name, because Redis takes the second one for the first one after a restart. A
+ * host that has crashed and come back is there twice until its old session expires, and silent in that one. */
+void doctor_hosts_twice(const struct facts *f, struct report *r) {
+    json_int_t bound = (json_int_t) silence_bound((uint64_t) format_get_number(f->redis, "lease_ms"),
+                                                  (uint64_t) format_get_number(f->redis, "heartbeat_ms"));
+    json_t *names = json_object();
+    json_t *host;
+    size_t i;
+
+    json_array_foreach (json_object_get(f->hosts, "hosts"), i, host) {
+        const char *name = format_get_text(host, "host");
+        json_int_t n;
+
+        if (!json_is_integer(json_object_get(host, "seen_ms")) || format_get_number(host, "seen_ms") > bound)
+            continue;
+        n = json_integer_value(json_object_get(names, name)) + 1;
+        (void) json_object_set_new(names, name, json_integer(n));
+        if (n != 2)
+            continue;
+        report_add(r, SEVERITY_WARN, "%s: two machines have this name and the same machine id", name);
+        report_about(r, name, NULL, NULL);
+        report_do(r, "limits hold, but no list or event tells the two apart. If one is a clone, give it another host name; and a "
+                     "machine id of its own:");
+        report_command(r, "rm", "/etc/machine-id");
+        report_command(r, "systemd-machine-id-setup");
+        report_command(r, "reboot");
+    }
+    json_decref(names);
+}
+
 void doctor_host_drained(const struct facts *f, struct report *r) {
     bool here = json_is_true(json_object_get(f->version, "drained"));
     const json_t *hosts = json_object_get(f->hosts, "hosts");

@@ -37,6 +37,7 @@ const struct check doctor_checks[] = {
     {"open-turns", doctor_open_turns, NEEDS_HOSTS | NEEDS_JOBS, "due times of a shared job that no host takes"},
     {"version-skew", doctor_version_skew, NEEDS_DAEMON | NEEDS_HOSTS, "hosts run different versions"},
     {"hosts-silent", doctor_hosts_silent, NEEDS_REDIS | NEEDS_HOSTS, "hosts that have missed heartbeats"},
+    {"hosts-twice", doctor_hosts_twice, NEEDS_REDIS | NEEDS_HOSTS, "two machines that have one name"},
     {"host-drained", doctor_host_drained, NEEDS_DAEMON, "hosts that begin no runs"},
     {"overcommitted", doctor_overcommitted, NEEDS_POOLS | NEEDS_METRICS,
      "more permits in use than the limit"},

@@ -136,6 +136,7 @@ void doctor_pools_differ(const struct facts *f, struct report *r);
 void doctor_jobs_differ(const struct facts *f, struct report *r);
 void doctor_open_turns(const struct facts *f, struct report *r);
 void doctor_version_skew(const struct facts *f, struct report *r);
+void doctor_hosts_twice(const struct facts *f, struct report *r);
 void doctor_hosts_silent(const struct facts *f, struct report *r);
 void doctor_host_drained(const struct facts *f, struct report *r);
 void doctor_overcommitted(const struct facts *f, struct report *r);

@@ -62,6 +62,28 @@ static void test_pools(void) {
     await(ant, "pools-differ", "1 check fine");
 }
 
+/* A clone: each test host has the machine id of this machine. */
+static void test_twice(void) {
+    struct host *ant = host_up("ant", POOLS), *bee;
+    struct child *held;
+
+    is_fine(ant, "hosts-twice");
+    bee = host_add("bee", POOLS);
+    bee->called = "ant";
+    host_set_config(bee, POOLS);
+    host_start(bee);
+    held = berth_at_gate(bee, "-p db:2", "held", "started");
+    await(ant, "hosts-twice", "WARN hosts-twice       ant: two machines have this name and the same machine id\n");
+    TEST_INT(berth(ant, "run -n -p db -- true"), 75);
+    test_gate_open(&cluster.gate);
+    TEST_INT(berth_end(held), 0);
+    bee->called = NULL; /* as it says */
+    host_stop(bee);
+    host_set_config(bee, POOLS);
+    host_start(bee);
+    await(ant, "hosts-twice", "1 check fine");
+}
+
 #define NIGHTLY(hour) "job \"nightly\" { command = {\"/bin/true\"} zone = \"UTC\" on = \"any\" schedule = {\"0 " hour " * * *\"} }\n"
 
 static void test_jobs(void) {
@@ -198,7 +220,7 @@ static void test_alone(void) {
 
     host_start(ant);
     TEST_INT(berth(ant, "doctor -c %s --skip journal,journal-age,journal-rate,unit,stray-process", ant->config), 0);
-    TEST_STRING(berth_out, "33 checks fine\n");
+    TEST_STRING(berth_out, "34 checks fine\n");
 }
 
 int main(int argc, char **argv) {
@@ -208,6 +230,7 @@ int main(int argc, char **argv) {
         {"a job has other due times elsewhere", test_jobs},
         {"due times that no host takes", test_open_turns},
         {"a host is silent", test_silent},
+        {"two hosts have one name", test_twice},
         {"a host is drained", test_drained},
         {"a pool is paused or overridden", test_paused},
         {"a run waits for ever", test_impossible},

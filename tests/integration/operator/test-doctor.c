@@ -74,7 +74,7 @@ static void test_healthy(void) {
         AT_STRING(json, "host", h->name);
         AT_STRING(json, "status", "ok");
         TEST_INT(json_array_size(berth_at(json, "findings")), 0);
-        TEST_INT(json_array_size(berth_at(json, "fine")), 31);
+        TEST_INT(json_array_size(berth_at(json, "fine")), 32);
         AT_STRING(json, "fine.0", "daemon");
         json_decref(json);
     }

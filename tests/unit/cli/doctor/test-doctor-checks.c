@@ -19,6 +19,7 @@ static void test_hosts(void) {
         "{'host': 'cow', 'version': '" VERSION "', 'seen_ms': null, 'drained': false, 'limits': []}]}");
     check_finds_nothing(doctor_version_skew);
     check_finds_nothing(doctor_hosts_silent);
+    check_finds_nothing(doctor_hosts_twice);
     check_finds_nothing(doctor_host_drained);
     check_set(&doctor_facts.hosts,
               "{'hosts': [{'host': 'bee', 'version': '0.0.9', 'seen_ms': 22501, 'drained': true},"
@@ -33,6 +34,10 @@ static void test_hosts(void) {
               "{'hosts': [{'host': 'ant', 'version': '0.0.9', 'seen_ms': 0, 'drained': true}]}");
     check_finds(doctor_version_skew, SEVERITY_NOTE, "berthd is 0.0.9 and berth is " VERSION);
     check_finds(doctor_host_drained, SEVERITY_NOTE, "this host is drained: it begins no runs");
+    check_set(&doctor_facts.hosts, "{'hosts': [{'host': 'bee', 'seen_ms': 1}, {'host': 'ant', 'seen_ms': 0}, {'host': 'bee', 'seen_ms': 22501}]}");
+    check_finds_nothing(doctor_hosts_twice); /* it has crashed and come back */
+    check_set(&doctor_facts.hosts, "{'hosts': [{'host': 'bee', 'seen_ms': 1}, {'host': 'ant', 'seen_ms': 0}, {'host': 'bee', 'seen_ms': 22500}]}");
+    check_finds(doctor_hosts_twice, SEVERITY_WARN, "bee: two machines have this name and the same machine id");
 }
 
 static void test_limits(void) {

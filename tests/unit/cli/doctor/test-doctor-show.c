@@ -104,7 +104,7 @@ static void test_text(void) {
                 "                       redis-cli CONFIG SET x\n"
                 "                       berth limit db 5 --reason 'it'\\''s stuck' --for \\\n"
                 "                         10000000000000000000000d\n"
-                "37 checks fine\n");
+                "38 checks fine\n");
 }
 
 static void test_text_unknown(void) {
@@ -113,25 +113,25 @@ static void test_text_unknown(void) {
     add("stray-process", SEVERITY_UNKNOWN, "needs root");
     TEST_STRING(
         print(show_text),
-        "35 checks fine, 3 not possible (files, stray-process: needs root; unit: no\n    systemctl)\n");
+        "36 checks fine, 3 not possible (files, stray-process: needs root; unit: no\n    systemctl)\n");
 }
 
 static void test_nagios(void) {
-    TEST_STRING(print(show_nagios), "BERTH OK - 38 checks fine | checks=38 crit=0 warn=0\n");
+    TEST_STRING(print(show_nagios), "BERTH OK - 39 checks fine | checks=39 crit=0 warn=0\n");
     add("paused", SEVERITY_NOTE, "db: a|b");
     TEST_STRING(print(show_nagios),
-                "BERTH OK - 37 checks fine | checks=38 crit=0 warn=0\nNOTE paused: db: a/b\n");
+                "BERTH OK - 38 checks fine | checks=39 crit=0 warn=0\nNOTE paused: db: a/b\n");
     add("files", SEVERITY_UNKNOWN, "needs root");
     CU_ASSERT_PTR_EQUAL(strstr(print(show_nagios), "BERTH UNKNOWN - files |"), printed);
     add("limits-differ", SEVERITY_WARN, "db");
     CU_ASSERT_PTR_EQUAL(
-        strstr(print(show_nagios), "BERTH WARNING - limits-differ, files | checks=38 crit=0 warn=1\n"),
+        strstr(print(show_nagios), "BERTH WARNING - limits-differ, files | checks=39 crit=0 warn=1\n"),
         printed);
     add("limits-differ", SEVERITY_WARN, "net"); /* named once */
     add("redis-policy", SEVERITY_CRIT, "evicts");
     CU_ASSERT_PTR_EQUAL(
         strstr(print(show_nagios),
-               "BERTH CRITICAL - redis-policy, limits-differ, files | checks=38 crit=1 warn=2\n"),
+               "BERTH CRITICAL - redis-policy, limits-differ, files | checks=39 crit=1 warn=2\n"),
         printed);
     CU_ASSERT(
         strstr(printed, "\nCRIT redis-policy: evicts\nWARN limits-differ: db\nWARN limits-differ: net\n") !=
@@ -142,7 +142,7 @@ static void test_figures(void) {
     facts.redis = json_loads("{\"rtt_ms\": 0.3, \"lease_ms\": 30000, \"heartbeat_ms\": 5000}", 0, NULL);
     facts.metrics = json_loads(
         "{\"metrics\": {\"berth_heartbeat_age_seconds\": [{\"labels\": {}, \"value\": 1.03}]}}", 0, NULL);
-    TEST_STRING(print(show_nagios), "BERTH OK - 38 checks fine | checks=38 crit=0 warn=0 redis_rtt=0.0003s "
+    TEST_STRING(print(show_nagios), "BERTH OK - 39 checks fine | checks=39 crit=0 warn=0 redis_rtt=0.0003s "
                                     "heartbeat_age=1.03s;12.5;20\n");
 }
 
