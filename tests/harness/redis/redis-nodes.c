@@ -121,6 +121,13 @@ int redis_nodes_await_replica(struct redis_nodes *nodes, unsigned i) {
     return 0;
 }
 
+/* A replica that knows no other master asks nobody for a vote. */
+static bool knows_all(struct redis_server *s) {
+    _cleanup_reply_ redisReply *info = redis_command(s, "CLUSTER INFO");
+
+    return info && info->type == REDIS_REPLY_STRING && strstr(info->str, "cluster_known_nodes:4") && strstr(info->str, "cluster_state:ok");
+}
+
 static bool knows_replica(struct redis_nodes *nodes, unsigned i) {
     _cleanup_reply_ redisReply *list = redis_command(&nodes->servers[i], "CLUSTER NODES");
     const char *line = list && list->type == REDIS_REPLY_STRING ? strstr(list->str, nodes->ids[NODES]) : NULL;
@@ -136,7 +143,7 @@ int redis_nodes_add_replica(struct redis_nodes *nodes, unsigned of) {
     if (r < 0)
         return r;
     must(redis_command(&nodes->replica, "CLUSTER MEET %s %u %s", nodes->hosts[of], redis_nodes_port(nodes, of), nodes->buses[of]));
-    while (!is_replica || !is_in_sync(&nodes->replica)) {
+    while (!is_replica || !is_in_sync(&nodes->replica) || !knows_all(&nodes->replica)) {
         _cleanup_reply_ redisReply *reply = is_replica ? NULL : redis_command(&nodes->replica, "CLUSTER REPLICATE %s", nodes->ids[of]);
 
         is_replica = is_replica || (reply && reply->type == REDIS_REPLY_STATUS); /* not known yet */
