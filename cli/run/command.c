@@ -35,26 +35,26 @@ static bool command_exists(const char *command) {
 }
 
 /* Prints why the command never ran. Returns the exit status. */
-static int not_started_status(const struct adhoc *a, const struct supervise_result *result) {
+static int not_started_status(struct adhoc *a, const struct supervise_result *result) {
     const char *command = a->options.command[0];
 
     if (strcmp(result->stage, "exec") != 0) {
-        fprintf(stderr, "berth: cannot start %s: %s: %s\n", command, result->stage, strerror(result->exec_errno));
+        run_say(a, "berth: cannot start %s: %s: %s\n", command, result->stage, strerror(result->exec_errno));
         return EXIT_FAILED;
     }
     if (result->exec_errno == ENOENT) {
-        fprintf(stderr, "berth: %s: %s\n", command,
+        run_say(a, "berth: %s: %s\n", command,
                 command_exists(command) ? "its interpreter or loader does not exist (does the #! line end in CR?)" : "command not found");
         return EXIT_NO_COMMAND;
     }
-    fprintf(stderr, "berth: cannot execute %s: %s\n", command, strerror(result->exec_errno));
+    run_say(a, "berth: cannot execute %s: %s\n", command, strerror(result->exec_errno));
     return EXIT_CANNOT_EXECUTE;
 }
 
 static void command_begin(struct adhoc *a);
 
 /* Returns the exit status, and stores the result for berthd (NULL: the command ended by itself). */
-static int ended_status(const struct adhoc *a, const struct supervise_result *result, const char **ret_text) {
+static int ended_status(struct adhoc *a, const struct supervise_result *result, const char **ret_text) {
     int own = result->code == CLD_EXITED ? result->status : EXIT_SIGNAL + result->status;
     char limit[DURATION_TEXT_SIZE];
 
@@ -65,18 +65,18 @@ static int ended_status(const struct adhoc *a, const struct supervise_result *re
     case SUPERVISE_REASON_STOPPED:
     case SUPERVISE_REASON_REVOKED:
     case SUPERVISE_REASON_SHUTDOWN:
-        fprintf(stderr, "berth: the command was stopped%s\n",
+        run_say(a, "berth: the command was stopped%s\n",
                 result->reason == SUPERVISE_REASON_REVOKED    ? ": its permits were revoked"
                 : result->reason == SUPERVISE_REASON_SHUTDOWN ? ": berthd is stopping on this host"
                                                               : "");
         *ret_text = "stopped";
         return own;
     case SUPERVISE_REASON_TIMEOUT:
-        fprintf(stderr, "berth: stopped after its timeout of %s\n", duration_format(a->options.timeout_usec, limit));
+        run_say(a, "berth: stopped after its timeout of %s\n", duration_format(a->options.timeout_usec, limit));
         *ret_text = "timeout";
         return EXIT_TIMEOUT;
     case SUPERVISE_REASON_LEASE_LOST:
-        fputs("berth: the lease was lost; the command was stopped\n", stderr);
+        run_say(a, "berth: the lease was lost; the command was stopped\n");
         *ret_text = "lease-lost";
         return EXIT_LEASE_LOST;
     }
@@ -96,13 +96,13 @@ static void command_on_stopping(_unused_ struct supervise *s, enum supervise_rea
     struct adhoc *a = userdata;
 
     if (a->options.verbose)
-        fprintf(stderr, "berth: stopping the command (%s)\n", supervise_reason_name(reason));
+        run_say(a, "berth: stopping the command (%s)\n", supervise_reason_name(reason));
 }
 
 static void command_on_stuck(_unused_ struct supervise *s, const char *what, void *userdata) {
     struct adhoc *a = userdata;
 
-    fprintf(stderr, "berth: the command was killed and does not end: %s; its permits stay taken until it ends\n",
+    run_say(a, "berth: the command was killed and does not end: %s; its permits stay taken until it ends\n",
             what);
     if (!a->grant.facts.is_nested)
         run_connection_report_stuck(a, what);
@@ -298,7 +298,7 @@ static void command_on_start(void *userdata) {
         return; /* each answered heartbeat moves the deadline, or berthd sends a stop (R12) */
     r = command_start(a);
     if (r < 0) {
-        fprintf(stderr, "berth: cannot start %s: %s\n", a->options.command[0], strerror(-r));
+        run_say(a, "berth: cannot start %s: %s\n", a->options.command[0], strerror(-r));
         report_end(a, EXIT_FAILED, NULL, "not-started");
     }
 }
@@ -346,6 +346,6 @@ void run_command_stop(struct adhoc *a, enum supervise_reason reason) {
     }
     /* Granted, but stopped before the start. */
     defer_off(&a->command.start);
-    fprintf(stderr, "berth: %s before the command was started\n", supervise_reason_name(reason));
+    run_say(a, "berth: %s before the command was started\n", supervise_reason_name(reason));
     report_end(a, EXIT_SIGNAL + SIGTERM, NULL, "not-started");
 }

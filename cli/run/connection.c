@@ -90,14 +90,13 @@ static void on_granted(struct adhoc *a, struct client_reply *reply) {
         return;
     if (reply->fd < 0 || a->run[0] == '\0') {
         /* Without the hold's FIFO berthd would grant the permits to another run while the command runs. */
-        fputs("berth: granted without a hold: no descriptor is free here (ulimit -n), or berthd sent none\n",
-              stderr);
+        run_say(a, "berth: granted without a hold: no descriptor is free here (ulimit -n), or berthd sent none\n");
         adhoc_exit(a, EXIT_FAILED);
         return;
     }
     take_grant(a, reply);
     if (a->options.verbose)
-        fprintf(stderr, "berth: granted after %.3f s, token %" PRIu64 "\n",
+        run_say(a, "berth: granted after %.3f s, token %" PRIu64 "\n",
                 (double) usec_sub(now(), a->claimed) / (double) USEC_PER_SEC, a->grant.facts.token);
     run_command_start(a);
 }
@@ -108,7 +107,7 @@ static void on_nested(struct adhoc *a) {
     if (a->phase != ADHOC_PHASE_CLAIMING)
         return;
     if (a->options.verbose)
-        fputs("berth: nested: uses the permits of the outer run\n", stderr);
+        run_say(a, "berth: nested: uses the permits of the outer run\n");
     a->grant.facts.is_nested = true;
     run_connection_stop(a);
     run_command_start(a);
@@ -296,7 +295,7 @@ static void connection_away(struct adhoc *a, usec_t retry_usec) {
     if (a->connection.away_since == 0) {
         a->connection.away_since = now();
         if (a->options.verbose)
-            fputs("berth: berthd is away; trying to reach it again\n", stderr);
+            run_say(a, "berth: berthd is away; trying to reach it again\n");
         run_waiting_update(a, NULL);
     }
     /* Without a new deadline the running command is stopped at the last one. */
@@ -356,7 +355,7 @@ void run_connection_give_back(struct adhoc *a) {
     json_t *params = json_pack("{s:s, s:s}", "run", a->run, "result", "not-started");
 
     if (a->options.verbose)
-        fputs("berth: the lease was lost before the command was started; waiting again\n", stderr);
+        run_say(a, "berth: the lease was lost before the command was started; waiting again\n");
     /* Must be sent before the hold is closed: berthd takes a closed hold without a report for a client that
      * has gone. */
     if (!a->connection.client || !params) {

@@ -26,7 +26,7 @@ static void report_on_limit(void *userdata) {
     struct adhoc *a = userdata;
 
     if (a->options.verbose)
-        fputs("berth: berthd is still away: it may never know how the command ended\n", stderr);
+        run_say(a, "berth: berthd is still away: it may never know how the command ended\n");
     adhoc_exit(a, a->report.status);
 }
 

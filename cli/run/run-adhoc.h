@@ -82,10 +82,18 @@ struct adhoc {
         json_t *params;                  /* of io.berth.Ended; NULL: the command has not ended */
         struct timer limit;
     } report;
+    struct {                             /* say.c */
+        char text[4096];                 /* at most PIPE_BUF: a pipe with room takes all of it at once */
+        size_t size;
+    } unsaid;
 };
 
 /* Ends the loop with this status; later calls change nothing. */
 void adhoc_exit(struct adhoc *a, int status);
+
+/* Writes a message to standard error, as soon as that does not have to wait; run_say_rest() waits for it, at the end of the run. */
+void run_say(struct adhoc *a, const char *format, ...) _printf_(2, 3);
+void run_say_rest(struct adhoc *a);
 
 /* Packs the parameters of Hold; NULL: no memory. */
 json_t *run_hold_params(const struct adhoc *a);

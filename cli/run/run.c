@@ -31,6 +31,7 @@ static void adhoc_done(struct adhoc *a) {
     /* Last, because the report on the connection must arrive before the end of the hold. */
     a->grant.hold_fd = close_fd(a->grant.hold_fd);
     a->event = sd_event_unref(a->event);
+    run_say_rest(a);
 }
 
 static int adhoc_init(struct adhoc *a) {

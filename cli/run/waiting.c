@@ -21,7 +21,7 @@ static void print_once(struct adhoc *a, const char *text) {
     if (strcmp(text, a->waiting.printed) == 0)
         return;
     snprintf(a->waiting.printed, sizeof(a->waiting.printed), "%s", text);
-    fprintf(stderr, "berth: %s\n", a->waiting.printed);
+    run_say(a, "berth: %s\n", a->waiting.printed);
 }
 
 void run_waiting_stop(struct adhoc *a) {

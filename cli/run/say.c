@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages of `berth run` on standard error. A terminal that is stopped (Ctrl-S), or a pipe whose reader does not read, would make
+ * the write wait, and meanwhile nobody would stop the command at its deadline or give its permits back. So messages wait instead,
+ * until standard error takes them or the run is over. */
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/run/run-adhoc.h"
+
+static bool is_ready(void) {
+    struct pollfd standard_error = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+    return poll(&standard_error, 1, 0) > 0; /* also if the reader is gone: the write fails at once */
+}
+
+static void say(struct adhoc *a) {
+    size_t done = 0;
+    ssize_t n = 1;
+
+    for (; n > 0 && done < a->unsaid.size; done += n > 0 ? (size_t) n : 0)
+        n = write(STDERR_FILENO, a->unsaid.text + done, a->unsaid.size - done);
+    a->unsaid.size = 0;
+}
+
+void run_say_rest(struct adhoc *a) {
+    if (a->unsaid.size == 0)
+        return;
+    if (!is_ready())
+        (void) sigprocmask(SIG_SETMASK, &a->caller.mask, NULL); /* Ctrl-C ends the wait */
+    say(a);
+}
+
+void run_say(struct adhoc *a, const char *format, ...) {
+    char text[1024];
+    va_list arguments;
+    size_t size;
+
+    va_start(arguments, format);
+    (void) vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    size = strlen(text);
+    if (a->unsaid.size + size > sizeof(a->unsaid.text))
+        a->unsaid.size = 0; /* the latest messages matter more */
+    memcpy(a->unsaid.text + a->unsaid.size, text, size);
+    a->unsaid.size += size;
+    if (is_ready())
+        say(a);
+}
