@@ -85,7 +85,7 @@ struct adhoc {
     struct {                             /* say.c */
         char text[4096];                 /* at most PIPE_BUF: a pipe with room takes all of it at once */
         size_t size;
-    } unsaid;
+    } unwritten;
 };
 
 /* Ends the loop with this status; later calls change nothing. */

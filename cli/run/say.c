@@ -20,13 +20,13 @@ static void say(struct adhoc *a) {
     size_t done = 0;
     ssize_t n = 1;
 
-    for (; n > 0 && done < a->unsaid.size; done += n > 0 ? (size_t) n : 0)
-        n = write(STDERR_FILENO, a->unsaid.text + done, a->unsaid.size - done);
-    a->unsaid.size = 0;
+    for (; n > 0 && done < a->unwritten.size; done += n > 0 ? (size_t) n : 0)
+        n = write(STDERR_FILENO, a->unwritten.text + done, a->unwritten.size - done);
+    a->unwritten.size = 0;
 }
 
 void run_say_rest(struct adhoc *a) {
-    if (a->unsaid.size == 0)
+    if (a->unwritten.size == 0)
         return;
     if (!is_ready())
         (void) sigprocmask(SIG_SETMASK, &a->caller.mask, NULL); /* Ctrl-C ends the wait */
@@ -42,10 +42,10 @@ void run_say(struct adhoc *a, const char *format, ...) {
     (void) vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     size = strlen(text);
-    if (a->unsaid.size + size > sizeof(a->unsaid.text))
-        a->unsaid.size = 0; /* the latest messages matter more */
-    memcpy(a->unsaid.text + a->unsaid.size, text, size);
-    a->unsaid.size += size;
+    if (a->unwritten.size + size > sizeof(a->unwritten.text))
+        a->unwritten.size = 0; /* the latest messages matter more */
+    memcpy(a->unwritten.text + a->unwritten.size, text, size);
+    a->unwritten.size += size;
     if (is_ready())
         say(a);
 }
