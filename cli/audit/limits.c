@@ -8,8 +8,8 @@
 #include "base/journal/limit-word.h"
 #include "cli/audit/model.h"
 
-/* Learns which pools have scope host on which host: the last event that names the pool counts, and its first
- * word. */
+/* Learns which pools have scope host on which host, and from when on: the first word of an event that names the pool
+ * counts. */
 int audit_limits_read_names(struct audit *a) {
     struct limit_word w;
 
@@ -21,11 +21,8 @@ int audit_limits_read_names(struct audit *a) {
             if (w.pool[0] == '\0')
                 continue;
             name = audit_names_add(&a->pool_names, w.pool, a->events[i]->host);
-            if (!name)
+            if (!name || audit_name_add_scope(name, i + 1, w.kind == LIMIT_HOST) < 0)
                 return -ENOMEM;
-            if (name->logged_by != a->events[i])
-                name->logged_as_host = w.kind == LIMIT_HOST;
-            name->logged_by = a->events[i];
         }
     return 0;
 }

@@ -71,7 +71,8 @@ static void run_add_event(struct audit_run *r, const struct entry *e, size_t ord
                   {"withdrawn", offsetof(struct audit_run, withdrawn)}, {"revoked", offsetof(struct audit_run, revoked)},
                   {"fenced", offsetof(struct audit_run, fenced)}};
 
-    r->n_events++;
+    if (r->n_events++ == 0)
+        r->first_order = order;
     for (size_t i = 0; i < ELEMENTSOF(firsts); i++) {
         const struct entry **at = (const struct entry **) ((char *) r + firsts[i].offset);
 
@@ -88,6 +89,8 @@ static void run_add_event(struct audit_run *r, const struct entry *e, size_t ord
 
 static int run_set_uses(struct audit *a, struct audit_run *r) {
     const struct entry *e = r->granted ? r->granted : r->queued ? r->queued : r->events[0];
+    /* A claim keeps its scopes over a reload. A berthd that finds it waiting claims again, by its config. */
+    size_t claimed = r->granted && strcmp(r->granted->process, r->events[0]->process) != 0 ? r->order : r->first_order;
     struct demands demands;
     int k = 0;
 
@@ -101,7 +104,7 @@ static int run_set_uses(struct audit *a, struct audit_run *r) {
     if (!r->uses)
         return -ENOMEM;
     for (size_t i = 0; i < demands.n; i++) {
-        k = audit_pools_find_or_add(a, demands.items[i].pool, e->host, &r->uses[i].pool);
+        k = audit_pools_find_or_add(a, demands.items[i].pool, e->host, claimed, &r->uses[i].pool);
         if (k < 0)
             break;
         r->uses[i].permits = demands.items[i].permits;

@@ -103,7 +103,7 @@ struct audit_run {
     size_t n_ends;
     const struct entry *queued, *granted, *started, *exited, *released, *reclaimed, *withdrawn, *revoked,
         *fenced; /* the first of each; not a release after which it waited again */
-    size_t order, end_order; /* of its grant and its end in the log; 0: none */
+    size_t first_order, order, end_order; /* of its first event, its grant and its end in the log; 0: none */
     bool continues;
     const char *of_host;     /* its pools and numbers are those of this host; NULL: of the cluster */
     bool has_place;          /* `ticket` is a number of that clock */
@@ -203,8 +203,8 @@ bool audit_hosts_have_earlier_berthd(const struct audit *a, const struct entry *
 /* pools.c. -ENOMEM. */
 int audit_pools_read_names(struct audit *a);
 size_t audit_pools_find(const struct audit *a, const char *name, const char *host); /* index; SIZE_MAX: not used */
-/* As audit_pools_find(), by the pool's scope on this host. */
-int audit_pools_find_or_add(struct audit *a, const char *name, const char *host, size_t *ret);
+/* As audit_pools_find(), by the pool's scope on this host at this place of the log. */
+int audit_pools_find_or_add(struct audit *a, const char *name, const char *host, size_t order, size_t *ret);
 void audit_pools_done(struct audit *a);
 /* The users of each pool among some runs. */
 struct audit_pool_users {

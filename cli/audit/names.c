@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/audit/names.h"
 
+#include <errno.h>
 #include <search.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -35,7 +36,35 @@ struct audit_name *audit_names_add(struct audit_names *names, const char *text, 
     return NULL;
 }
 
+int audit_name_add_scope(struct audit_name *name, size_t order, bool is_host) {
+    bool is_known = name->named_by == order || (name->n_scopes > 0 && name->scopes[name->n_scopes - 1].is_host == is_host);
+    struct audit_scope *grown;
+
+    name->named_by = order;
+    if (is_known)
+        return 0;
+    grown = reallocarray(name->scopes, name->n_scopes + 1, sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    name->scopes = grown;
+    name->scopes[name->n_scopes++] = (struct audit_scope) {order, is_host};
+    return 0;
+}
+
+bool audit_name_is_host(const struct audit_name *name, size_t order) {
+    size_t i = name->n_scopes - 1;
+
+    while (i > 0 && name->scopes[i].order > order)
+        i--;
+    return name->scopes[i].is_host;
+}
+
+static void free_name(void *name) {
+    free(((struct audit_name *) name)->scopes);
+    free(name);
+}
+
 void audit_names_done(struct audit_names *names) {
-    tdestroy(names->tree, free);
+    tdestroy(names->tree, free_name);
     names->tree = NULL;
 }

@@ -55,35 +55,31 @@ static int add_pool(struct audit *a, const char *name, const char *host) {
     return 0;
 }
 
-/* Returns whether the pool has scope host on this host, as its entries say, or those of its pattern. */
-static bool is_of_host(const struct audit *a, const char *name, const char *pattern, const char *host) {
+/* Returns whether the pool had scope host on this host at this place of the log, as its entries say, or those of its
+ * pattern. */
+static bool is_of_host(const struct audit *a, const char *name, const char *pattern, const char *host, size_t order) {
     const struct audit_name *of_host = audit_names_find(&a->pool_names, name, host);
     const struct audit_name *of_cluster = audit_names_find(&a->pool_names, name, NULL);
 
-    if (of_host && of_host->logged_by)
-        return of_host->logged_as_host;
+    if (of_host && of_host->n_scopes > 0)
+        return audit_name_is_host(of_host, order);
     if (of_cluster && of_cluster->given)
         return of_cluster->given_as_host;
-    return pattern && is_of_host(a, pattern, NULL, host);
+    return pattern && is_of_host(a, pattern, NULL, host, order);
 }
 
-int audit_pools_find_or_add(struct audit *a, const char *name, const char *host, size_t *ret) {
-    const struct audit_name *of_host = audit_names_find(&a->pool_names, name, host);
-    const struct audit_name *of_cluster = audit_names_find(&a->pool_names, name, NULL);
-    bool is_added = (of_host && of_host->index < SIZE_MAX) || (of_cluster && of_cluster->index < SIZE_MAX);
+int audit_pools_find_or_add(struct audit *a, const char *name, const char *host, size_t order, size_t *ret) {
     char text[POOL_NAME_SIZE];
-    const char *pattern = pool_name_pattern(name, text);
+    const char *pattern = pool_name_pattern(name, text), *only = is_of_host(a, name, pattern, host, order) ? host : NULL;
     size_t of_pattern = SIZE_MAX;
 
-    if (!is_added && pattern && audit_pools_find_or_add(a, pattern, host, &of_pattern) < 0)
+    *ret = audit_pools_find(a, name, only);
+    if (*ret != SIZE_MAX)
+        return 0;
+    if ((pattern && audit_pools_find_or_add(a, pattern, host, order, &of_pattern) < 0) || add_pool(a, name, only) < 0)
         return -ENOMEM;
-    if (!is_added && add_pool(a, name, is_of_host(a, name, pattern, host) ? host : NULL) < 0)
-        return -ENOMEM;
-    if (!is_added)
-        a->pools[a->n_pools - 1].pattern = of_pattern;
-    *ret = audit_pools_find(a, name, host);
-    if (*ret == SIZE_MAX)
-        *ret = audit_pools_find(a, name, NULL);
+    *ret = a->n_pools - 1;
+    a->pools[*ret].pattern = of_pattern;
     return 0;
 }
 

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/audit/check.h"
 #include "tests/harness/host/host.h"
 #include "tests/harness/test.h"
 #include "tests/harness/judge/witness.h"
@@ -265,7 +264,6 @@ static void scope_by_reload(void) {
     struct child *c[5];
     json_t *json;
 
-    cluster.broken = 1U << AUDIT_ABOVE_LIMIT | 1U << AUDIT_OVERTAKEN; /* it takes the two pools for one, see berth-audit(1) */
     ant = host_up("ant", "%s", shared);
     bee = host_up("bee", "%s", shared);
     c[0] = berth_at_gate(bee, "-p db", "a", "started");

@@ -93,12 +93,34 @@ static void test_host(void) {
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "d", "2 permits of pool t/x in use, its limit is 1");
 }
 
+/* A reload gives a pool another scope. What was claimed before keeps its permits where they are, and each scope has its own. */
+static void test_scope_changes(void) {
+    audit_fixture_begin();
+    audit_fixture_up(&ant, 0, "db:1/declared");
+    audit_fixture_grant(&ant, 100, 100, "a", "db:1");
+    audit_fixture_limits(&ant, 200, "config-loaded", "db:2/host");
+    audit_fixture_grant(&ant, 300, 300, "b", "db:1");
+    audit_fixture_grant(&ant, 310, 310, "c", "db:1");
+    audit_fixture_end(&ant, 400, "a", "db:1");
+    audit_fixture_expect_proof();
+    audit_fixture_add_event(&ant, 450, "queued", "f", "db:1"); /* as a claim of the host */
+    audit_fixture_limits(&ant, 500, "config-loaded", "db:1/declared");
+    audit_fixture_grant(&ant, 600, 600, "d", "db:1");
+    audit_fixture_expect_proof();
+    audit_fixture_end(&ant, 601, "b", "db:1");
+    audit_fixture_add_event(&ant, 602, "granted", "f", "db:1");
+    audit_fixture_expect_proof();
+    audit_fixture_grant(&bee, 610, 610, "e", "db:1");
+    audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "e", "2 permits of pool db in use, its limit is 1");
+}
+
 static CU_TestInfo tests[] = {
     {"each key", test_each_key},
     {"overrides", test_overrides},
     {"in full", test_in_full},
     {"connected again", test_connected},
     {"of a host", test_host},
+    {"scope changes", test_scope_changes},
     CU_TEST_INFO_NULL,
 };
 
