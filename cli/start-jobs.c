@@ -64,6 +64,8 @@ static void explain_result(const json_t *run) {
     if (text_is(run, "result", "success"))
         return;
     format_result(run, "result", "exit_code", "signal", text);
+    if (text_is(run, "result", reason)) /* "timeout" says all */
+        reason = "";
     fprintf(stderr, reason[0] ? "berth: %s: %s: %s\n" : "berth: %s: %s\n", format_get_text(run, "name"),
             text, reason);
 }

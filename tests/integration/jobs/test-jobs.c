@@ -69,6 +69,7 @@ static void wait_exits_as_the_command(void) {
     TEST_INT(berth(ant, "start missing --wait"), 125);
     host_await(ant, "exited", "job=missing result=not-started");
     TEST_INT(berth(ant, "start long --wait"), 124);
+    TEST_STRING(berth_err, "berth: long: timeout (signal 15)\n");
     host_await(ant, "stopping", "job=long");
     host_await(ant, "exited", "job=long result=timeout");
     TEST_INT(berth(ant, "pause db"), 0);
