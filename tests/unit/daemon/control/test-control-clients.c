@@ -20,10 +20,12 @@
 /* The server stops reading while a call is unanswered and the input buffer is full. After the reply it
  * serves all calls behind it. */
 static void test_full(void) {
+    struct control_limits limits = server_small;
     char text[128];
     int fd;
 
-    server_up(&server_small);
+    limits.message_usec = SERVER_PATIENCE; /* its answers may take long here */
+    server_up(&limits);
     fd = server_client();
     peer_send(fd, "{\"method\":\"io.test.Keep\"}");
     for (int i = 0; i < 200; i++) {
