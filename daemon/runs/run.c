@@ -37,11 +37,13 @@ enum run_result run_result_parse(const char *name) {
     return RUN_RESULT_NONE;
 }
 
-/* A pool that is no longer defined (of a run recovered after a reload) counts as a cluster pool. */
-static char scope_of(const struct settings *settings, const char *pool) {
+/* held: the letter of permits that the run holds, or 0. They stay in the store that granted them, and host-limit counts them if it
+ * is new. A pool that is no longer defined (of a run recovered after a reload) counts as a cluster pool. */
+static char scope_of(const struct settings *settings, const char *pool, char held) {
     const struct pool_settings *p = settings_find_pool(settings, pool);
+    char scope = !p ? 'c' : p->scope == POOL_SCOPE_HOST ? 'h' : p->host_limit > 0 ? 'b' : 'c';
 
-    return !p ? 'c' : p->scope == POOL_SCOPE_HOST ? 'h' : p->host_limit > 0 ? 'b' : 'c';
+    return !held || (held == 'h') == (scope == 'h') ? scope : held == 'h' ? 'h' : 'c';
 }
 
 static bool is_in(char store, char scope) {
@@ -98,7 +100,7 @@ static struct claim *add_claim(struct run *r, struct run_memory *memory, size_t 
 
 static const char *get_scopes(const struct run_spec *spec, const struct settings *settings, char ret[static RUN_SCOPES_SIZE]) {
     for (size_t i = 0; i < spec->pools->n; i++)
-        ret[i] = spec->scopes ? spec->scopes[i] : scope_of(settings, spec->pools->items[i].pool);
+        ret[i] = scope_of(settings, spec->pools->items[i].pool, spec->scopes ? spec->scopes[i] : '\0');
     ret[spec->pools->n] = '\0';
     return ret;
 }

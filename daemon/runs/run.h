@@ -180,7 +180,7 @@ struct run_spec {
     const char *id;   /* NULL: a new one */
     const char *name;
     const struct demands *pools;
-    const char *scopes; /* one letter for each pool, as run_format_scopes() writes them; NULL: as the config has them */
+    const char *scopes; /* of the permits that it holds, as run_format_scopes() writes them; NULL: as the config has them */
 };
 int run_new(struct run **ret, const struct run_spec *spec, const struct settings *settings);
 /* The caller has dropped guard link, hold and time limit before. */

@@ -79,7 +79,7 @@ static int fill_pool(struct pool *pool, const char *host, usec_t now, usec_t now
     snprintf(s->name, sizeof(s->name), "%s", pool->name);
     s->host_scope = true;
     s->has_pattern = pool->pattern && !pool->declared;
-    s->is_undefined = !pool->declared && !(pool->pattern && pool->pattern->declared);
+    s->is_undefined = !pool_is_defined(pool);
     s->limit = pool_limit(pool);
     s->used = pool_used(pool);
     s->waiting = pool->n_queue;

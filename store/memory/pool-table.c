@@ -138,6 +138,10 @@ static const struct pool *declared_of(const struct pool *pool) {
     return is_patterns ? pool->pattern : pool;
 }
 
+bool pool_is_defined(const struct pool *pool) {
+    return pool->declared || (pool->pattern && pool->pattern->declared);
+}
+
 uint32_t pool_limit(const struct pool *pool) {
     if (pool->override.is_set)
         return pool->override.limit;

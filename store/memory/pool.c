@@ -289,7 +289,7 @@ static int claim_find_pools(struct pools *pools, struct pool_claim *c) {
 
         if (r < 0)
             return r;
-        if (!pool || (!pool->declared && !(pool->pattern && pool->pattern->declared)))
+        if (!pool || !pool_is_defined(pool))
             return -ENOENT;
         c->parts[i].pool = pool;
     }

@@ -114,6 +114,8 @@ void pool_declare(struct pool *pool, uint32_t limit, uint32_t queue_limit);
 void pools_drop_unused(struct pools *p);
 void pool_drop_if_unused(struct pool *pool); /* the same for one, and for its pattern */
 
+/* Returns whether the config has the pool, or the pattern of the key. */
+bool pool_is_defined(const struct pool *pool);
 /* Returns the limit in force: the override, or else the declared limit. A key uses those of its pattern where it has
  * none of its own. */
 uint32_t pool_limit(const struct pool *pool);

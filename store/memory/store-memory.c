@@ -256,7 +256,7 @@ static int memory_inspect(struct store *s, _unused_ const struct store_question 
 
 static void memory_emit_overcommitted(struct memory *m) {
     list_foreach(pool, &m->pools.pools, struct pool, link)
-        if (pool_used(pool) > pool_limit(pool))
+        if (pool_is_defined(pool) && pool_used(pool) > pool_limit(pool))
             event_emit(m->events, &(struct event) {.type = EVENT_OVERCOMMITTED, .pools = pool->name},
                        "%" PRIu32 " permits of pool %s are held on this host, its limit is %" PRIu32,
                        pool_used(pool), pool->name, pool_limit(pool));

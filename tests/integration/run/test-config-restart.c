@@ -15,14 +15,19 @@
 static struct host *ant, *bee;
 static struct child *held, *waiter;
 
-/* A job and a `berth run` of ant hold all permits, and bee waits for them. */
-static void begin(void) {
+/* A job and a `berth run` of ant hold all permits. */
+static void hold(void) {
     host_mark(ant);
     held = berth_start(ant, "run -p db --name held -- %s --id held", cluster.at_gate);
     TEST_INT(berth(ant, "start job"), 0);
     host_await(ant, "started", "job=held");
     host_await(ant, "started", "job=job");
     witness_await_alive(cluster.witness, 2);
+}
+
+/* They hold, and bee waits for the permits. */
+static void begin(void) {
+    hold();
     host_mark(bee);
     waiter = berth_start(bee, "run -p db:2 --name waiter -- true");
     host_await(bee, "queued", "job=waiter");
@@ -69,6 +74,20 @@ static void another_scope(void) {
     all_go_on();
 }
 
+/* The pool of this host is gone, and its permits are not above any limit. */
+static void from_host_to_cluster(void) {
+    restart(HOST_POOL);
+    hold();
+    restart(POOL);
+    host_await(ant, "redis-connected", " ");
+    TEST_INT(host_pool(bee, "db", "used"), 0);
+    TEST_INT(host_count(ant, "overcommitted", " "), 0);
+    TEST_INT(witness_count_alive(cluster.witness), 2);
+    test_gate_open(&cluster.gate);
+    TEST_INT(berth_end(held), 0);
+    host_await(ant, "exited", "job=job result=success");
+}
+
 /* The runs end before bee gets their permits. */
 static void stopped_in_time(void) {
     host_await(ant, "warning", "no redis section");
@@ -103,6 +122,7 @@ static CU_TestInfo tests[] = {
 
 static CU_TestInfo patient_tests[] = {
     {"another scope", another_scope},
+    {"from host to cluster", from_host_to_cluster},
     {"and back", and_back},
     CU_TEST_INFO_NULL,
 };

@@ -13,14 +13,19 @@ static struct pool_settings pools[] = {
 };
 static const struct settings settings = {.pools = pools, .n_pools = 3};
 
-static struct run *make(const char *text) {
+/* scopes: of the permits that it holds; or NULL. */
+static struct run *make_held(const char *text, const char *scopes) {
     struct demands d;
-    struct run_spec spec = {.kind = RUN_KIND_JOB, .name = "job", .pools = &d};
+    struct run_spec spec = {.kind = RUN_KIND_JOB, .name = "job", .pools = &d, .scopes = scopes};
     struct run *r = NULL;
 
     TEST_INT(demands_parse(text, &d), 0);
     TEST_INT(run_new(&r, &spec, &settings), 0);
     return r;
+}
+
+static struct run *make(const char *text) {
+    return make_held(text, NULL);
 }
 
 static void has(const struct claim *c, const char *expected) {
@@ -41,6 +46,23 @@ static void test_split(void) {
     TEST_STRING(all->host_claim->id, all->id); /* both claims have the id of their run */
     TEST_STRING(all->cluster_claim->id, all->id);
     CU_ASSERT_PTR_EQUAL(all->host_claim->owner, all);
+}
+
+/* Permits stay in the store that granted them, whatever scope the config has now. Only host-limit follows the config. */
+static void test_held(void) {
+    _cleanup_(run_freep) struct run *same = make_held("both:2,cluster,host", "bch"), *other = make_held("both:2,cluster,host", "chc"),
+                                    *moved = make_held("both:2,gone:3", "hh");
+    char text[RUN_SCOPES_SIZE];
+
+    has(same->host_claim, "both:2,host:1");
+    has(same->cluster_claim, "both:2,cluster:1");
+    TEST_STRING(run_format_scopes(same, text), "bch");
+    has(other->host_claim, "both:2,cluster:1"); /* its host-limit is new */
+    has(other->cluster_claim, "both:2,host:1");
+    TEST_STRING(run_format_scopes(other, text), "bhc");
+    has(moved->host_claim, "both:2,gone:3");
+    has(moved->cluster_claim, "");
+    TEST_STRING(run_format_scopes(moved, text), "hh");
 }
 
 static unsigned n_changes;
@@ -101,7 +123,7 @@ static void test_reason(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"split", test_split}, {"state", test_state},   {"times", test_times},
+    {"split", test_split}, {"held", test_held}, {"state", test_state},   {"times", test_times},
     {"names", test_names}, {"reason", test_reason}, CU_TEST_INFO_NULL,
 };
 
