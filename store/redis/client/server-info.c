@@ -50,7 +50,7 @@ static bool find_number(const char *info, const char *key, uint32_t *ret) {
 
 /* Returns whether the line "key:word" is there. */
 static bool is_said(const char *info, const char *key, const char *word) {
-    char value[8];
+    char value[16];
 
     return find(info, key, value, sizeof(value)) && strcmp(value, word) == 0;
 }
@@ -88,6 +88,7 @@ void server_info_read(struct server_info *ret, const char *info) {
     server.snapshot_failed = is_said(info, "rdb_last_bgsave_status", "err");
     server.is_cluster = find_number(info, "cluster_enabled", &number) && number == 1;
     server.is_standalone = find_number(info, "cluster_enabled", &number) && number == 0;
+    server.is_sentinel = is_said(info, "redis_mode", "sentinel");
     server.has_replicas = find_number(info, "connected_slaves", &server.replicas);
     server.has_good_replicas = find_number(info, "min_slaves_good_slaves", &server.good_replicas);
     (void) find_number(info, "connected_clients", &server.clients);
@@ -125,6 +126,8 @@ bool server_info_is_usable(const struct server_info *server, enum redis_error *r
     } else if (strncmp(server->policy, "allkeys-", strlen("allkeys-")) == 0) {
         (void) snprintf(why, size, "Redis evicts keys (maxmemory-policy is \"%s\"): set it to noeviction",
                         server->policy);
+    } else if (server->is_sentinel) {
+        (void) snprintf(why, size, "this is a sentinel: name it in sentinels, and no host in url (redis:///0)");
     } else if (!server->has_replication_id) {
         (void) snprintf(why, size,
                         "Redis does not report its replication id: berth could not notice a failover (INFO "

@@ -31,6 +31,7 @@ static void log_moved(struct store_redis *store, const char *address) {
     const char *why = log->is_reloaded               ? "reload"
                       : store->slot.n_redirects > 0 ? "MOVED"
                       : find_uses_sentinels(store)  ? "the sentinels name another master"
+                      : store->link.settings.others ? "another host of the url answers"
                                                     : "the name has another address";
 
     event_emit(store->env.events,

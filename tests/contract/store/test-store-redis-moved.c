@@ -11,6 +11,7 @@
 
 static const char *host = "127.0.0.1";
 static unsigned port;
+static char *others; /* hosts of the url; or NULL */
 
 static struct redis_settings settings_now(void) {
     struct redis_settings settings = redis_bed_settings();
@@ -19,6 +20,7 @@ static struct redis_settings settings_now(void) {
     settings.host = (char *) host;
     settings.port = (uint16_t) port;
     settings.tls.is_used = false;
+    settings.others = others;
     return settings;
 }
 
@@ -111,6 +113,25 @@ static void test_by_name(void) {
     bed_done(&b);
 }
 
+/* The url names several hosts, and the next one answers. */
+static void test_by_host(void) {
+    char second[32];
+    struct bed b;
+
+    (void) snprintf(second, sizeof(second), "127.0.0.1:%u", port);
+    others = second;
+    if (begin(&b)) {
+        use(&b, "127.0.0.2");
+        bed_settle(&b);
+        redis_bed_command("CLIENT KILL TYPE normal");
+        BED_UNTIL(&b, bed_has_event(&b, "redis-moved: "));
+        CU_ASSERT(has_line(&b, "redis-moved: ", "another host of the url answers", "redis=127.0.0.2"));
+        BED_UNTIL(&b, bed_all_ready(&b));
+        bed_done(&b);
+    }
+    others = NULL;
+}
+
 static int prepare(void) {
     char text[64];
 
@@ -124,6 +145,7 @@ static int prepare(void) {
 static CU_TestInfo tests[] = {
     {"by reload", test_by_reload},
     {"by name", test_by_name},
+    {"by host", test_by_host},
     CU_TEST_INFO_NULL,
 };
 

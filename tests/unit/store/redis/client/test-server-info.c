@@ -44,6 +44,8 @@ static const struct verdict {
     {"a replica of a cluster", "redis_version:7.0.15\r\nrole:slave\r\ncluster_enabled:1\r\n" ID, NULL, 0},
     {"no replication id", "redis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\nrole:master\r\n", NO_ID,
      REDIS_ERROR_FATAL},
+    {"a sentinel", "redis_version:7.0.15\r\nredis_mode:sentinel\r\n",
+     "this is a sentinel: name it in sentinels, and no host in url (redis:///0)", REDIS_ERROR_FATAL},
     {"a short id", "master_replid:0123456789abcdef0123456789abcdef0123456\r\n", NO_ID, REDIS_ERROR_FATAL},
     {"a long id", "master_replid:0123456789abcdef0123456789abcdef012345678\r\n", NO_ID, REDIS_ERROR_FATAL},
     {"an id that is none", "master_replid:0123456789abcdef0123456789abcdef0123456?\r\n", NO_ID,
