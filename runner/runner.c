@@ -141,6 +141,17 @@ static bool runner_accepts_sets(struct runner *runner, const struct guard_file *
     return false;
 }
 
+/* Refuses a run for want of something that all runs share. error: positive. */
+static void runner_refuse_without(struct runner *runner, const struct guard_file *record, int error) {
+    char text[256];
+
+    snprintf(text, sizeof(text), "%s", strerror(error));
+    if (error == ENOSPC || error == EDQUOT || error == EROFS)
+        snprintf(text, sizeof(text), "cannot write below %.160s: %s", runs_directory(runner->runs), strerror(error));
+    journal_log(runner->journal, LOG_ERR, "run %s of %s cannot be started: %s", record->run, record->job, text);
+    answer_refused(runner->berthd, record->run, "resources", text);
+}
+
 static void runner_start_job(struct runner *runner, struct guard_file *record,
                              const struct job_settings *job) {
     int r;
@@ -164,9 +175,7 @@ static void runner_start_job(struct runner *runner, struct guard_file *record,
         return;
     }
     if (r < 0) {
-        journal_log(runner->journal, LOG_ERR, "run %s of %s cannot be started: %s", record->run, record->job,
-                    strerror(-r));
-        answer_refused(runner->berthd, record->run, "resources", strerror(-r));
+        runner_refuse_without(runner, record, -r);
         return;
     }
     answer_run(runner->berthd, record->is_prepared ? PROTOCOL_PREPARED : PROTOCOL_STARTING, record->run);

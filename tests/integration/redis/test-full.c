@@ -110,13 +110,16 @@ static void no_room_for_a_hold(void) {
 }
 
 static void no_room_for_a_job(void) {
+    char reason[192];
+
     TEST_NEEDS_ROOT();
     if (!host_up_small())
         TEST_SKIP("no mount namespace here");
     fill();
     TEST_INT(berth(ant, "start one --wait"), 125);
-    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "resources: No space left on device"));
-    TEST_STRING(event_get(host_await(ant, "exited", "job=one result=not-started"), "reason"), "resources: No space left on device");
+    snprintf(reason, sizeof(reason), "resources: cannot write below %s/runner/runs: No space left on device", ant->runtime);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, reason));
+    TEST_STRING(event_get(host_await(ant, "exited", "job=one result=not-started"), "reason"), reason);
     TEST_INT(berth(ant, "start free --wait"), 125); /* no permits: never 75 */
     host_await_pool(ant, "db", "used", 0);
     TEST_INT(unlink(fill_path()), 0);
