@@ -141,10 +141,29 @@ bool settings_needs_cluster(const struct settings *s, const struct demands *pool
     return false;
 }
 
+/* Returns whether two lists, "a,b:1", have an item in common. */
+static bool share_item(const char *a, const char *b) {
+    for (size_t n; *a; a += n + (a[n] == ',')) {
+        n = strcspn(a, ",");
+        for (const char *at = b; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ','))
+            if (strcspn(at, ",") == n && strncmp(at, a, n) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* Other sentinels than all of those before may know another master of the name. */
+static bool are_sentinels_replaced(const struct redis_settings *running, const struct redis_settings *loaded) {
+    const char *a = running->sentinels.hosts, *b = loaded->sentinels.hosts;
+
+    return a && b && !share_item(a, b);
+}
+
 const char *settings_find_fixed_change(const struct settings *running, const struct settings *loaded) {
     const char *changed = option_find_difference(SECTION_TOP, running, loaded);
     bool is_redis_changed = !running->redis != !loaded->redis ||
-                            (running->redis && option_find_difference(SECTION_REDIS, running->redis, loaded->redis));
+                            (running->redis && (option_find_difference(SECTION_REDIS, running->redis, loaded->redis) ||
+                                                are_sentinels_replaced(running->redis, loaded->redis)));
 
     return changed ? changed : is_redis_changed ? "redis" : NULL;
 }
@@ -153,5 +172,6 @@ uint64_t settings_hash_redis(const struct redis_settings *redis) {
     uint64_t hash = HASH_EMPTY;
 
     option_hash_section(SECTION_REDIS, redis, &hash);
+    hash_add_text(&hash, "sentinels", redis->sentinels.hosts ? redis->sentinels.hosts : "");
     return hash;
 }

@@ -308,7 +308,7 @@ bool settings_needs_cluster(const struct settings *s, const struct demands *pool
  * pools and jobs), or NULL. */
 const char *settings_find_fixed_change(const struct settings *running, const struct settings *loaded);
 
-/* Returns a hash of the options that say which Redis it is: those whose change needs a restart. */
+/* Returns a hash of the options that say which Redis it is: the sentinels, and those whose change needs a restart. */
 uint64_t settings_hash_redis(const struct redis_settings *redis);
 
 /* One line for each error: "file:line: what is wrong; what to write instead". */

@@ -100,13 +100,32 @@ static void test_default_stop_timeout_fits(void) {
     }
 }
 
-static void changes(const char *loaded, const char *expected) {
-    _cleanup_(settings_freep) struct settings *a = config_parse("redis { url = \"redis://u@h\" }\npool p { limit = 1 }");
+static void changes_from(const char *running, const char *loaded, const char *expected) {
+    _cleanup_(settings_freep) struct settings *a = config_parse(running);
     _cleanup_(settings_freep) struct settings *b = config_parse(loaded);
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(a);
     CU_ASSERT_PTR_NOT_NULL_FATAL(b);
     TEST_STRING(settings_find_fixed_change(a, b), expected);
+}
+
+static void changes(const char *loaded, const char *expected) {
+    changes_from("redis { url = \"redis://u@h\" }\npool p { limit = 1 }", loaded, expected);
+}
+
+#define SENTINELS(list) "redis { url = \"redis:///0\" sentinels = " list " }"
+
+/* Sentinels may be replaced one after the other, but not all at once. */
+static void test_sentinels(void) {
+    static const char running[] = SENTINELS("{a, \"b:1\", c}");
+    _cleanup_(settings_freep) struct settings *a = config_parse(running), *b = config_parse(SENTINELS("{a, \"b:1\"}"));
+
+    changes_from(running, SENTINELS("{d, \"b:1\", e}"), NULL);
+    changes_from(running, SENTINELS("{c}"), NULL);
+    changes_from(running, SENTINELS("{d, \"b:2\", ca}"), "redis");
+    CU_ASSERT_FATAL(a && b);
+    CU_ASSERT(settings_hash_redis(a->redis) != settings_hash_redis(b->redis));
+    CU_ASSERT(settings_hash_redis(a->redis) == settings_hash_redis(a->redis));
 }
 
 static void test_fixed_change(void) {
@@ -134,7 +153,7 @@ static CU_TestInfo tests[] = {
     {"margin", test_margin},
     {"lease-min-is-exact", test_lease_min_is_exact},
     {"default-stop-timeout-fits", test_default_stop_timeout_fits},
-    {"fixed-change", test_fixed_change},
+    {"fixed-change", test_fixed_change}, {"sentinels", test_sentinels},
     CU_TEST_INFO_NULL,
 };
 
