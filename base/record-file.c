@@ -241,32 +241,35 @@ uint64_t record_file_sync(struct record_file *file) {
 
 /* --- reading --- */
 
-static void report_damage(const struct record_file *file, bool is_known, size_t lost) {
-    char text[512];
-
-    if (is_known)
-        (void) snprintf(
-            text, sizeof(text),
-            "%s: skipped %zu bytes that are no records; a copy of the damaged file is %s" DAMAGED,
-            file->path, lost, file->path);
-    else
-        (void) snprintf(
-            text, sizeof(text),
-            "%s: not a record file of this version, starting empty; a copy of it is %s" DAMAGED,
-            file->path, file->path);
-    if (file->handler.on_damage)
-        file->handler.on_damage(text, file->handler.userdata);
-}
-
-/* Gives the file a second name; the rewritten file will take the first one. */
-static void set_aside(struct record_file *file) {
+/* Gives the file a second name; the rewritten file will take the first one. Returns 0 or an errno, positive. */
+static int set_aside(struct record_file *file) {
     char *aside;
+    int r;
 
     if (asprintf(&aside, "%s" DAMAGED, file->path) < 0)
-        return;
+        return ENOMEM;
     (void) unlink(aside);
-    (void) link(file->path, aside);
+    r = link(file->path, aside) < 0 ? errno : 0;
     free(aside);
+    return r;
+}
+
+/* aside: what set_aside() returned. */
+static void report_damage(const struct record_file *file, bool is_known, size_t lost, int aside) {
+    char text[640];
+    int n;
+
+    if (is_known)
+        n = snprintf(text, sizeof(text), "%.200s: skipped %zu bytes that are no records", file->path, lost);
+    else
+        n = snprintf(text, sizeof(text), "%.200s: not a record file of this version, starting empty", file->path);
+    if (aside == 0)
+        (void) snprintf(text + n, sizeof(text) - (size_t) n, "; a copy of the damaged file is %.200s" DAMAGED, file->path);
+    else
+        (void) snprintf(text + n, sizeof(text) - (size_t) n, "; the damaged file could not be kept as %.200s" DAMAGED ": %s",
+                        file->path, strerror(aside));
+    if (file->handler.on_damage)
+        file->handler.on_damage(text, file->handler.userdata);
 }
 
 static int read_items(struct record_file *file, struct record_reader *reader) {
@@ -294,8 +297,7 @@ static int read_text(struct record_file *file, const char *text, size_t size) {
     if (r < 0 || reader.lost == 0)
         return r;
     file->needs_rewrite = true;
-    report_damage(file, is_known, reader.lost);
-    set_aside(file);
+    report_damage(file, is_known, reader.lost, set_aside(file));
     return 0;
 }
 

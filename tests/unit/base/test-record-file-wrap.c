@@ -59,6 +59,7 @@ static struct bed {
     struct record_file *file;
     char seen[256]; /* "a=1 b=2 " of what was read */
     unsigned n_damaged;
+    char damage[640];
     uint64_t synced;
     int error;
 } bed;
@@ -74,8 +75,9 @@ static void on_synced(uint64_t sync, int error, _unused_ void *userdata) {
     bed.error = error;
 }
 
-static void on_damage(_unused_ const char *text, _unused_ void *userdata) {
+static void on_damage(const char *text, _unused_ void *userdata) {
     bed.n_damaged++;
+    snprintf(bed.damage, sizeof(bed.damage), "%s", text);
 }
 
 static int open_file(void) {
@@ -268,6 +270,16 @@ static void test_damaged_file_is_kept(void) {
     TEST_STRING(kept, "berth-records 9\nput a 0 0\n");
 }
 
+static void test_damaged_file_cannot_be_kept(void) {
+    char aside[128];
+
+    snprintf(aside, sizeof(aside), "%s.damaged", bed.path);
+    CU_ASSERT_FATAL(mkdir(aside, 0700) == 0);
+    open_text("berth-records 9\nput a 0 0\n", 26);
+    CU_ASSERT_PTR_NOT_NULL(strstr(bed.damage, "/records.damaged: File exists"));
+    CU_ASSERT(rmdir(aside) == 0);
+}
+
 /* --- failing calls --- */
 
 static void test_each_allocation_fails(void) {
@@ -382,6 +394,7 @@ static CU_TestInfo tests[] = {
     {"cut-at-each-byte", test_cut_at_each_byte},
     {"each-byte-changed", test_each_byte_changed},
     {"damaged-file-is-kept", test_damaged_file_is_kept},
+    {"damaged-file-cannot-be-kept", test_damaged_file_cannot_be_kept},
     {"each-allocation-fails", test_each_allocation_fails},
     {"each-call-of-the-disk-fails", test_each_call_of_the_disk_fails},
     {"disk-full", test_disk_full},
