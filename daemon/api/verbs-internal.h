@@ -9,6 +9,7 @@
  *     verbs-json.c    runs, jobs, names as JSON
  *     verbs-pools.c   pools and hosts as JSON, from snapshots or from what this host knows
  *     verbs-usual.c   how long runs usually hold their permits, as JSON
+ *     verbs-picture.c the replies of Pools, Hosts and Look
  *     verbs-show.c    Pools, Hosts, Runs: answered when the stores have answered
  *     verbs-look.c    Look: a picture of pools and hosts, or a stream of them
  *     verbs-places.c  how many calls of Look and Events may stay open
@@ -133,16 +134,15 @@ json_t *json_job(struct manager *m, const struct job_settings *settings);
 /* --- verbs-pools.c --- */
 
 struct pools_text { /* the list of pools, written claim by claim: its document would have six times the size */
-    char *text;
+    FILE *f;             /* borrowed */
     json_t *names;       /* an object, to which "HOST NAME" of each claim is added; NULL: not wanted */
     const char *unknown; /* a name among those wanted; NULL: none */
     bool is_complete;    /* all claims of all pools are listed */
     bool failed;         /* for lack of memory */
 };
-/* wanted: the names to show, or NULL. 0 or -ENOMEM; pools_text_done() follows anyway. */
-int pools_text_make(struct pools_text *ret, struct manager *m, const struct snapshot *host, const struct snapshot *cluster,
-                    json_t *wanted);
-void pools_text_done(struct pools_text *pools);
+/* wanted: the names to show, or NULL. 0 or -ENOMEM. */
+int pools_text_write(struct pools_text *pools, struct manager *m, const struct snapshot *host, const struct snapshot *cluster,
+                     json_t *wanted);
 
 /* cluster: NULL if Redis is away or not configured. */
 /* Returns a list of Usual for these runs (verbs-usual.c); names: of struct pools_text. NULL: no memory. */
@@ -153,6 +153,22 @@ json_t *json_usual(struct manager *m, const struct snapshot *cluster, const json
 json_t *json_hosts(struct manager *m, const struct snapshot *cluster);
 json_t *json_malformed(const struct snapshot *cluster);
 json_t *json_redis(struct manager *m, const struct snapshot *cluster);
+
+/* --- verbs-picture.c --- */
+
+/* Returns the reply of Hosts, or what others have besides pools; NULL: no memory. hosts: stolen. NULL: the reply has none. */
+json_t *json_picture(struct manager *m, const struct snapshot *cluster, json_t *hosts);
+
+struct picture { /* a reply of Pools or Look; borrowed */
+    struct manager *manager;
+    json_t *wanted;   /* names of pools; NULL: all */
+    bool has_hosts;
+    bool has_times;   /* how long runs usually hold their permits */
+    bool continues;   /* others follow */
+};
+/* Returns the reply; NULL: no memory. ret_unknown: a name among those wanted; then the caller answers an error. */
+struct control_text *picture_make(const struct picture *p, const struct snapshot *host, const struct snapshot *cluster,
+                                  const char **ret_unknown);
 
 /* --- verbs-show.c --- */
 
@@ -169,10 +185,6 @@ struct show;
 typedef void (*verbs_seen_fn)(const struct snapshot *host, const struct snapshot *cluster, void *userdata);
 struct show *verbs_ask(struct manager *m, json_t *pools, verbs_seen_fn seen, void *userdata);
 void verbs_forget(struct show *show);
-
-/* Returns the reply of Pools, Hosts and Look, without the text of the pools; NULL: no memory. hosts: stolen. NULL: the
- * reply has none. */
-json_t *json_picture(struct manager *m, const struct snapshot *cluster, const struct pools_text *pools, json_t *hosts);
 
 /* --- verbs-metrics.c, verbs-metrics-pools.c: 0 or -1 (no memory) --- */
 

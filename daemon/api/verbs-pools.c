@@ -312,25 +312,14 @@ static int write_pools(struct writer *w, const struct snapshot *host, const stru
     return k | fputs("]", w->f);
 }
 
-int pools_text_make(struct pools_text *ret, struct manager *m, const struct snapshot *host, const struct snapshot *cluster,
-                    json_t *wanted) {
+int pools_text_write(struct pools_text *pools, struct manager *m, const struct snapshot *host, const struct snapshot *cluster,
+                     json_t *wanted) {
     _cleanup_json_ json_t *shown = json_object();
-    struct writer w = {.manager = m, .shown = shown, .ret = ret};
-    size_t size;
-    int k;
+    struct writer w = {.manager = m, .f = pools->f, .shown = shown, .ret = pools};
 
-    ret->is_complete = true;
-    w.f = open_memstream(&ret->text, &size);
-    if (!w.f)
+    pools->is_complete = true;
+    if (!shown || write_pools(&w, host, cluster, wanted) < 0 || pools->failed)
         return -ENOMEM;
-    k = shown ? write_pools(&w, host, cluster, wanted) : -1;
-    if (fclose(w.f) != 0 || k < 0 || ret->failed)
-        return -ENOMEM;
-    ret->unknown = find_unknown(wanted, shown);
+    pools->unknown = find_unknown(wanted, shown);
     return 0;
-}
-
-void pools_text_done(struct pools_text *pools) {
-    free(pools->text);
-    json_decref(pools->names);
 }

@@ -118,32 +118,6 @@ static int show_new(struct show **ret, struct control_call *call, struct manager
     return 0;
 }
 
-/* --- members of all replies --- */
-
-/* Returns the age of the oldest data, or null if Redis is away. This host's own data is always new. */
-static json_t *json_age(struct manager *m, const struct snapshot *cluster) {
-    if (!manager_cluster_store(m))
-        return json_integer(0);
-    return cluster ? json_msec(usec_sub(clock_boottime(), cluster->begun)) : json_null();
-}
-
-json_t *json_picture(struct manager *m, const struct snapshot *cluster, const struct pools_text *pools, json_t *hosts) {
-    json_t *document = json_pack("{s:i, s:s, s:o, s:b, s:o, s:b, s:o}", "schema", 1, "host", manager_settings(m)->host, "redis",
-                                 json_redis(m, cluster), "stale", manager_cluster_store(m) && !cluster, "age_ms",
-                                 json_age(m, cluster), "recovering", manager_is_recovering(m), "malformed", json_malformed(cluster));
-    int k = document ? 0 : -1;
-
-    if (k == 0 && pools)
-        k = json_object_set_new(document, "complete", json_boolean(pools->is_complete));
-    if (k == 0 && hosts)
-        k = json_object_set(document, "hosts", hosts);
-    json_decref(hosts);
-    if (k == 0)
-        return document;
-    json_decref(document);
-    return NULL;
-}
-
 /* --- for other methods --- */
 
 static int look_answer(struct show *show) {
@@ -181,20 +155,13 @@ void verbs_forget(struct show *show) {
 /* --- pools and hosts --- */
 
 static int pools_answer(struct show *show) {
-    _cleanup_(pools_text_done) struct pools_text pools = {.names = show->has_times ? json_object() : NULL};
-    json_t *picture;
-    int k = pools_text_make(&pools, show->manager, show->host, show->cluster, show->wanted);
+    const struct picture p = {.manager = show->manager, .wanted = show->wanted, .has_times = show->has_times};
+    const char *unknown = NULL;
+    _cleanup_(control_text_unrefp) struct control_text *text = picture_make(&p, show->host, show->cluster, &unknown);
 
-    if (k < 0)
-        return k;
-    if (pools.unknown)
-        return verbs_no_such_pool(steal_pointer(&show->call), show->manager, pools.unknown);
-    picture = json_picture(show->manager, show->cluster, &pools, NULL);
-    if (show->has_times && json_object_set_new(picture, "usual", json_usual(show->manager, show->cluster, pools.names)) < 0) {
-        json_decref(picture);
-        return -ENOMEM;
-    }
-    return control_call_answer_with(steal_pointer(&show->call), picture, &(struct control_member) {"pools", pools.text});
+    if (unknown)
+        return verbs_no_such_pool(steal_pointer(&show->call), show->manager, unknown);
+    return text ? control_call_answer_text(steal_pointer(&show->call), text) : -ENOMEM;
 }
 
 int verbs_pools(struct control_call *call, json_t *params, void *userdata) {
@@ -218,7 +185,7 @@ int verbs_pools(struct control_call *call, json_t *params, void *userdata) {
 static int hosts_answer(struct show *show) {
     json_t *hosts = json_hosts(show->manager, show->cluster);
 
-    return hosts ? control_call_answer(steal_pointer(&show->call), json_picture(show->manager, show->cluster, NULL, hosts)) : -ENOMEM;
+    return hosts ? control_call_answer(steal_pointer(&show->call), json_picture(show->manager, show->cluster, hosts)) : -ENOMEM;
 }
 
 int verbs_hosts(struct control_call *call, json_t *params, void *userdata) {

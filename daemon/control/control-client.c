@@ -79,7 +79,7 @@ static void client_refuse(struct control_client *c, const char *why) {
         c->failed = true;
         return;
     }
-    (void) control_client_send(c, json_pack("{s:s, s:{s:s}}", "error", "io.berth.BadRequest", "parameters", "text", why), NULL, -1);
+    (void) control_client_send(c, json_pack("{s:s, s:{s:s}}", "error", "io.berth.BadRequest", "parameters", "text", why), -1);
     c->closing = true;
     c->in.size = c->in.kept = c->in.scanned = 0;
     c->in.since = 0;

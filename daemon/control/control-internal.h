@@ -7,8 +7,11 @@
  *     control-client.c   one connection: framing, buffers, time limits, order of calls
  *     control-account.c  memory and connections of each user
  *     control-output.c   outgoing messages
+ *     control-text.c     the texts of messages, which several clients may share
  *     control-end.c      graceful end when the listening socket lives on
  *     control-service.c  org.varlink.service */
+
+#include <stdio.h>
 
 #include "base/list.h"
 #include "base/timer.h"
@@ -54,10 +57,19 @@ struct control {
     void *abuse_userdata;
 };
 
+struct control_text { /* of messages */
+    unsigned n_refs;
+    char *data;
+    size_t size, room;                /* size: with its NUL */
+    bool failed;                      /* for lack of memory */
+    bool continues;
+    FILE *f;                          /* NULL: finished */
+};
+
 struct control_output { /* one outgoing message */
     struct list link;
-    char *text;
-    size_t size, sent;                /* size: with its NUL */
+    struct control_text *text;
+    size_t sent;
     int fd;                           /* sent with the first byte; -1: none */
 };
 
@@ -144,9 +156,16 @@ void account_refuse(struct control *c, struct control_account *a, pid_t pid);
 
 /* --- control-output.c --- */
 /* document: stolen; NULL is -ENOMEM. fd: as in control_call_notify(). */
-int control_client_send(struct control_client *c, json_t *document, const struct control_member *member, int fd);
+int control_client_send(struct control_client *c, json_t *document, int fd);
+/* text: borrowed; NULL is -ENOMEM. */
+int control_client_send_text(struct control_client *c, struct control_text *text);
 void output_flush(struct control_client *c); /* writes what the socket takes; if that fails, it hung up */
 void output_discard(struct control_client *c);
+
+/* --- control-text.c --- */
+/* Returns a document as a message; NULL: no memory. */
+struct control_text *control_text_of(const json_t *document);
+struct control_text *control_text_ref(struct control_text *t);
 
 /* --- control-listen.c --- */
 /* path, listen_fd: as in control_new(); listen_fd is stolen, also on failure. */

@@ -9,13 +9,18 @@
 
 #include "daemon/control/control-internal.h"
 
+/* Frees a message that no client has. */
+static void output_drop(struct control_output *o) {
+    close_fd(o->fd);
+    control_text_unref(o->text);
+    free(o);
+}
+
 static void output_free(struct control_client *c, struct control_output *o) {
     list_unlink(&o->link);
-    c->out_bytes -= o->size - o->sent;
-    account_give(c->control, c->account, o->size);
-    close_fd(o->fd);
-    free(o->text);
-    free(o);
+    c->out_bytes -= o->text->size - o->sent;
+    account_give(c->control, c->account, o->text->size);
+    output_drop(o);
 }
 
 void output_discard(struct control_client *c) {
@@ -28,7 +33,7 @@ static ssize_t output_send(struct control_client *c, const struct control_output
         struct cmsghdr align;
         char space[CMSG_SPACE(sizeof(int))];
     } control = {};
-    struct iovec iov = {o->text + o->sent, o->size - o->sent};
+    struct iovec iov = {o->text->data + o->sent, o->text->size - o->sent};
     struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
     struct cmsghdr *h;
 
@@ -62,128 +67,61 @@ void output_flush(struct control_client *c) {
         o->sent += (size_t) n;
         c->out_bytes -= (size_t) n;
         c->out_since = clock_boottime();
-        if (o->sent == o->size)
+        if (o->sent == o->text->size)
             output_free(c, o);
     }
 }
 
-struct text { /* a message being formatted */
-    char *data;
-    size_t size, room;
-    bool failed;
-};
+/* Steals the text. Returns NULL without memory, or if the descriptor cannot be duplicated. */
+static struct control_output *output_new(struct control_text *text, int fd) {
+    struct control_output *o = text ? calloc(1, sizeof(*o)) : NULL;
 
-static int text_add(const char *bytes, size_t size, void *userdata) {
-    struct text *t = userdata;
-    size_t room = t->room ? t->room : 512;
-    char *data = t->data;
-
-    while (room < t->size + size)
-        room *= 2;
-    if (room != t->room)
-        data = t->failed ? NULL : realloc(t->data, room);
-    if (!data) {
-        t->failed = true;
-        return -1;
-    }
-    memcpy(data + t->size, bytes, size);
-    t->data = data;
-    t->size += size;
-    t->room = room;
-    return 0;
-}
-
-static int text_add_string(const char *string, struct text *t) {
-    return text_add(string, strlen(string), t);
-}
-
-/* Adds the member to the parameters, which are the last member of the document. */
-static int text_add_member(const struct control_member *member, struct text *t) {
-    t->size -= strlen("}}");
-    if (t->data[t->size - 1] != '{' && text_add_string(",", t) < 0)
-        return -1;
-    return text_add_string("\"", t) < 0 || text_add_string(member->key, t) < 0 || text_add_string("\":", t) < 0 ||
-                   text_add_string(member->value, t) < 0 || text_add_string("}}", t) < 0
-               ? -1
-               : 0;
-}
-
-/* Returns the document as text with its NUL; NULL: no memory. jansson ignores some failures of its callback,
- * so text_add() remembers them. */
-static char *text_of(const json_t *document, const struct control_member *member, size_t *ret_size) {
-    struct text t = {};
-
-    if (json_dump_callback(document, text_add, &t, JSON_COMPACT) < 0 || t.failed ||
-        (member && text_add_member(member, &t) < 0) || text_add("", 1, &t) < 0) {
-        free(t.data);
-        return NULL;
-    }
-    *ret_size = t.size;
-    return t.data;
-}
-
-static int output_new(struct control_output **ret, json_t *document, const struct control_member *member, int fd) {
-    struct control_output *o = calloc(1, sizeof(*o));
-    int r = 0;
-
-    if (!o)
-        return -ENOMEM;
-    list_init(&o->link);
-    o->fd = -1;
-    o->text = text_of(document, member, &o->size);
-    if (!o->text)
-        r = -ENOMEM;
-    else if (fd >= 0 && (o->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0)
-        r = -errno;
-    if (r < 0) {
-        free(o->text);
+    if (o) {
+        list_init(&o->link);
+        o->text = text;
+        o->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        if (fd < 0 || o->fd >= 0)
+            return o;
         free(o);
-        return r;
     }
-    *ret = o;
-    return 0;
+    control_text_unref(text);
+    return NULL;
 }
 
 static void output_add(struct control_client *c, struct control_output *o) {
     if (list_is_empty(&c->out))
         c->out_since = clock_boottime();
     list_append(&c->out, &o->link);
-    c->out_bytes += o->size;
-    account_take(c->control, c->account, o->size);
+    c->out_bytes += o->text->size;
+    account_take(c->control, c->account, o->text->size);
 }
 
 /* The user has no memory left for the reply. The client gets this error instead, and is disconnected. */
 static int output_refuse(struct control_client *c, struct control_output **o, const char *why) {
     json_t *error = json_pack("{s:s, s:{s:s}}", "error", "io.berth.Away", "parameters", "text", why);
-    struct control_output *instead = NULL;
-    int r = error ? output_new(&instead, error, NULL, -1) : -ENOMEM;
+    struct control_output *instead = error ? output_new(control_text_of(error), -1) : NULL;
 
     json_decref(error);
-    if (r < 0)
-        return r;
-    close_fd((*o)->fd);
-    free((*o)->text);
-    free(*o);
+    if (!instead)
+        return -ENOMEM;
+    output_drop(*o);
     *o = instead;
     c->closing = true;
     return 0;
 }
 
-int control_client_send(struct control_client *c, json_t *document, const struct control_member *member, int fd) {
-    bool was_empty = list_is_empty(&c->out);
-    struct control_output *o = NULL;
-    char text[ACCOUNT_TEXT_SIZE];
-    const char *why = NULL;
-    int r = 0;
+/* Returns whether the client gets no more messages. */
+static bool client_is_deaf(const struct control_client *c) {
+    return c->hung_up || c->closing || c->failed;
+}
 
-    if (document && (c->hung_up || c->closing || c->failed)) {
-        json_decref(document);
-        return 0;
-    }
-    r = document ? output_new(&o, document, member, fd) : -ENOMEM;
-    json_decref(document);
-    if (r >= 0)
-        why = account_room(c->control, c->account, o->size, text, sizeof(text));
+/* Steals the message. NULL: no memory. */
+static int output_queue(struct control_client *c, struct control_output *o) {
+    bool was_empty = list_is_empty(&c->out);
+    char text[ACCOUNT_TEXT_SIZE];
+    const char *why = o ? account_room(c->control, c->account, o->text->size, text, sizeof(text)) : NULL;
+    int r = o ? 0 : -ENOMEM;
+
     if (why)
         r = output_refuse(c, &o, why);
     if (o)
@@ -198,4 +136,19 @@ int control_client_send(struct control_client *c, json_t *document, const struct
     if (!list_is_empty(&c->out) || c->closing)
         control_client_wake(c); /* enables EPOLLOUT */
     return 0;
+}
+
+int control_client_send(struct control_client *c, json_t *document, int fd) {
+    int r = 0;
+
+    if (!document || !client_is_deaf(c))
+        r = output_queue(c, document ? output_new(control_text_of(document), fd) : NULL);
+    json_decref(document);
+    return r;
+}
+
+int control_client_send_text(struct control_client *c, struct control_text *text) {
+    if (text && client_is_deaf(c))
+        return 0;
+    return output_queue(c, text ? output_new(control_text_ref(text), -1) : NULL);
 }

@@ -35,12 +35,12 @@ static void call_end(struct control_call *call) {
     control_client_wake(c);
 }
 
-static int call_send(struct control_call *call, json_t *document, const struct control_member *member, int fd) {
+static int call_send(struct control_call *call, json_t *document, int fd) {
     if (call->oneway || call->over) {
         json_decref(document);
         return 0;
     }
-    return control_client_send(call->client, document, member, fd);
+    return control_client_send(call->client, document, fd);
 }
 
 /* Packs {"parameters": params} after one more member. NULL: no memory. */
@@ -59,41 +59,40 @@ static json_t *pack(json_t *params, const char *key, json_t *value) {
 }
 
 int control_call_reply(struct control_call *call, json_t *params) {
-    int r = call_send(call, pack(params, NULL, NULL), NULL, -1);
-
-    call_end(call);
-    return r;
-}
-
-int control_call_answer_with(struct control_call *call, json_t *params, const struct control_member *member) {
-    int r = call_send(call, params ? pack(params, NULL, NULL) : NULL, member, -1);
+    int r = call_send(call, pack(params, NULL, NULL), -1);
 
     call_end(call);
     return r;
 }
 
 int control_call_answer(struct control_call *call, json_t *params) {
-    return control_call_answer_with(call, params, NULL);
+    int r = call_send(call, params ? pack(params, NULL, NULL) : NULL, -1);
+
+    call_end(call);
+    return r;
 }
 
-static int notify(struct control_call *call, json_t *params, const struct control_member *member, int fd) {
+int control_call_notify(struct control_call *call, json_t *params, int fd) {
     if (!call->more) {
         json_decref(params);
         return 0;
     }
-    return call_send(call, params ? pack(params, "continues", json_true()) : NULL, member, fd);
+    return call_send(call, params ? pack(params, "continues", json_true()) : NULL, fd);
 }
 
-int control_call_notify(struct control_call *call, json_t *params, int fd) {
-    return notify(call, params, NULL, fd);
+int control_call_answer_text(struct control_call *call, struct control_text *text) {
+    int r = call->oneway || call->over ? 0 : control_client_send_text(call->client, text);
+
+    call_end(call);
+    return r;
 }
 
-int control_call_notify_with(struct control_call *call, json_t *params, const struct control_member *member) {
-    return notify(call, params, member, -1);
+int control_call_notify_text(struct control_call *call, struct control_text *text) {
+    return !call->more || call->over ? 0 : control_client_send_text(call->client, text);
 }
 
 int control_call_error(struct control_call *call, const char *name, json_t *params) {
-    int r = call_send(call, pack(params, "error", json_string(name)), NULL, -1);
+    int r = call_send(call, pack(params, "error", json_string(name)), -1);
 
     call_end(call);
     return r;

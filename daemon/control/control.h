@@ -77,13 +77,19 @@ int control_call_reply(struct control_call *call, json_t *params);
  * empty reply for the whole answer. control_call_notify() does the same. */
 int control_call_answer(struct control_call *call, json_t *params);
 int control_call_notify(struct control_call *call, json_t *params, int fd);
-/* The same for params with one more member, whose value is JSON as text, borrowed. As a document, thousands of claims
- * would take six times the memory. */
-struct control_member {
-    const char *key, *value;
-};
-int control_call_answer_with(struct control_call *call, json_t *params, const struct control_member *member);
-int control_call_notify_with(struct control_call *call, json_t *params, const struct control_member *member);
+/* A reply whose parameters its method writes as text, because thousands of claims as a document would take six times the
+ * memory. Any number of calls may send the same one. */
+struct control_text;
+/* Stores where the members are to be written, as "\"pools\":[]". continues: for control_call_notify_text(). NULL: no
+ * memory. */
+struct control_text *control_text_new(bool continues, FILE **ret_members);
+/* Ends the text, and closes the stream. -ENOMEM, also if a write has failed. */
+int control_text_finish(struct control_text *t);
+struct control_text *control_text_unref(struct control_text *t);
+DEFINE_CLEANUP(struct control_text, control_text_unref)
+/* text: finished, borrowed. NULL is -ENOMEM, as above. */
+int control_call_answer_text(struct control_call *call, struct control_text *text);
+int control_call_notify_text(struct control_call *call, struct control_text *text);
 int control_call_error(struct control_call *call, const char *name /* "io.berth.NoSuchPool" */, json_t *params);
 /* Answers io.berth.NotAllowed with "VERB: " and the text: the caller lacks this right. */
 int control_call_refuse(struct control_call *call, enum right right, const char *format, ...) _printf_(3, 4);

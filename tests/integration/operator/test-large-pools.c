@@ -4,6 +4,7 @@
  * pools have. What that costs Redis, and how long it takes. Another client writes what a host with so many
  * claims would. */
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -22,9 +23,12 @@
 #define CPU_MAX USEC_PER_SEC       /* of `berth explain`: 0.1 s, more with sanitizers */
 #if defined(__SANITIZE_ADDRESS__)
 #define KEPT_KIB (1024 * 1024) /* no bound */
+#define WATCHED_KIB (1024 * 1024)
 #else
 #define KEPT_KIB 1024
+#define WATCHED_KIB 3072 /* half of what texts of their own would take */
 #endif
+#define WATCHING 20
 #define SLICE_MAX 110              /* claims in one call: 100, and those that a scan of a set adds */
 
 /* bee has 1000 claims of each pool and more behind them, of the jobs a, b, c and d. Each has 64 known runs.
@@ -223,6 +227,41 @@ static void test_pools(void) {
     lose();
 }
 
+static json_t *reply_of(struct client *c) {
+    _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
+
+    CU_ASSERT_FATAL(client_receive_until(c, &reply, clock_boottime() + HOST_PATIENCE) == 0);
+    TEST_STRING(reply.error, NULL);
+    return json_incref(reply.params);
+}
+
+/* Twenty clients that asked at the same moment have not read a picture of 2000 claims yet. They share its text, which a
+ * socket does not take. */
+static void test_watched(void) {
+    struct client *clients[WATCHING];
+    unsigned long before;
+
+    begin(999);
+    client_set_socket(ant->socket);
+    for (unsigned i = 0; i < WATCHING; i++) {
+        TEST_INT(client_connect(&clients[i]), 0);
+        TEST_INT(client_send(clients[i], "io.berth.Version", NULL, 0), 0);
+        json_decref(reply_of(clients[i]));
+    }
+    before = memory_kib(ant->berthd->pid, "VmRSS");
+    host_signal(ant, SIGSTOP);
+    for (unsigned i = 0; i < WATCHING; i++)
+        TEST_INT(client_send(clients[i], "io.berth.Look", json_pack("{s:[s]}", "pools", "db"), 0), 0);
+    host_signal(ant, SIGCONT);
+    json_decref(reply_of(clients[0]));
+    before = memory_kib(ant->berthd->pid, "VmRSS") - before;
+    printf("%d clients that have not read their pictures: %lu KiB more\n", WATCHING, before);
+    CU_ASSERT(before <= WATCHED_KIB);
+    for (unsigned i = 0; i < WATCHING; i++)
+        client_free(clients[i]);
+    end();
+}
+
 /* Claims of bee are found by their first digits. berthd sends the first hundred of each list, and a thousand
  * if it is asked again. */
 static void test_far(void) {
@@ -278,15 +317,12 @@ static long long least_of_moves(void) {
 }
 
 static json_t *move(struct client *c, const char *claim, const char *kind, json_int_t by_ms) {
-    _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
     json_t *params = json_pack("{s:s, s:s}", "claim", claim, "kind", kind);
 
     if (by_ms != 0)
         (void) json_object_set_new(params, "by_ms", json_integer(by_ms));
     TEST_INT(client_send(c, "io.berth.Move", params, 0), 0);
-    CU_ASSERT_FATAL(client_receive_until(c, &reply, clock_boottime() + HOST_PATIENCE) == 0);
-    TEST_STRING(reply.error, NULL);
-    return json_incref(reply.params);
+    return reply_of(c);
 }
 
 /* The last of a queue of ten thousand moves to its front, and back. */
@@ -321,6 +357,7 @@ static void test_move(void) {
 int main(int argc, char **argv) {
     CU_TestInfo tests[] = {{"the last of a thousand", test_last},
                            {"fifty pools", test_pools},
+                           {"watched", test_watched},
                            {"claims far behind", test_far},
                            {"too many", test_too_many},
                            {"a move past ten thousand", test_move},

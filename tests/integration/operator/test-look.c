@@ -94,6 +94,26 @@ static void test_away(void) {
     host_end_grace(ant);
 }
 
+/* Clients that ask at the same moment get what each asked for. */
+static void test_apart(void) {
+    _cleanup_(client_freep) struct client *all = look(NULL, CLIENT_MORE),
+                                          *hosts = look(json_pack("{s:b}", "hosts", true), CLIENT_MORE),
+                                          *named = look(json_pack("{s:[s]}", "pools", "a"), CLIENT_MORE);
+
+    for (unsigned i = 0; i < 3; i++) {
+        json_t *of_all = next(all), *of_hosts = next(hosts), *of_named = next(named);
+
+        TEST_INT(json_array_size(berth_at(of_all, "pools")), 8);
+        CU_ASSERT_PTR_NULL(json_object_get(of_all, "hosts"));
+        AT_STRING(of_hosts, "hosts.0.host", "ant");
+        TEST_INT(json_array_size(berth_at(of_named, "pools")), 1);
+        AT_STRING(of_named, "pools.0.name", "a");
+        json_decref(of_all);
+        json_decref(of_hosts);
+        json_decref(of_named);
+    }
+}
+
 /* --- one after the other --- */
 
 static void test_more(void) {
@@ -187,7 +207,7 @@ static void test_slow(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"once", test_once}, {"errors", test_errors}, {"away", test_away}, {"more", test_more},
+    {"once", test_once}, {"errors", test_errors}, {"apart", test_apart}, {"away", test_away}, {"more", test_more},
     {"cost", test_cost}, {"slow", test_slow},     CU_TEST_INFO_NULL,
 };
 

@@ -90,20 +90,69 @@ static void test_large_answers(void) {
     server_down();
 }
 
-/* A member that is given as text is the last one of the parameters. */
-static void test_member(void) {
-    const struct control_member list = {"list", "[{\"a\":1}]"};
-    int fd;
+static struct control_text *text_of(bool continues, const char *members) {
+    FILE *f = NULL;
+    struct control_text *t = control_text_new(continues, &f);
+
+    CU_ASSERT_FATAL(t && fputs(members, f) >= 0);
+    TEST_INT(control_text_finish(t), 0);
+    return t;
+}
+
+/* Clients share a text, also with one that has gone. */
+static void test_text(void) {
+    _cleanup_(control_text_unrefp) struct control_text *first = text_of(true, "\"state\":\"first\",\"list\":[1]"),
+                                                       *last = text_of(false, "");
+    int gone, fd;
 
     server_up(NULL);
+    gone = server_client();
     fd = server_client();
+    peer_send(gone, "{\"method\":\"io.test.Keep\",\"more\":true}");
     peer_send(fd, "{\"method\":\"io.test.Keep\",\"more\":true}");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(server.kept[0]);
-    TEST_INT(control_call_notify_with(server.kept[0], json_pack("{s:s}", "state", "first"), &list), 0);
-    TEST_STRING(peer_answer(fd), "{\"continues\":true,\"parameters\":{\"state\":\"first\",\"list\":[{\"a\":1}]}}");
-    TEST_INT(control_call_answer_with(server.kept[0], json_object(), &list), 0);
-    TEST_STRING(peer_answer(fd), "{\"parameters\":{\"list\":[{\"a\":1}]}}");
+    CU_ASSERT_FATAL(server.kept[0] && server.kept[1]);
+    for (unsigned i = 0; i < 2; i++)
+        TEST_INT(control_call_notify_text(server.kept[i], first), 0);
+    TEST_STRING(peer_answer(gone), "{\"parameters\":{\"state\":\"first\",\"list\":[1]},\"continues\":true}");
+    close(gone);
+    server_turn();
+    first = control_text_unref(first);
+    TEST_STRING(peer_answer(fd), "{\"parameters\":{\"state\":\"first\",\"list\":[1]},\"continues\":true}");
+    TEST_INT(control_call_answer_text(server.kept[1], last), 0);
+    TEST_STRING(peer_answer(fd), "{\"parameters\":{}}");
     close(fd);
+    server_down();
+}
+
+#define LARGE 1000000 /* more than a socket takes */
+
+/* The slow clients keep the text when its maker has dropped it. */
+static void test_text_unread(void) {
+    static char members[LARGE];
+    struct control_text *text;
+    usec_t until = clock_boottime() + SERVER_PATIENCE;
+    int fds[2], ignored = -1;
+    char data[65536];
+
+    memset(members, ' ', sizeof(members) - 1);
+    text = text_of(true, members);
+    server_up(NULL);
+    for (unsigned i = 0; i < 2; i++) {
+        fds[i] = server_client();
+        peer_send(fds[i], "{\"method\":\"io.test.Keep\",\"more\":true}");
+        CU_ASSERT_FATAL(server.kept[i] != NULL);
+        TEST_INT(control_call_notify_text(server.kept[i], text), 0);
+    }
+    control_text_unref(text);
+    close(fds[0]);
+    for (bool is_whole = false; !is_whole && clock_boottime() < until;) {
+        ssize_t n = peer_receive(fds[1], data, sizeof(data), &ignored);
+
+        server_turn();
+        is_whole = n > 0 && data[n - 1] == '\0';
+    }
+    CU_ASSERT(clock_boottime() < until);
+    close(fds[1]);
     server_down();
 }
 
@@ -197,7 +246,8 @@ static CU_TestInfo tests[] = {
     {"slow-reader", test_slow_reader},
     {"never-reads", test_never_reads},
     {"large-answers", test_large_answers},
-    {"member", test_member},
+    {"text", test_text},
+    {"text unread", test_text_unread},
     {"descriptor", test_fd},
     {"descriptor-in-parts", test_fd_in_parts},
     {"unwanted-descriptor", test_unasked_fd},
