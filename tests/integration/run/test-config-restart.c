@@ -2,9 +2,6 @@
 
 /* A restart with a config that has another idea of where the permits are that runs hold: the limit holds (R1). */
 
-#include <string.h>
-
-#include "cli/audit/check.h"
 #include "tests/harness/host/host.h"
 #include "tests/harness/judge/witness.h"
 #include "tests/harness/test.h"
@@ -34,8 +31,6 @@ static void begin(void) {
 }
 
 static void restart(const char *pool) {
-    if (strcmp(pool, HOST_POOL) == 0)
-        cluster.broken = 1U << AUDIT_NO_LIMIT; /* the last scope in a journal counts for all of it, see berth-audit(1) */
     host_set_config(ant, "%sjob \"job\" { %s pools = {\"db\"} }\n", pool, witness_at_gate("job", 0));
     host_kill(ant);
     host_mark(ant);
