@@ -130,7 +130,9 @@ static int print_holders(const json_t *holders, const char *pool) {
 static void add_waiter(struct table *t, const json_t *w) {
     char text[FORMAT_SIZE];
 
-    if (format_get_number(w, "position") > 0)
+    if (json_is_null(json_object_get(w, "position")))
+        table_cell(t, TABLE_PLAIN, "%s", "");
+    else if (format_get_number(w, "position") > 0)
         table_cell(t, TABLE_PLAIN, INT, format_get_number(w, "position"));
     else
         table_cell(t, TABLE_NOTICE, "parked"); /* needs more than the limit in force */

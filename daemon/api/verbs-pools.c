@@ -129,8 +129,10 @@ static json_t *own_holder(struct manager *m, const struct run *r, uint32_t permi
 }
 
 static json_t *own_waiter(struct manager *m, const struct run *r, uint32_t permits) {
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o}", "claim", r->cluster_claim->id, "host", manager_settings(m)->host, "name",
-                     r->name, "permits", (json_int_t) permits, "position", (json_int_t) r->cluster_claim->position, "waiting_ms",
+    bool is_answered = r->cluster_claim->state != CLAIM_STATE_ASKED;
+
+    return json_pack("{s:s, s:s, s:s, s:I, s:o, s:o}", "claim", r->cluster_claim->id, "host", manager_settings(m)->host, "name",
+                     r->name, "permits", (json_int_t) permits, "position", json_number(r->cluster_claim->position, is_answered), "waiting_ms",
                      json_msec(run_wait_usec(r, clock_boottime())));
 }
 

@@ -322,11 +322,34 @@ static void test_drained(void) {
     CU_ASSERT_PTR_NULL(strstr(berth_out, "drained"));
 }
 
+/* A claim that Redis has not received is not parked. */
+static void test_unasked(void) {
+    struct child *waiter;
+    json_t *json;
+
+    redis_server_kill(&cluster.redis);
+    host_await(ant, "redis-lost", " ");
+    host_mark(ant);
+    waiter = berth_start(ant, "run -p db --name early -- true");
+    host_await_pool(ant, "db", "waiting", 1);
+    json = berth_json(ant, "pools db");
+    AT_STRING(json, "pools.0.queue.0.name", "early");
+    AT_NULL(json, "pools.0.queue.0.position");
+    json_decref(json);
+    TEST_INT(berth(ant, "pools db"), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "early"));
+    CU_ASSERT_PTR_NULL(strstr(berth_out, "parked"));
+    TEST_INT(redis_server_resume(&cluster.redis), 0);
+    host_end_grace(ant);
+    TEST_INT(berth_end(waiter), 0);
+}
+
 static CU_TestInfo tests[] = {
     {"drained", test_drained},
     {"behind", test_behind},
     {"pools", test_pools},
     {"stale", test_stale},
+    {"unasked", test_unasked},
     {"hosts", test_hosts},
     {"runs and jobs", test_runs_and_jobs},
     CU_TEST_INFO_NULL,
