@@ -23,6 +23,11 @@ static void up(void) {
     ant = host_up("ant", CONFIG);
 }
 
+static void up_patient(void) {
+    cluster_up_patient();
+    ant = host_up("ant", CONFIG);
+}
+
 static void test_pools(void) {
     struct child *holder, *waiter;
     json_t *json, *db;
@@ -348,16 +353,21 @@ static CU_TestInfo tests[] = {
     {"drained", test_drained},
     {"behind", test_behind},
     {"pools", test_pools},
-    {"stale", test_stale},
-    {"unasked", test_unasked},
     {"hosts", test_hosts},
     {"runs and jobs", test_runs_and_jobs},
+    CU_TEST_INFO_NULL,
+};
+
+static CU_TestInfo patient_tests[] = {
+    {"stale", test_stale},
+    {"unasked", test_unasked},
     CU_TEST_INFO_NULL,
 };
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
         {.pName = "shown", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
+        {.pName = "shown-patient", .pSetUpFunc = up_patient, .pTearDownFunc = cluster_down, .pTests = patient_tests},
         CU_SUITE_INFO_NULL,
     };
 
