@@ -94,10 +94,13 @@ local function is_taken(score)
 end
 
 local number, places, passed = '0', {}, {}
-local session_record = call('HGET', at .. 'sessions', r.session) or ''
+local hosts = {} -- of sessions
+local function host_of(session)
+    hosts[session] = hosts[session] or string.match(call('HGET', at .. 'sessions', session) or '', '^%S+') or ''
+    return hosts[session]
+end
 local function finish(state)
-    return {'ok', serial, more, number, state, r.ticket, fmt(own + given), string.match(session_record, '^%S+') or '', r.name,
-        r.pools, places, passed}
+    return {'ok', serial, more, number, state, r.ticket, fmt(own + given), host_of(r.session), r.name, r.pools, places, passed}
 end
 
 local before = {}
@@ -132,10 +135,10 @@ for i, queue in ipairs(queues) do
         end
     end
 end
-for i, id in ipairs(passed) do
-    local other = read_claim(id)
-    local record = other and call('HGET', at .. 'sessions', other.session) or ''
-    passed[i] = {string.match(record, '^%S+') or '', other and other.name or ''}
+local records = passed[1] and call('HMGET', at .. 'claims', unpack(passed)) or {}
+for i = 1, #passed do
+    local other = records[i] and parse_claim(records[i])
+    passed[i] = {other and host_of(other.session) or '', other and other.name or ''}
 end
 settle()
 save_clock()
