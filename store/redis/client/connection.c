@@ -219,6 +219,7 @@ static void write_commands(struct redis_connection *c) {
     }
     if (c->options->on_writing && redis_socket_is_up(&c->socket))
         c->options->on_writing(c, c->options->userdata);
+    defer_off(&c->flush); /* what was added goes out now */
     if (is_over(c))
         return;
     if (redis_socket_send(&c->socket, &c->out) < 0) {

@@ -33,6 +33,7 @@ struct setting {
     struct redis_connection *connection;
     sd_event_source *accept, *read;
     bool free_on_up, free_on_reply, call_on_up, subscribe_on_up;
+    unsigned n_writing; /* calls of on_writing since on_up */
 };
 
 static void on_reply(const struct redisReply *reply, void *userdata) {
@@ -42,6 +43,16 @@ static void on_reply(const struct redisReply *reply, void *userdata) {
     s->n_replies++;
     if (s->free_on_reply)
         s->connection = redis_connection_free(s->connection);
+}
+
+static void on_writing(struct redis_connection *c, void *userdata) {
+    struct setting *s = userdata;
+
+    if (s->n_up == 0)
+        return;
+    s->n_writing++;
+    if (s->n_writing == 1)
+        TEST_INT(redis_connection_call(c, 1, (const char *[]) {"PING"}, on_reply, s), 0);
 }
 
 static void on_up(struct redis_connection *c, void *userdata) {
@@ -186,6 +197,22 @@ static void test_hang_up(void) {
     struct setting s = {.say = OK, .hang_up = true};
     expect_down(&s, REDIS_ERROR_RETRY, "");
     TEST_INT(s.n_up, 1);
+}
+
+/* A command of on_writing goes out in the write that follows, and asks for no other one. */
+static void test_one_write(void) {
+    struct setting s = {.say = OK, .call_on_up = true};
+    usec_t end_of_wait = clock_boottime() + 10 * USEC_PER_SEC;
+
+    begin(&s);
+    s.options.on_writing = on_writing;
+    s.settings.timeout_usec = 60 * USEC_PER_SEC;
+    while (s.n_writing == 0 && clock_boottime() < end_of_wait)
+        (void) sd_event_run(s.event, 100 * USEC_PER_MSEC);
+    while (sd_event_run(s.event, 0) > 0)
+        ;
+    TEST_INT(s.n_writing, 1);
+    end(&s);
 }
 
 /* Sizes as in CVE-2021-32765. */
@@ -350,7 +377,8 @@ static void test_late(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"silence", test_silence}, {"hang up", test_hang_up},           {"nonsense", test_nonsense},         {"flood", test_flood},
+    {"silence", test_silence}, {"hang up", test_hang_up},           {"one write", test_one_write},
+    {"nonsense", test_nonsense},         {"flood", test_flood},
     {"excess", test_excess},
     {"errors", test_errors},   {"freed inside", test_freed_inside}, {"nobody there", test_nobody_there},
     {"late", test_late},       CU_TEST_INFO_NULL,
