@@ -334,13 +334,14 @@ static void connection_on_named(const struct redisReply *reply, void *userdata) 
 static int set_up(struct redis_connection *c, const struct redis_target *target) {
     const struct redis_settings *s = c->options->settings;
     bool is_named = s->username && *s->username;
+    const char *password = target->password ? target->password : is_named ? "" : NULL; /* a user may have none */
     usec_t deadline = target->deadline;
     char db[16];
     int r = 0;
 
     c->out.is_secret = target->password;
-    if (target->password)
-        r = call(c, is_named ? 3 : 2, (const char *[]) {"AUTH", is_named ? s->username : target->password, target->password},
+    if (password)
+        r = call(c, is_named ? 3 : 2, (const char *[]) {"AUTH", is_named ? s->username : password, password},
                  connection_on_setup, c, deadline, false);
     if (r >= 0 && s->db > 0) {
         (void) snprintf(db, sizeof(db), "%u", s->db);

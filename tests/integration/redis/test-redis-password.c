@@ -102,7 +102,25 @@ static void test_password(void) {
     (void) unlink(path);
 }
 
-static CU_TestInfo tests[] = {{"password", test_password}, CU_TEST_INFO_NULL};
+/* A user without a password is logged in, too: the default user may have other rights. */
+static void test_no_password(void) {
+    _cleanup_reply_ redisReply *list = NULL;
+    char url[120];
+    struct host *h;
+
+    tell("ACL SETUSER keeper on nopass ~* &* +@all");
+    h = host_add("ant", " ");
+    (void) snprintf(url, sizeof(url), "unix://%s", cluster.redis.socket);
+    h->url = url;
+    h->redis_options = "username = keeper\n";
+    host_set_config(h, "pool \"db\" { limit = 2 }\n");
+    host_start(h);
+    host_open(h);
+    list = redis_command(&cluster.redis, "CLIENT LIST");
+    CU_ASSERT(list && list->type == REDIS_REPLY_STRING && strstr(list->str, " user=keeper "));
+}
+
+static CU_TestInfo tests[] = {{"password", test_password}, {"user without one", test_no_password}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
