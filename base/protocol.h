@@ -13,7 +13,8 @@
                                       queues. Fork its guard, and its command up to the gate before exec
                                       → prepared | refused */
 #define PROTOCOL_KILL "kill"     /* run [token]: kill all processes left of it   → in time, a report; of a run that is not
-                                    known: lost=1, and that token as `killed` */
+                                    known: lost=1, and that token as `killed`; of one whose guard
+                                    had noted no grant: errno=ECANCELED, stage=stop */
 #define PROTOCOL_FORGET "forget" /* run: its report was recorded, remove the file; no reply */
 
 /* runner → berthd */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runner/answers.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -43,6 +44,19 @@ void answer_lost(struct berthd_link *berthd, const char *run, const char *killed
     message_put(&w, "lost", "1");
     if (killed)
         message_put(&w, "killed", killed);
+    berthd_link_send(berthd, &w);
+}
+
+void answer_not_begun(struct berthd_link *berthd, const char *run) {
+    struct message_writer w;
+
+    message_begin(&w, PROTOCOL_REPORT);
+    message_put(&w, "run", run);
+    message_put_u64(&w, "ended", clock_realtime());
+    message_put(&w, "reason", "none");
+    message_put_u64(&w, "errno", ECANCELED);
+    message_put(&w, "stage", "stop");
+    message_put(&w, "text", "its guard was killed before it began the command");
     berthd_link_send(berthd, &w);
 }
 

@@ -14,6 +14,8 @@ void answer_refused(struct berthd_link *berthd, const char *run, const char *rea
 /* Reports the end of a run that has no process, guard, guard file or report. killed: the token in berthd's
  * `kill`, or NULL. */
 void answer_lost(struct berthd_link *berthd, const char *run, const char *killed);
+/* Reports that a run was killed before its guard had noted a grant: its command has not run. */
+void answer_not_begun(struct berthd_link *berthd, const char *run);
 /* what: a process of the run that survived its kill, for people. */
 void answer_stuck(struct berthd_link *berthd, const char *run, const char *what);
 /* Tells berthd that it has received the state of each run. */

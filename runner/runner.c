@@ -256,6 +256,12 @@ static void runner_on_report(const char *run, void *userdata) {
         answer_lost(runner->berthd, run, NULL);
 }
 
+static void runner_on_not_begun(const char *run, void *userdata) {
+    const struct runner *runner = userdata;
+
+    answer_not_begun(runner->berthd, run);
+}
+
 static void runner_on_stuck(const char *run, const char *what, void *userdata) {
     const struct runner *runner = userdata;
 
@@ -312,7 +318,7 @@ static void runner_bound_again(const char *run, void *userdata) {
 static int runner_recover(struct runner *runner) {
     _cleanup_free_ char *cgroup = NULL;
     const struct runs_handler handler = {
-        .on_report = runner_on_report, .on_stuck = runner_on_stuck, .on_reaped = runner_on_reaped, .on_withdrawn = runner_on_withdrawn, .userdata = runner};
+        .on_report = runner_on_report, .on_not_begun = runner_on_not_begun, .on_stuck = runner_on_stuck, .on_reaped = runner_on_reaped, .on_withdrawn = runner_on_withdrawn, .userdata = runner};
     char path[GUARD_FILE_PATH_SIZE];
     int r;
 

@@ -52,6 +52,19 @@ static void entry_gone(struct entry *e) {
         r->handler.on_withdrawn(r->handler.userdata);
 }
 
+/* Removes a run whose guard ended before it had noted a grant: its command has not run. berthd may have sent the grant. */
+static void entry_not_begun(struct entry *e) {
+    struct runs *r = e->runs;
+    char run[ID_TEXT_SIZE];
+    bool must_report = e->must_die;
+
+    memcpy(run, e->run, sizeof(run));
+    e->must_die = false;
+    entry_gone(e);
+    if (must_report)
+        r->handler.on_not_begun(run, r->handler.userdata);
+}
+
 /* Kills what is left of a run. If nothing is left, reports its end. */
 static void reap_entry(struct entry *e, bool is_nothing_inherited) {
     struct runs *r = e->runs;
@@ -60,8 +73,8 @@ static void reap_entry(struct entry *e, bool is_nothing_inherited) {
     if (!leftovers_kill(r->directory, e->run) || !is_nothing_inherited)
         return;
     credentials_remove(r->directory, e->run);
-    if (entry_is_prepared(e)) { /* the command has not run */
-        entry_gone(e);
+    if (entry_is_prepared(e)) {
+        entry_not_begun(e);
         return;
     }
     if (leftovers_write_report(r->directory, e->run) < 0)

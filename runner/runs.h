@@ -28,6 +28,8 @@ enum { RUNS_E_OVERLAP = 1, RUNS_E_TOO_MANY, RUNS_E_IN_THE_WAY };
 struct runs_handler {
     /* A run is over. It has a report that berthd may not have yet, or none if an earlier berthd took it. */
     void (*on_report)(const char *run, void *userdata);
+    /* A run was killed before its guard had noted a grant: its command has not run. */
+    void (*on_not_begun)(const char *run, void *userdata);
     /* Processes of a run have outlived their kill; called again each hour. what: one of them, for people. */
     void (*on_stuck)(const char *run, const char *what, void *userdata);
     void (*on_reaped)(void *userdata);    /* no run is being reaped any more */

@@ -3,6 +3,7 @@
 /* Guards that a real berth-runner prepares before the grant: nothing runs before it, and nothing is left
  * without it. */
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -127,6 +128,25 @@ static void test_granted_late(void) {
     test_guard_set_deadline(guard, clock_boottime() + 100 * USEC_PER_SEC);
     test_await(guard, &m, PROTOCOL_ACK);
     check_ran(guard, "a.out");
+    test_runner_done(&t);
+}
+
+/* Killed before it has read the grant: berthd learns that the command has not run. */
+static void test_killed_before_grant(void) {
+    _cleanup_close_ int guard = -1;
+
+    test_runner_begin(&t, SHOWS("a", ""), getuid());
+    guard = prepare('1', "a");
+    TEST_INT(kill((pid_t) test_number(&m, "guard"), SIGSTOP), 0);
+    grant(guard, USEC_INFINITY);
+    test_say(t.fd, PROTOCOL_KILL, "run", test_runner_id('1'));
+    test_await(t.fd, &m, PROTOCOL_REPORT);
+    TEST_FIELD(&m, "run", test_runner_id('1'));
+    TEST_FIELD(&m, "lost", NULL);
+    TEST_FIELD(&m, "stage", "stop");
+    CU_ASSERT(test_number(&m, "errno") == ECANCELED);
+    CU_ASSERT(!test_runner_has(&t, "a.out"));
+    check_starts("a");
     test_runner_done(&t);
 }
 
@@ -324,7 +344,7 @@ static void test_bound(void) {
     TEST_FIELD(&m, "reason", "too-many-runs");
     test_say(t.fd, PROTOCOL_KILL, "run", test_runner_id('3'));
     test_await(t.fd, &m, PROTOCOL_REPORT);
-    TEST_FIELD(&m, "lost", "1");
+    TEST_FIELD(&m, "stage", "stop");
     (void) close_fd(guards[3]);
     guards[3] = prepare('3', "a");
     send_prepare('3', "a"); /* it is prepared already */
@@ -353,6 +373,7 @@ static CU_TestInfo tests[] = {
     {"granted at once", test_granted_at_once},
     {"granted late", test_granted_late},
     {"stopped at the gate", test_stopped_at_gate},
+    {"killed before it has read the grant", test_killed_before_grant},
     {"withdrawn", test_withdrawn},
     {"another message than a grant", test_other_message},
     {"the guard is killed", test_guard_killed},
