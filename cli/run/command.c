@@ -61,6 +61,8 @@ static int ended_status(struct adhoc *a, const struct supervise_result *result, 
     switch (result->reason) {
     case SUPERVISE_REASON_NONE:
         *ret_text = NULL;
+        if (result->code != CLD_EXITED)
+            adhoc_end_by(a, result->status);
         return own;
     case SUPERVISE_REASON_STOPPED:
     case SUPERVISE_REASON_REVOKED:

@@ -38,6 +38,7 @@ struct adhoc {
     sd_event *event;
     struct run_options options;
     enum adhoc_phase phase;
+    int end_signal;                      /* 0: this process ends with an exit status */
     char run[ID_TEXT_SIZE];              /* "": berthd has not sent it yet */
     usec_t claimed;                      /* boottime of the first Hold */
     struct {
@@ -90,6 +91,8 @@ struct adhoc {
 
 /* Ends the loop with this status; later calls change nothing. */
 void adhoc_exit(struct adhoc *a, int status);
+/* To be called before adhoc_exit(): this process ends by the signal instead, if it is one that people and service managers send. */
+void adhoc_end_by(struct adhoc *a, int signal);
 
 /* Writes a message to standard error, as soon as that does not have to wait; run_say_rest() waits for it, at the end of the run. */
 void run_say(struct adhoc *a, const char *format, ...) _printf_(2, 3);

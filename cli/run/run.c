@@ -16,6 +16,20 @@ void adhoc_exit(struct adhoc *a, int status) {
     (void) sd_event_exit(a->event, status);
 }
 
+void adhoc_end_by(struct adhoc *a, int signal) {
+    if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP)
+        a->end_signal = signal;
+}
+
+/* A bash script whose command exits after a Ctrl-C, even with 130, goes on with its next command. A unit whose process exits with 143
+ * after a stop has failed. Both look whether a signal ended the process. Returns where the signal ends nobody (PID 1). */
+static void end_by(int signal) {
+    sigset_t mask;
+
+    if (raise(signal) == 0 && sigemptyset(&mask) == 0 && sigaddset(&mask, signal) == 0)
+        (void) sigprocmask(SIG_UNBLOCK, &mask, NULL);
+}
+
 static void adhoc_done(struct adhoc *a) {
     run_connection_stop(a);
     timer_done(&a->connection.retry);
@@ -51,7 +65,7 @@ static int adhoc_init(struct adhoc *a) {
     return r < 0 ? r : run_signals_init(a);
 }
 
-int run_adhoc(const struct run_options *options) {
+static int run(const struct run_options *options, int *ret_signal) {
     _cleanup_(adhoc_done) struct adhoc a = {
         .options = *options,
         .connection.wait_deadline = USEC_INFINITY,
@@ -66,8 +80,17 @@ int run_adhoc(const struct run_options *options) {
     if (r != 0)
         return r;
     r = sd_event_loop(a.event);
+    *ret_signal = a.end_signal;
     if (r >= 0)
         return r;
     fprintf(stderr, "berth: the event loop failed: %s\n", strerror(-r));
     return a.phase == ADHOC_PHASE_CLAIMING ? EXIT_INTERNAL : EXIT_FAILED;
+}
+
+int run_adhoc(const struct run_options *options) {
+    int signal = 0, status = run(options, &signal);
+
+    if (signal != 0)
+        end_by(signal);
+    return status;
 }

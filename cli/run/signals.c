@@ -36,6 +36,7 @@ static bool ends_wait(int signal) {
 
 static void end_wait(struct adhoc *a, int signal) {
     run_connection_stop(a);
+    adhoc_end_by(a, signal);
     adhoc_exit(a, EXIT_SIGNAL + signal);
 }
 

@@ -202,7 +202,7 @@ static void test_interrupted_before_the_start(void) {
     fake_accept(&f);
     json_decref(fake_expect(&f, "io.berth.Hold"));
     TEST_INT(kill(f.pid, SIGINT), 0);
-    TEST_INT(fake_await_exit(&f), 130);
+    TEST_INT(fake_await_exit(&f), -SIGINT);
     fake_done(&f);
 }
 

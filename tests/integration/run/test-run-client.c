@@ -40,7 +40,11 @@ static void test_exit_status(void) {
     ends("exit 0", 0, 0, -1);
     ends("exit 3", 3, 3, -1);
     ends("exit 75", 75, 75, -1);
-    ends("kill -TERM $$", 128 + SIGTERM, -1, SIGTERM);
+    ends("exit 143", 143, 143, -1);
+    ends("kill -TERM $$", -SIGTERM, -1, SIGTERM);
+    ends("kill -INT $$", -SIGINT, -1, SIGINT);
+    ends("kill -HUP $$", -SIGHUP, -1, SIGHUP);
+    ends("kill -QUIT $$", 128 + SIGQUIT, -1, SIGQUIT);
     ends("kill -KILL $$", 128 + SIGKILL, -1, SIGKILL);
 }
 

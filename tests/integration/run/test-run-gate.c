@@ -106,7 +106,7 @@ static void signalled(int signal) {
 
     TEST_INT(kill(f.pid, signal), 0);
     fake_expect_end(&f);
-    TEST_INT(fake_await_exit(&f), 128 + signal);
+    TEST_INT(fake_await_exit(&f), -signal);
     TEST_STRING(f.text, "");
     check_ended(pidfd);
     fake_done(&f);
@@ -184,7 +184,7 @@ static void forgotten(void) {
     json_decref(fake_expect(&f, "io.berth.Hold"));
     check_gone(&f, pidfd);
     TEST_INT(kill(f.pid, SIGTERM), 0);
-    TEST_INT(fake_await_exit(&f), 128 + SIGTERM);
+    TEST_INT(fake_await_exit(&f), -SIGTERM);
     fake_done(&f);
 }
 
@@ -202,7 +202,7 @@ static void lease_lost(void) {
     check_gone(&f, pidfd);
     fake_await_hold_over(&f);
     TEST_INT(kill(f.pid, SIGTERM), 0);
-    TEST_INT(fake_await_exit(&f), 128 + SIGTERM);
+    TEST_INT(fake_await_exit(&f), -SIGTERM);
     TEST_STRING(f.text, "");
     fake_done(&f);
 }

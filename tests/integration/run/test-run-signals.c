@@ -25,7 +25,8 @@ static void withdraws(int signal) {
     TEST_STRING(fake_errors(&f), "berth: waiting: pool full: db\n");
     TEST_INT(kill(f.pid, signal), 0);
     fake_expect_end(&f);
-    TEST_INT(fake_await_exit(&f), 128 + signal);
+    /* A script stops at a Ctrl-C only if its command is ended by the signal. QUIT would leave a core file. */
+    TEST_INT(fake_await_exit(&f), signal == SIGQUIT ? 128 + signal : -signal);
     fake_done(&f);
 }
 

@@ -77,7 +77,7 @@ static void test_signal_of_a_watchdog(void) {
     fake_expect_started(&f);
     TEST_INT(write(f.keys, "x", 1), 1);
     fake_expect_ended(&f, -1, SIGTERM, NULL);
-    TEST_INT(fake_await_exit(&f), 128 + SIGTERM);
+    TEST_INT(fake_await_exit(&f), -SIGTERM);
     fake_done(&f);
 }
 
