@@ -35,6 +35,7 @@ static void guard_on_state(struct guard_link *guard, const struct message *state
     struct run *run = userdata;
     bool is_requeued = run->requeue != RUN_REQUEUE_NONE;
 
+    run->job.executor->retry_usec = GUARD_RETRY_MIN;
     /* The state repeats a `started` that was sent before this connection. */
     guard_on_started(guard, state, run);
     /* The stop comes before the deadline: a guard that waits for a deadline would start the command. */
@@ -98,8 +99,9 @@ bool executor_guard_is_gone(int error) {
     return error == -ENOENT || error == -ECONNREFUSED;
 }
 
+/* Reports only the second failure: a guard whose command was short may leave its report and end before it accepts the connection. */
 void executor_guard_retry(struct executor *executor, const char *run, int error) {
-    if (executor->retry_usec == GUARD_RETRY_MIN)
+    if (executor->retry_usec == 2 * GUARD_RETRY_MIN)
         journal_log(executor->journal, LOG_WARNING, "run %s: cannot connect to its guard, retrying: %s", run,
                     strerror(-error));
     if (timer_is_set(&executor->retry_timer))
@@ -121,10 +123,10 @@ static void connect_known(struct executor *executor, struct run *run) {
     run->job.guard_wanted = r < 0 && !executor_guard_is_gone(r);
     if (run->job.guard_wanted)
         executor_guard_retry(executor, run->id, r);
-    else if (r < 0)
-        (void) runner_link_kill(executor->runner, run->id, run_token(run));
-    else
+    else if (r < 0) {
         executor->retry_usec = GUARD_RETRY_MIN;
+        (void) runner_link_kill(executor->runner, run->id, run_token(run));
+    }
 }
 
 /* A guard without memory may close a connection and live on. Connecting again shows whether it has ended. */

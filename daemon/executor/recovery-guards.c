@@ -75,6 +75,7 @@ static void guard_on_state(_unused_ struct guard_link *link, const struct messag
     struct executor *executor = guard->executor;
     int r = 0;
 
+    executor->retry_usec = GUARD_RETRY_MIN;
     /* A runner that reconnects names its guards again. */
     if (!run_table_find(executor->runs, guard->run))
         r = recover(guard, state);

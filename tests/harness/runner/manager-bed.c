@@ -82,7 +82,7 @@ struct guard_link *guard_link_free(struct guard_link *g) {
 }
 
 pid_t guard_link_pid(_unused_ const struct guard_link *g) {
-    return getpid();
+    return manager_bed.is_unaccepted ? 0 : getpid();
 }
 
 bool guard_link_awaits_answer(_unused_ const struct guard_link *g) {

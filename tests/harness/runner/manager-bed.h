@@ -39,6 +39,7 @@ extern struct manager_bed {
     struct guard_link *guards[8]; /* by number of connection; NULL: gone */
     size_t n_guards;
     int guard_error; /* result of the next connections to guards; 0: success */
+    bool is_unaccepted; /* no guard has accepted its connection */
 } manager_bed;
 
 /* CUnit's set-up and tear-down. manager_bed_up(): the runner has not recovered yet. */

@@ -4,10 +4,12 @@
  * the guard is gone, berthd sends `kill` to the runner. Until it knows, it grants and frees nothing. */
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/protocol.h"
 #include "daemon/runs/run.h"
+#include "tests/harness/capture.h"
 #include "tests/harness/runner/manager-bed.h"
 #include "tests/harness/test.h"
 
@@ -154,7 +156,8 @@ static void test_closes(void) {
     struct run *r = manager_bed_run("one");
     struct message state;
     struct guard_link *g;
-    char id[ID_TEXT_SIZE];
+    struct capture c;
+    char id[ID_TEXT_SIZE], *text;
     size_t before;
 
     memcpy(id, r->id, sizeof(id));
@@ -170,10 +173,44 @@ static void test_closes(void) {
     g->handler.on_gone(g, g->handler.userdata);
     TEST_INT(manager_bed.n_guards, before + 1);
     CU_ASSERT_FATAL(await_connection(before + 1));
+    capture_begin(&c);
+    g = manager_bed_guard();
+    g->handler.on_gone(g, g->handler.userdata);
+    text = capture_end(&c);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "cannot connect to its guard, retrying: Connection reset by peer"));
+    free(text);
+    CU_ASSERT_FATAL(await_connection(before + 2));
     manager_bed_guard_state(manager_bed_guard(), &state);
     r = manager_find_run(manager_bed.manager, id);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
     check_runs_on(r);
+}
+
+static bool has_killed(void *userdata) {
+    (void) userdata;
+    return manager_bed.n_killed > 0;
+}
+
+/* The command was short: its guard leaves a report and ends without accepting the connection. That is no fault, and logged as
+ * none. */
+static void test_ended_unaccepted(void) {
+    struct run *r = manager_bed_begin("one");
+    struct capture c;
+    char *text;
+
+    CU_ASSERT(manager_bed_await_starting(r));
+    manager_bed_started(r);
+    manager_bed.n_killed = 0;
+    manager_bed.is_unaccepted = true;
+    capture_begin(&c);
+    manager_bed_guard_gone(manager_bed_guard());
+    CU_ASSERT_FATAL(manager_bed_await(has_killed, NULL));
+    text = capture_end(&c);
+    CU_ASSERT_PTR_NULL(strstr(text, "warning"));
+    free(text);
+    check_lost(r);
+    manager_bed.is_unaccepted = false;
+    manager_bed.guard_error = 0;
 }
 
 /* A guard with an invalid state may hold permits. berthd has it killed, and grants nothing before it is
@@ -266,6 +303,7 @@ static CU_TestInfo tests[] = {
     {"a guard whose connection has ended", test_ended},
     {"a guard found at start", test_found},
     {"a guard that closes its connections", test_closes},
+    {"a guard that ends unaccepted", test_ended_unaccepted},
     {"a guard with an invalid state", test_bad_state},
     {"a guard that hangs in a stop", test_hangs_in_stop},
     {"the kill of an older attempt", test_older_kill},
