@@ -14,17 +14,20 @@
 #include "tests/harness/test.h"
 #include "tests/harness/judge/witness.h"
 
-#define HANDOVERS 30
+#define HANDOVERS 20
 
 /* Measures from the end that one command writes to the start that the next command writes on another host.
  * Exit, release, grant, push, fork and exec are in between. A bug of another program:
  * hashicorp/consul#1006. */
 static void handover_takes_milliseconds(void) {
-    struct host *ant = host_up("ant", "pool \"db\" { limit = 1 }\n"), *bee = host_up("bee", "pool \"db\" { limit = 1 }\n");
     struct child *runs[HANDOVERS + 1];
     usec_t gaps[HANDOVERS] = {0};
     struct witness w = {0};
+    struct host *ant, *bee;
 
+    cluster.heartbeat = "5s";
+    ant = host_up("ant", "pool \"db\" { limit = 1 }\n");
+    bee = host_up("bee", "pool \"db\" { limit = 1 }\n");
     runs[0] = berth_at_gate(ant, "-p db", "r0", "started");
     for (size_t i = 1; i < ELEMENTSOF(runs); i++) {
         runs[i] = berth_start(i % 2 ? bee : ant, "run -p db --name r%zu -- %s --id r%zu --for 10", i, cluster.command, i);
@@ -43,8 +46,8 @@ static void handover_takes_milliseconds(void) {
     durations_sort(gaps, HANDOVERS);
     printf("hand-over: median %" PRIu64 " us, fastest %" PRIu64 ", slowest %" PRIu64 "\n", gaps[HANDOVERS / 2], gaps[0],
            gaps[HANDOVERS - 1]);
-    /* 20 ms on a quiet machine without sanitizers; far below any heartbeat on a busy one. */
-    CU_ASSERT(gaps[HANDOVERS / 2] < 200 * USEC_PER_MSEC);
+    /* 8 s if hosts learned of grants with a heartbeat; 2 ms on a quiet machine, 0.3 s with sanitizers at a load of 28 */
+    CU_ASSERT(gaps[HANDOVERS / 2] < USEC_PER_SEC);
     witness_done(&w);
 }
 
@@ -121,12 +124,14 @@ static void start_many(struct host *h, const char *job, size_t n) {
 
 /* A bug of another program: mperham/sidekiq#2944. */
 static void waiting_claims_cost_redis_nothing(void) {
-    struct host *ant = host_up("ant",
-                               "pool \"db\" { limit = 1 }\n"
-                               "job \"waiter\" { command = {\"/bin/true\"} pools = {\"db\"} overlap = \"allow\" output = \"null\" }\n");
     struct child *holder;
     long long idle, busy;
+    struct host *ant;
 
+    cluster.heartbeat = "2s";
+    ant = host_up("ant",
+                  "pool \"db\" { limit = 1 }\n"
+                  "job \"waiter\" { command = {\"/bin/true\"} pools = {\"db\"} overlap = \"allow\" output = \"null\" }\n");
     holder = berth_at_gate(ant, "-p db", "holder", "started");
     idle = other_calls(ant);
     start_many(ant, "waiter", WAITING);
