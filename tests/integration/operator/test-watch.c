@@ -196,15 +196,22 @@ static void test_refused(void) {
 
 static void test_timeout(void) {
     struct host *ant = ant_up();
-    struct child *watch;
+    struct child *keeper, *watch;
+    json_t *line;
 
     TEST_INT(berth(ant, "watch --timeout 50ms"), 75);
     TEST_STRING(berth_out, "");
     TEST_STRING(berth_err, "");
-    watch = watch_start(ant, "--events drained --timeout 2s");
+    keeper = watch_start(ant, ""); /* berthd keeps events only while a client watches */
+    watch = berth_start(ant, "watch --json -n 1");
+    await_readers(ant, 2);
     TEST_INT(berth(ant, "drain"), 0);
-    await_text(watch, "drained");
     TEST_INT(berth_end(watch), 0);
+    line = line_of(0);
+    TEST_INT(berth(ant, "watch --events drained --timeout 2s --since %.8s:0", json_string_value(berth_at(line, "at"))), 0);
+    CU_ASSERT(strstr(berth_out, " drained ") != NULL);
+    json_decref(line);
+    watch_end(keeper);
     TEST_INT(berth(ant, "undrain"), 0);
     await_readers(ant, 0);
 }
