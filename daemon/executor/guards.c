@@ -200,10 +200,12 @@ void executor_ask_guards(struct executor *executor) {
         return;
     executor->ask_again = usec_add(now, ASK_PAUSE);
     run_table_foreach (run, executor->runs, RUN_STATE_STARTING, RUN_STATE_RUNNING) {
-        if (run->kind != RUN_KIND_JOB || !run->job.guard || guard_link_awaits_answer(run->job.guard) ||
-            executor_call(executor, get_deadline, run) != USEC_INFINITY)
+        if (run->kind != RUN_KIND_JOB || !run->job.guard || executor_call(executor, get_deadline, run) != USEC_INFINITY)
             continue;
-        executor_push_deadline(executor, run);
+        if (guard_link_awaits_answer(run->job.guard)) /* also of the first deadline, which follows its state */
+            executor_guard_check(run);
+        else
+            executor_push_deadline(executor, run);
         is_asked = true;
     }
     if (is_asked && !timer_is_set(&executor->answers_timer))

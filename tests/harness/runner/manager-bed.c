@@ -86,11 +86,11 @@ pid_t guard_link_pid(_unused_ const struct guard_link *g) {
 }
 
 bool guard_link_awaits_answer(_unused_ const struct guard_link *g) {
-    return false;
+    return manager_bed.is_silent;
 }
 
 bool guard_link_is_silent(_unused_ const struct guard_link *g, _unused_ usec_t time) {
-    return false;
+    return manager_bed.is_silent;
 }
 
 void guard_link_set_deadline(_unused_ struct guard_link *g, _unused_ usec_t deadline) {

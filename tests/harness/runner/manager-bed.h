@@ -40,6 +40,7 @@ extern struct manager_bed {
     size_t n_guards;
     int guard_error; /* result of the next connections to guards; 0: success */
     bool is_unaccepted; /* no guard has accepted its connection */
+    bool is_silent; /* no guard has answered its first deadline, for long */
 } manager_bed;
 
 /* CUnit's set-up and tear-down. manager_bed_up(): the runner has not recovered yet. */

@@ -213,6 +213,17 @@ static void test_ended_unaccepted(void) {
     manager_bed.guard_error = 0;
 }
 
+/* The guard was stopped before it answered the first deadline, which berthd sends by itself. */
+static void test_silent_from_the_start(void) {
+    struct run *r = manager_bed_run("one");
+
+    manager_bed.is_silent = true;
+    manager_ask_guards(manager_bed.manager);
+    CU_ASSERT_PTR_NOT_NULL(r->end.stuck);
+    manager_bed.is_silent = false;
+    check_runs_on(r);
+}
+
 /* A guard with an invalid state may hold permits. berthd has it killed, and grants nothing before it is
  * gone. */
 static void test_bad_state(void) {
@@ -304,6 +315,7 @@ static CU_TestInfo tests[] = {
     {"a guard found at start", test_found},
     {"a guard that closes its connections", test_closes},
     {"a guard that ends unaccepted", test_ended_unaccepted},
+    {"a guard that is silent from the start", test_silent_from_the_start},
     {"a guard with an invalid state", test_bad_state},
     {"a guard that hangs in a stop", test_hangs_in_stop},
     {"the kill of an older attempt", test_older_kill},
