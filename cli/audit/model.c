@@ -236,15 +236,29 @@ static const struct entry *find_given_back(const struct audit_hold *h, const str
     return NULL;
 }
 
+/* Returns the entry of a release without a number whose permits were reclaimed later: Redis had lost the release, because it was
+ * restored from older data, or had never got it. NULL: none. */
+static const struct entry *find_released_before(const struct audit_hold *h, const struct entry *reclaimed) {
+    for (size_t i = 0; i < h->run->n_ends; i++) {
+        const struct entry *e = h->run->ends[i].entry;
+
+        if (e->clock == 0 && e->token == h->token && strcmp(e->event, "released") == 0 && e->time < reclaimed->time)
+            return e;
+    }
+    return NULL;
+}
+
 /* Sets the end of a grant: by Redis's number if there is one, else by its host's clock. */
 static void hold_set_end(struct audit *a, struct audit_hold *h) {
     const struct audit_run *r = h->run;
-    const struct entry *ended = find_end(h), *given_back = find_given_back(h, ended);
+    const struct entry *ended = find_end(h), *released = find_given_back(h, ended);
     bool taken = ended && strcmp(ended->event, "reclaimed") == 0;
     usec_t end;
 
-    if (given_back) {
-        h->end = usec_sub(audit_hosts_time(a, given_back),
+    if (taken && !released)
+        released = find_released_before(h, ended);
+    if (released) {
+        h->end = usec_sub(audit_hosts_time(a, released),
                           usec_add(a->options->tolerance, a->report->doubt));
         a->report->n_by_clock++;
         return;

@@ -227,6 +227,24 @@ static void test_waits_again(void) {
     CU_ASSERT(report.n_findings >= 1);
 }
 
+/* c was released by a sync, whose number is not logged. Redis is restored from older data, and bee reclaims c. */
+static void released_and_restored(long released, long granted) {
+    audit_fixture_add_good_runs();
+    audit_fixture_end(&ant, released, "c", "db:1");
+    record.items[record.n - 1].clock = 0;
+    audit_fixture_grant(&bee, granted - 100, granted, "e", "db:1");
+    audit_fixture_end(&bee, 2600, "e", "db:1");
+    audit_fixture_reclaim(3000, "c");
+}
+
+static void test_restored(void) {
+    released_and_restored(1000, 2500);
+    audit_fixture_expect_proof();
+    TEST_INT(report.n_unproved, 0);
+    released_and_restored(2200, 1190);
+    audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "e", "held before: c on ant");
+}
+
 /* berthd of ant is killed while e waits. bee is granted f: ant may have expired, if the reply about it was lost. */
 static void test_away(void) {
     for (int i = 0; i < 3; i++) {
@@ -290,6 +308,7 @@ static void test_many(void) {
 
 static CU_TestInfo tests[] = {{"withdrawn", test_withdrawn}, {"asked again", test_asked_again}, {"forgotten", test_forgotten},
                               {"expired, not logged", test_expiry_not_logged}, {"session-lost", test_session_lost}, {"many", test_many}, {"waits-again", test_waits_again},
+                              {"restored", test_restored},
                               {"away", test_away}, {"noticed later", test_noticed_later}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
