@@ -58,7 +58,8 @@ static struct child *run_for(struct host *h, const char *id, unsigned msec) {
 /* A hypervisor pauses a virtual machine, clocks included, and resumes it after its permits were granted to
  * another host. Here only the processes of the host are stopped (swarthy/redis-semaphore#24). */
 static void paused_machine(void) {
-    static const enum kind kinds[] = {KIND_BERTHD, KIND_RUNNER, KIND_GUARD, KIND_RUN, KIND_COMMAND};
+    /* `berth run` first: on a busy machine it could stop its command before it is stopped itself. */
+    static const enum kind kinds[] = {KIND_RUN, KIND_COMMAND, KIND_GUARD, KIND_RUNNER, KIND_BERTHD};
     struct child *old, *new;
     uint64_t token;
 
