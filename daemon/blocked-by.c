@@ -185,8 +185,13 @@ const char *manager_blocked_by(struct manager *m, const struct run *r, const str
         (void) snprintf(buffer, size, "%s in %s", what, duration_format((left + USEC_PER_SEC - 1) / USEC_PER_SEC * USEC_PER_SEC, text));
         return buffer;
     }
+    if (r->state == RUN_STATE_PENDING && r->job.queued_by_overlap)
+        return "overlap";
+    if ((r->state == RUN_STATE_PENDING || r->state == RUN_STATE_STARTING) && r->kind == RUN_KIND_JOB &&
+        !executor_is_connected(m->executor))
+        return "no berth-runner";
     if (r->state != RUN_STATE_WAITING)
-        return r->state == RUN_STATE_PENDING && r->job.queued_by_overlap ? "overlap" : NULL;
+        return NULL;
     if (r->host_claim->n_demands > 0 && r->host_claim->state != CLAIM_STATE_HELD) {
         reason = find_reason(host, r->host_claim);
         if (reason.kind == WAIT_POOL_FULL && is_host_limit(m, reason.pool))

@@ -88,7 +88,7 @@ const char *manager_away_text(const struct manager *m, char *buffer, size_t size
 /* "no-memory: the memory of Redis at 10.0.0.5:6379 is full" */
 const char *manager_full_text(const struct manager *m, char *buffer, size_t size);
 /* Returns what a run waits for, as in `berth runs --json`: "pool full: db", "behind both on ant, which waits
- * for db: net", "grace", "overlap" ...; NULL if it does not wait. Takes snapshots of both stores; each may
+ * for db: net", "grace", "overlap", "no berth-runner" ...; NULL if it does not wait. Takes snapshots of both stores; each may
  * be NULL. */
 const char *manager_blocked_by(struct manager *m, const struct run *r, const struct snapshot *host, const struct snapshot *cluster,
                                char *buffer, size_t size);

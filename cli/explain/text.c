@@ -49,7 +49,8 @@ static void print_state(const json_t *e) {
     else if (strcmp(state, "holding") == 0)
         printf("has held its permits since %s", format_when(e, "since", clock_realtime(), text));
     else if (strcmp(state, "starting") == 0)
-        printf("has its permits and is being started");
+        printf("has its permits and is being started%s%s%s%.200s", *why ? "; " : "", why,
+               *format_get_text(e, "stuck") ? "; its guard does not answer: " : "", format_get_text(e, "stuck"));
     else if (strcmp(state, "stopping") == 0)
         printf("is being stopped%s%.200s",
                *format_get_text(e, "stuck") ? "; killed, and there is still " : "",

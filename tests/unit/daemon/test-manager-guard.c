@@ -213,6 +213,22 @@ static void test_ended_unaccepted(void) {
     manager_bed.guard_error = 0;
 }
 
+/* The runner is away when its message is due. */
+static void test_without_runner(void) {
+    struct run *r = manager_bed_begin("one");
+    char why[MANAGER_WHY_SIZE];
+
+    CU_ASSERT(manager_bed_await_starting(r));
+    CU_ASSERT_PTR_NULL(manager_blocked_by(manager_bed.manager, r, NULL, NULL, why, sizeof(why)));
+    manager_bed.runner_up = false;
+    TEST_STRING(manager_blocked_by(manager_bed.manager, r, NULL, NULL, why, sizeof(why)), "no berth-runner");
+    manager_bed.runner_up = true;
+    manager_bed_recovered();
+    CU_ASSERT_PTR_NULL(manager_blocked_by(manager_bed.manager, r, NULL, NULL, why, sizeof(why)));
+    manager_bed_started(r);
+    check_runs_on(r);
+}
+
 /* The guard was stopped before it answered the first deadline, which berthd sends by itself. */
 static void test_silent_from_the_start(void) {
     struct run *r = manager_bed_run("one");
@@ -315,6 +331,7 @@ static CU_TestInfo tests[] = {
     {"a guard found at start", test_found},
     {"a guard that closes its connections", test_closes},
     {"a guard that ends unaccepted", test_ended_unaccepted},
+    {"a start without the runner", test_without_runner},
     {"a guard that is silent from the start", test_silent_from_the_start},
     {"a guard with an invalid state", test_bad_state},
     {"a guard that hangs in a stop", test_hangs_in_stop},
