@@ -105,16 +105,34 @@ static const char *override_limit(const struct store_redis *store, const char *p
     return override && strcmp(override->limit, "-") != 0 ? override->limit : NULL;
 }
 
-static struct override_reply *add_override(struct limits *limits, const char *pool) {
-    struct override_reply *grown = reallocarray(limits->overrides, limits->n_overrides + 1, sizeof(*grown));
+/* Returns whether a cleared override is so old that no host can repeat the call that it replaced. */
+static bool is_obsolete(struct store_redis *store, const struct override_reply *override) {
+    return strcmp(override->limit, "-") == 0 && !*override->restore &&
+           override->version + OVERRIDE_KEPT < store->clock.latest && !limits_find(store, override->pool);
+}
 
-    if (!grown)
-        return NULL;
-    limits->overrides = grown;
-    grown = &limits->overrides[limits->n_overrides++];
-    *grown = (struct override_reply) {.limit = "-", .until = "0"};
-    (void) snprintf(grown->pool, sizeof(grown->pool), "%s", pool);
-    return grown;
+/* Returns room for the override of another pool: a new entry, or that of an obsolete override. NULL: no room, or (*r < 0) no memory. */
+static struct override_reply *add_override(struct store_redis *store, const char *pool, int *r) {
+    struct limits *limits = &store->limits;
+    struct override_reply *entry = limits->overrides, *end = entry + limits->n_overrides;
+
+    while (entry < end && !is_obsolete(store, entry))
+        entry++;
+    if (entry == end) {
+        /* Pools that no host declares must not exhaust memory. Those of this host are always kept. */
+        if (limits->n_overrides >= OVERRIDES_MAX && !limits_find(store, pool))
+            return NULL;
+        entry = reallocarray(limits->overrides, limits->n_overrides + 1, sizeof(*entry));
+        if (!entry) {
+            *r = -ENOMEM;
+            return NULL;
+        }
+        limits->overrides = entry;
+        entry += limits->n_overrides++;
+    }
+    *entry = (struct override_reply) {.limit = "-", .until = "0"};
+    (void) snprintf(entry->pool, sizeof(entry->pool), "%s", pool);
+    return entry;
 }
 
 static void log_override(struct store_redis *store, const struct override_reply *override) {
@@ -136,20 +154,18 @@ static void log_override(struct store_redis *store, const struct override_reply 
 }
 
 static int apply_override(struct store_redis *store, const struct override_reply *override) {
-    struct limits *limits = &store->limits;
     struct override_reply *known = find_override(store, override->pool);
+    int r = 0;
 
-    if (!known && limits->n_overrides >= OVERRIDES_MAX && !limits_find(store, override->pool))
-        return 0; /* pools that no host declares must not exhaust memory; those of this host are always kept */
     if (!known)
-        known = add_override(limits, override->pool);
-    if (!known)
-        return -ENOMEM;
-    if (override->version > limits->overrides_version)
-        limits->overrides_version = override->version;
-    if (override->version <= known->version)
+        known = add_override(store, override->pool, &r);
+    if (r < 0)
+        return r;
+    if (override->version > store->limits.overrides_version) /* also without room: else no later override would come */
+        store->limits.overrides_version = override->version;
+    if (!known || override->version <= known->version)
         return 0;
-    if (limits->overrides_received)
+    if (store->limits.overrides_received)
         log_override(store, override);
     *known = *override;
     return 0;
@@ -167,12 +183,6 @@ int limits_apply_overrides(struct store_redis *store, const struct redisReply *l
 }
 
 /* --- hello --- */
-
-/* Returns whether a cleared override is so old that no host can repeat the call that it replaced. */
-static bool is_obsolete(struct store_redis *store, const struct override_reply *override) {
-    return strcmp(override->limit, "-") == 0 && !*override->restore &&
-           override->version + OVERRIDE_KEPT < store->clock.latest && !limits_find(store, override->pool);
-}
 
 static void add_override_to(struct redis_command *command, const struct override_reply *override) {
     command_add(command, override->pool);
