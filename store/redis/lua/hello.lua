@@ -196,13 +196,18 @@ local function declare()
     call('HSET', at .. 'sessions', s, table.concat({host, machine, version, table.concat(texts, ',')}, ' '))
 end
 
--- Applies each override that is newer than the one in Redis.
+-- Applies each override that is newer than the one in Redis. Outside of grace Redis has lost nothing. If it does not have an old
+-- override, that one was cleared while this host was away, and then removed. The host receives that it is cleared.
 local function merge_overrides()
     for i = FIRST_OVERRIDE, #ARGV, OVERRIDE_WORDS do
         local pool, o = ARGV[i], {}
         o.version, o.limit, o.until_usec, o.by, o.restore, o.reason = unpack(ARGV, i + 1, i + OVERRIDE_WORDS - 1)
         observe_clock(tonumber(o.version))
         local stored = call('ZSCORE', at .. 'overrides', pool)
+        if not stored and not grace and o.limit ~= '-' and is_old(o) and call('HEXISTS', meta, 'o:' .. pool) == 0 then
+            clear_override(o)
+            o.version = fmt(tick())
+        end
         if not stored or tonumber(stored) < tonumber(o.version) then write_override(pool, o) end
     end
     if FIRST_OVERRIDE <= #ARGV then end_overrides() end

@@ -24,11 +24,19 @@ local function restore_override(o)
     o.restore = ''
 end
 
+-- Returns whether an override has been the same for a day.
+local function is_old(o)
+    return tonumber(o.version) < clock - 86400000000
+end
+
 -- Returns whether a cleared override can be removed (R16): after a day, if no session declares its pool. Until then a late resend
 -- of an earlier call must find its version. Hosts forget it as well.
 local function is_forgotten(pool, o)
-    return o.limit == '-' and o.restore == '' and tonumber(o.version) < clock - 86400000000
-        and call('EXISTS', at .. 'pool:' .. pool .. ':limits') == 0
+    return o.limit == '-' and o.restore == '' and is_old(o) and call('EXISTS', at .. 'pool:' .. pool .. ':limits') == 0
+end
+
+local function clear_override(o)
+    o.limit, o.until_usec, o.restore, o.reason = '-', '0', '', ''
 end
 
 -- Clears overrides whose time is over, and stores the earliest end of the others. Clears none in grace, because each end is a new

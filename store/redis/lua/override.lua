@@ -34,7 +34,7 @@ local until_usec = for_usec ~= '0' and fmt(now() + tonumber(for_usec)) or '0'
 if kind == 'set' then
     o.limit, o.until_usec, o.restore, o.reason = limit, until_usec, '', reason
 elseif kind == 'clear' then
-    o.limit, o.until_usec, o.restore, o.reason = '-', '0', '', ''
+    clear_override(o)
 elseif kind == 'pause' then
     if o.restore == '' then
         o.restore = o.limit == '-' and '-' or table.concat({o.limit, o.until_usec, o.reason}, ' ')

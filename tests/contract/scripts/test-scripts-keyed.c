@@ -297,6 +297,27 @@ static void test_inspect(void) {
     script_end();
 }
 
+/* An operator raises the limit of a key and clears it again, while s2 is away. A day later Redis forgets that, because no session
+ * declares the key. s2 still remembers the raised limit, which must not come back. */
+static void test_cleared_while_away(void) {
+    begin("t/* 1", 1);
+    EXPECT(script_say("override s1 1 $ t/x 0 idA set 9 0 ~"), "ok $ 0 *");
+    uint64_t raised = script_number(3);
+    EXPECT(script_sayf("override s1 1 $ t/x %" PRIu64 " idB clear 0 0 ~", raised), "ok $ 0 *");
+    uint64_t day_after = script_number(3) + 24 * 3600 * USEC_PER_SEC;
+    _cleanup_reply_ redisReply *r = redis_command(&script_server, "HSET " META " clock %" PRIu64, day_after + 2000000);
+    CU_ASSERT(r && r->type == REDIS_REPLY_INTEGER);
+    EXPECT(script_say("override s1 1 $ t/y 0 idC set 1 0 ~"), "ok $ 0 *"); /* looks at all overrides */
+    TEST_STRING(script_field("meta", "o:t/x"), "nothing");
+
+    EXPECT(script_sayf("hello s2 2 ~ s2 m1 v1 %d 0 0 $ 0 0 0 ! 1 t/* 1 t/x %" PRIu64 " 9 0 idA ~ ~", LEASE, raised),
+           "ok $ 0 0 * 1 * [[t/y *] [t/x * - 0 idA  ]] [] [] [] [] *");
+    CU_ASSERT(strtoull(strstr(script_shown, "[t/x ") + 5, NULL, 10) > day_after); /* so that s2 forgets it, too */
+    EXPECT(script_claim("s1", "a", "t/x 1 100"), "ok $ 0 H *");
+    EXPECT(script_claim("s1", "b", "t/x 1 100"), "ok $ 0 W *");
+    script_end();
+}
+
 static CU_TestInfo tests[] = {
     {"keys that are used once", test_used_once},
     {"every way out", test_every_way_out},
@@ -308,6 +329,7 @@ static CU_TestInfo tests[] = {
     {"many keys deleted", test_many_deleted},
     {"the set of keys deleted", test_keys_deleted},
     {"inspect", test_inspect},
+    {"a key's override is cleared while a host is away", test_cleared_while_away},
     CU_TEST_INFO_NULL,
 };
 
