@@ -24,11 +24,10 @@ int manager_declare(struct manager *m, struct store *s) {
         const struct pool_settings *p = &m->settings->pools[i];
         bool cluster = p->scope == POOL_SCOPE_CLUSTER;
 
-        if (host && cluster && p->host_limit == 0)
-            continue;
+        pools[n].is_former = host && cluster && p->host_limit == 0; /* runs may still wait for an earlier host-limit */
         pools[n].is_host_scoped = !host && !cluster;
         memcpy(pools[n].name, p->name, sizeof(pools[n].name));
-        pools[n].limit = host && cluster ? p->host_limit : p->limit;
+        pools[n].limit = host && cluster && p->host_limit > 0 ? p->host_limit : p->limit;
         if (pool_name_parse(p->name) == POOL_NAME_JOB)
             pools[n].due_hash = hash_of_job(m->settings, p->name + 1);
         pools[n++].queue_limit = p->queue_limit;

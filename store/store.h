@@ -103,6 +103,7 @@ struct store_pool { /* as this host's config declares it */
     char name[POOL_NAME_SIZE];
     uint32_t limit, queue_limit;
     bool is_host_scoped; /* declared only to report the other scope (R14): no claim in this store names it */
+    bool is_former;      /* store-memory: not declared; the claims that it still has get this limit */
     uint32_t due_hash;   /* of a job's pool: differs where the due times differ; 0: not known */
 };
 

@@ -67,11 +67,16 @@ static int memory_declare(struct store *s, const struct store_pool *pools, size_
     struct pool *pool;
 
     for (size_t i = 0; i < n; i++) /* all that can fail comes first */
-        if (pools_make(&m->pools, pools[i].name, &pool) < 0)
+        if (!pools[i].is_former && pools_make(&m->pools, pools[i].name, &pool) < 0)
             return -ENOMEM;
     pools_undeclare(&m->pools);
-    for (size_t i = 0; i < n; i++)
-        pool_declare(pools_find(&m->pools, pools[i].name), pools[i].limit, pools[i].queue_limit);
+    for (size_t i = 0; i < n; i++) {
+        pool = pools_find(&m->pools, pools[i].name);
+        if (!pools[i].is_former)
+            pool_declare(pool, pools[i].limit, pools[i].queue_limit);
+        else if (pool)
+            pool->declared_limit = pools[i].limit;
+    }
     if (m->is_started)
         memory_reevaluate(m);
     return 0;

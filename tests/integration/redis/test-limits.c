@@ -162,6 +162,22 @@ static void host_limit(void) {
     end_all(c, 3);
 }
 
+/* A run that is parked, because the host-limit is too low for it, waits for the pool alone when a reload removes that bound. */
+static void host_limit_removed(void) {
+    struct child *c[2];
+
+    ant = host_up("ant", "pool \"db\" { limit = 3 host-limit = 3 }\n");
+    c[0] = berth_at_gate(ant, "-p db:2", "a", "started");
+    c[1] = berth_at_gate(ant, "-p db:2", "b", "queued");
+    host_set_config(ant, "pool \"db\" { limit = 3 host-limit = 1 }\n");
+    TEST_INT(berth(ant, "reload"), 0);
+    host_await(ant, "parked", "job=b");
+    host_set_config(ant, "pool \"db\" { limit = 3 }\n");
+    TEST_INT(berth(ant, "reload"), 0);
+    host_await(ant, "queued", "job=b");
+    end_all(c, 2);
+}
+
 static void pool_of_the_host(void) {
     struct child *c[2];
 
@@ -318,6 +334,7 @@ static CU_TestInfo tests[] = {
     {"nobody is overtaken", nobody_is_overtaken},
     {"full queue", full_queue},
     {"host-limit", host_limit},
+    {"a host-limit that a reload removes", host_limit_removed},
     {"pool of the host, no Redis", pool_of_the_host},
     {"a pool that is gone after a restart", pool_that_is_gone},
     {"a pool that a reload removes", pool_that_a_reload_removes},
