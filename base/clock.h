@@ -17,6 +17,9 @@ typedef uint64_t usec_t;
 usec_t clock_boottime(void); /* µs since boot, suspend included */
 usec_t clock_monotonic(void); /* the same without suspend, for libraries that use this clock */
 usec_t clock_realtime(void); /* µs since 1970 */
+/* Writes the name of the time namespace, "time:[4026531834]", in which the first two clocks count; "" if /proc does not name it. */
+#define CLOCK_NAMESPACE_SIZE 32
+void clock_namespace(char name[static CLOCK_NAMESPACE_SIZE]);
 
 /* a + b, USEC_INFINITY if the sum overflows or an operand is infinite; a - b, 0 if b is larger,
  * USEC_INFINITY if only a is infinite. */

@@ -23,6 +23,7 @@ static int put_pools(const struct adhoc *a, json_t *pools) {
 json_t *run_hold_params(const struct adhoc *a) {
     const struct run_options *o = &a->options;
     const char *around = getenv("BERTH_RUN");
+    char time_namespace[CLOCK_NAMESPACE_SIZE];
     json_t *pools = json_array(), *params = json_pack("{s:o, s:s}", "pools", pools, "name", o->name);
     int r = params ? put_pools(a, pools) : -ENOMEM;
 
@@ -38,6 +39,9 @@ json_t *run_hold_params(const struct adhoc *a) {
         r |= put_msec(params, "stop_timeout_ms", o->stop_timeout_usec);
     if (around && id_is_valid(around) && a->phase == ADHOC_PHASE_CLAIMING)
         r |= json_object_set_new(params, "nested", json_string(around));
+    clock_namespace(time_namespace);
+    if (*time_namespace)
+        r |= json_object_set_new(params, "time_namespace", json_string(time_namespace));
     if (a->run[0])
         r |= json_object_set_new(params, "run", json_string(a->run));
     if (r == 0)

@@ -24,6 +24,7 @@ struct adhoc_request {
     uid_t uid;
     const char *nested; /* BERTH_RUN of the caller's environment, or NULL */
     pid_t pid;          /* of the client */
+    const char *time_namespace; /* of the client, see base/clock.h; NULL: not known */
 };
 
 /* Named answers. */
@@ -44,7 +45,7 @@ struct run *adhoc_find_outer(struct run_table *runs, const struct adhoc_request 
                              pid_t (*guard_pid)(const struct run *run));
 /* Whether the run around the client holds all requested permits. */
 bool adhoc_is_covered(const struct run *outer, const struct adhoc_request *request);
-/* Checks whether a run may begin inside of outer (NULL: none), and for that user. Returns 0, INVALID or
+/* Checks whether a run may begin inside of outer (NULL: none), by that client's clock, and for that user. Returns 0, INVALID or
  * QUOTA. */
 int adhoc_check_admission(struct run_table *runs, const struct adhoc_request *request,
                           const struct run *outer, const struct settings *settings,

@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/duration.h"
 #include "base/process/process-tree.h"
 #include "daemon/adhoc/adhoc.h"
@@ -87,6 +89,16 @@ static int check_quota(struct run_table *runs, uid_t uid, const struct settings 
     return ADHOC_E_QUOTA;
 }
 
+/* A deadline of another CLOCK_BOOTTIME would stop the command too late, or keep it from starting. */
+static bool has_other_clock(const struct adhoc_request *request, const struct settings *settings) {
+    char own[CLOCK_NAMESPACE_SIZE];
+
+    if (!request->time_namespace || request->on_lease_lost == ON_LEASE_LOST_CONTINUE || !settings_needs_cluster(settings, request->pools))
+        return false;
+    clock_namespace(own);
+    return *own && strcmp(own, request->time_namespace) != 0;
+}
+
 int adhoc_check_admission(struct run_table *runs, const struct adhoc_request *request,
                           const struct run *outer, const struct settings *settings,
                           char text[static ADHOC_TEXT_SIZE]) {
@@ -95,6 +107,12 @@ int adhoc_check_admission(struct run_table *runs, const struct adhoc_request *re
                  "inside run %s (%s), which does not hold all of these permits: give -n or --wait, nobody "
                  "waits without bound while holding permits",
                  outer->id, outer->name);
+        return ADHOC_E_INVALID;
+    }
+    if (has_other_clock(request, settings)) {
+        snprintf(text, ADHOC_TEXT_SIZE,
+                 "berthd is in another time namespace, so its deadlines are wrong here: run berth outside of this one, or give "
+                 "--on-lease-lost continue");
         return ADHOC_E_INVALID;
     }
     return check_quota(runs, request->uid, settings, text);

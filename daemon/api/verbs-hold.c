@@ -187,7 +187,7 @@ static int holder_begin(struct control_call *call, struct manager *m, struct run
 
 struct hold_request {
     json_t *pools;
-    const char *name, *on_lease_lost, *nested, *run;
+    const char *name, *on_lease_lost, *nested, *run, *time_namespace;
     bool nowait;
     json_int_t wait_ms, head_start_ms, stop_timeout_ms; /* -1: not given */
 };
@@ -203,6 +203,7 @@ static int read_request(struct control_call *call, json_t *params, struct hold_r
         {"stop_timeout_ms", PARAM_INT, false, &q->stop_timeout_ms, 0, VERBS_MSEC_MAX},
         {"nested", PARAM_STRING, false, &q->nested, 0, 0},
         {"run", PARAM_STRING, false, &q->run, 0, 0},
+        {"time_namespace", PARAM_STRING, false, &q->time_namespace, 0, 0},
     };
 
     *q = (struct hold_request){
@@ -247,6 +248,7 @@ static int begin(struct control_call *call, struct manager *m, const struct hold
         .uid = peer->uid,
         .pid = peer->pid,
         .nested = q->nested,
+        .time_namespace = q->time_namespace,
     };
     const char *text = "";
     struct run *run = NULL;

@@ -221,10 +221,35 @@ static void not_allowed(void) {
     TEST_INT(as_nobody("pools", NULL), 0); /* everybody may look */
 }
 
+static int run_an_hour_ahead(const char *option, const char *value, const char *err) {
+    char program[128];
+    char *const argv[] = {(char *) "unshare", (char *) "--time", (char *) "--boottime", (char *) "3600", program, (char *) "--socket",
+                          ant->socket, (char *) "run", (char *) "-p", (char *) "db", (char *) option, (char *) value, (char *) "--",
+                          (char *) "true", NULL};
+    struct child *c;
+
+    (void) snprintf(program, sizeof(program), "%s/berth", cluster.build);
+    c = child_start(argv, NULL);
+    CU_ASSERT(child_await(c, HOST_PATIENCE));
+    TEST_STRING(child_text(c, 2), err);
+    return berth_end(c);
+}
+
+/* In another time namespace CLOCK_BOOTTIME differs, so a deadline of berthd means another instant there. */
+static void another_clock(void) {
+    TEST_NEEDS_ROOT();
+    TEST_INT(run_an_hour_ahead("--on-lease-lost", "stop",
+                               "berth: berthd is in another time namespace, so its deadlines are wrong here: run berth outside of this "
+                               "one, or give --on-lease-lost continue\n"), 64);
+    TEST_INT(host_pool(ant, "db", "used"), 0);
+    TEST_INT(run_an_hour_ahead("--on-lease-lost", "continue", ""), 0);
+}
+
 static CU_TestInfo tests[] = {
     {"the command's own", the_commands_own},
     {"126, 127: command that cannot be run", command_that_cannot_be_run},
     {"64: wrong usage", wrong_usage},
+    {"64: another clock", another_clock},
     {"65: unknown names", unknown_names},
     {"0: only looked", nothing_done},
     {"69: not reachable", not_reachable},
