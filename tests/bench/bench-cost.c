@@ -15,10 +15,6 @@
 #define CALM 0.25
 #define PAIRS 200       /* in a round */
 #define HOSTS 10
-#define FULL_LIMIT 10
-
-static const struct store_pool pools[] = {{.name = "busy", .limit = 10000000, .queue_limit = 10000000},
-                                          {.name = "full", .limit = FULL_LIMIT, .queue_limit = 10000000}};
 
 struct costs { /* server µs */
     double empty, pair, claim, release;
@@ -132,7 +128,7 @@ static void beats_and_sync(struct report *r) {
     double usec, beat = 0, first = 0;
     uint64_t calls, held = 0;
 
-    rig_up(&g, &(struct rig_options) {.n_hosts = 1, .pools = pools, .n_pools = ELEMENTSOF(pools)});
+    rig_up(&g, &(struct rig_options) {.n_hosts = 1, .pools = rig_pools, .n_pools = RIG_POOLS});
     peer_empty.prepare(&g.server, 0);
     slots = rig_slots(&g, 10000, 0, "busy", 1);
     for (size_t i = 0; i < ELEMENTSOF(claims); i++) {
@@ -155,11 +151,11 @@ static void beats_and_sync(struct report *r) {
     free(slots);
 }
 
-static struct slot *granted[FULL_LIMIT]; /* in the full pool, now */
+static struct slot *granted[RIG_FULL_LIMIT]; /* in the full pool, now */
 static size_t n_granted;
 
 static void full_on_granted(struct slot *s) {
-    if (n_granted == FULL_LIMIT)
+    if (n_granted == RIG_FULL_LIMIT)
         rig_fail("more were granted than the limit");
     granted[n_granted++] = s;
 }
@@ -174,16 +170,16 @@ static void release_that_grants(struct report *r, struct rig *g, const char *cir
         empty[i] = peer_cost(&peer_empty, &g->server, PAIRS) / 2;
         rig_reset_stats(&g->server);
         for (size_t k = 0; k < 5; k++) {
-            uint64_t released = g->n_released + FULL_LIMIT;
-            struct slot *held[FULL_LIMIT];
+            uint64_t released = g->n_released + RIG_FULL_LIMIT;
+            struct slot *held[RIG_FULL_LIMIT];
 
             memcpy(held, granted, sizeof(held));
             n_granted = 0;
-            for (size_t x = 0; x < FULL_LIMIT; x++)
+            for (size_t x = 0; x < RIG_FULL_LIMIT; x++)
                 slot_release(held[x]);
-            RIG_UNTIL(g, g->n_released >= released && n_granted == FULL_LIMIT);
+            RIG_UNTIL(g, g->n_released >= released && n_granted == RIG_FULL_LIMIT);
         }
-        cost[i] = rig_server_usec(&g->server, "evalsha", &calls) / (5 * FULL_LIMIT);
+        cost[i] = rig_server_usec(&g->server, "evalsha", &calls) / (5 * RIG_FULL_LIMIT);
     }
     size_t m = median_round(cost, empty, ROUNDS);
     snprintf(name, sizeof(name), "release that grants%s, server time", circumstances);
@@ -191,13 +187,13 @@ static void release_that_grants(struct report *r, struct rig *g, const char *cir
 }
 
 static void waiting_and_grants(struct report *r, struct rig *g, size_t n, const char *circumstances) {
-    struct slot *held = rig_slots(g, FULL_LIMIT, 0, "full", 1), *waiting = rig_slots(g, n, 0, "full", 1);
+    struct slot *held = rig_slots(g, RIG_FULL_LIMIT, 0, "full", 1), *waiting = rig_slots(g, n, 0, "full", 1);
     struct costs c;
     char name[100];
 
     n_granted = 0;
     g->on_granted = full_on_granted;
-    rig_ask_all(g, held, FULL_LIMIT);
+    rig_ask_all(g, held, RIG_FULL_LIMIT);
     rig_ask_all(g, waiting, n);
     c = measure(g, "full"); /* each claim is queued behind all others, then withdrawn */
     snprintf(name, sizeof(name), "claim that has to wait%s, server time", circumstances);
@@ -247,7 +243,7 @@ void bench_cost(struct report *r) {
     size_t held = 0;
 
     report_section(r, "server time of calls");
-    rig_up(&g, &(struct rig_options) {.n_hosts = HOSTS, .pools = pools, .n_pools = ELEMENTSOF(pools)});
+    rig_up(&g, &(struct rig_options) {.n_hosts = HOSTS, .pools = rig_pools, .n_pools = RIG_POOLS});
     g.singly = true;
     for (size_t holders = 0; holders <= 100000; holders = holders > 0 ? holders * 10 : 10) {
         char text[40];
@@ -278,7 +274,7 @@ void bench_cost(struct report *r) {
     seeds_over_holders(r, &g.server);
     rig_down(&g);
 
-    rig_up(&g, &(struct rig_options) {.n_hosts = HOSTS, .pools = pools, .n_pools = ELEMENTSOF(pools)});
+    rig_up(&g, &(struct rig_options) {.n_hosts = HOSTS, .pools = rig_pools, .n_pools = RIG_POOLS});
     g.singly = true;
     peer_empty.prepare(&g.server, 0);
     waiting_and_grants(r, &g, 4000, ", 4000 waiting"); /* 2100 of them are granted */

@@ -9,10 +9,6 @@
 #define ROUNDS 41
 #define CALLS 200 /* in a round */
 #define HOSTS 10
-#define FULL_LIMIT 10
-
-static const struct store_pool pools[] = {{.name = "busy", .limit = 10000000, .queue_limit = 10000000},
-                                          {.name = "full", .limit = FULL_LIMIT, .queue_limit = 10000000}};
 
 /* A hash table of Redis that has doubled moves one of its buckets at each access, for as long as that takes. This makes the
  * accesses, so that the pair does not depend on how long ago a table has doubled. */
@@ -45,7 +41,7 @@ static void check_grants(struct redis_server *s) {
     _cleanup_reply_ redisReply *waiting = redis_command(s, "ZCARD berth:{bench}:pool:full:queue");
     _cleanup_reply_ redisReply *held = redis_command(s, "SCARD berth:{bench}:pool:full:held");
 
-    if (!waiting || waiting->integer != 1 || !held || held->integer != FULL_LIMIT)
+    if (!waiting || waiting->integer != 1 || !held || held->integer != RIG_FULL_LIMIT)
         rig_fail("not each release has granted a claim");
 }
 
@@ -53,11 +49,11 @@ void bench_floors(struct report *r) {
     struct rig g;
 
     report_section(r, "scripts beside their floors");
-    rig_up(&g, &(struct rig_options) {.n_hosts = 1, .pools = pools, .n_pools = ELEMENTSOF(pools)});
+    rig_up(&g, &(struct rig_options) {.n_hosts = 1, .pools = rig_pools, .n_pools = RIG_POOLS});
     peer_ours_use(&g);
     add_beside_floor(r, &g.server, &peer_ours, &peer_floor, 1.25);
     add_beside_floor(r, &g.server, &peer_ours_beat, &peer_floor_beat, 1.4);
-    peer_run(&peer_ours_wait, &g.server, FULL_LIMIT + ROUNDS * CALLS + 1, 100);
+    peer_run(&peer_ours_wait, &g.server, RIG_FULL_LIMIT + ROUNDS * CALLS + 1, 100);
     finish_doubling(&g.server);
     add_beside_floor(r, &g.server, &peer_ours_grant, &peer_floor_grant, 1.3);
     check_grants(&g.server);
@@ -75,7 +71,7 @@ struct crowd {
 };
 
 static void fill(struct crowd *c) {
-    rig_up(&c->rig, &(struct rig_options) {.n_hosts = HOSTS, .pools = pools, .n_pools = ELEMENTSOF(pools)});
+    rig_up(&c->rig, &(struct rig_options) {.n_hosts = HOSTS, .pools = rig_pools, .n_pools = RIG_POOLS});
     c->rig.singly = true;
     /* These slots live as long as the stores. */
     rig_ask_all(&c->rig, rig_slots(&c->rig, c->holders, 0, "busy", 1), c->holders);
@@ -109,7 +105,7 @@ static void compare(struct report *r, struct crowd *crowds, size_t n, const char
 void bench_holders(struct report *r) {
     static struct crowd crowds[] = {{.what = "10 holders", .holders = 10},
                                     {.what = "10 000 holders", .holders = 10000},
-                                    {.what = "100 000 holders and 100 000 waiting", .holders = 100000, .waiting = 100000 + FULL_LIMIT}};
+                                    {.what = "100 000 holders and 100 000 waiting", .holders = 100000, .waiting = 100000 + RIG_FULL_LIMIT}};
 
     report_section(r, "pairs beside many holders");
     for (size_t k = 0; k < ELEMENTSOF(crowds); k++)

@@ -13,8 +13,6 @@
 #define ROUNDS 21
 #define PAIRS 200
 
-static const struct store_pool pools[] = {{.name = "busy", .limit = 10000000, .queue_limit = 10000000}};
-
 static void put_function(FILE *out, const char *name, enum redis_script script) {
     const char *body = strchr(redis_script_text(script), '\n'); /* without "#!lua" */
 
@@ -43,7 +41,7 @@ void bench_functions(struct report *r) {
     struct rig g;
 
     report_section(r, "Redis Functions");
-    rig_up(&g, &(struct rig_options) {.n_hosts = 1, .pools = pools, .n_pools = ELEMENTSOF(pools)});
+    rig_up(&g, &(struct rig_options) {.n_hosts = 1, .pools = rig_pools, .n_pools = 1});
     load_library(&g.server);
     peer_ours_use(&g);
     for (size_t i = 0; i < ROUNDS; i++) {

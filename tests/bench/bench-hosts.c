@@ -15,8 +15,6 @@
 #define WATCHED LEASE /* each host sends all that it sends in a lease, verify included */
 #define JOBS 10
 
-static const struct store_pool pools[] = {{.name = "busy", .limit = 10000000, .queue_limit = 10000000}};
-
 static double worst_lateness(const struct rig *g) {
     usec_t worst = 0, now = clock_boottime();
 
@@ -93,7 +91,7 @@ static void measure(struct report *r, size_t n_hosts, double at_most, usec_t rec
     struct rig g;
     struct slot *slots;
 
-    rig_up(&g, &(struct rig_options) {.n_hosts = n_hosts, .lease_usec = LEASE, .pools = pools, .n_pools = ELEMENTSOF(pools),
+    rig_up(&g, &(struct rig_options) {.n_hosts = n_hosts, .lease_usec = LEASE, .pools = rig_pools, .n_pools = 1,
                                       .has_default_timeouts = true,
                                       .redis = (const char *const[]) {"--maxclients", "30000", "--tcp-backlog", "4096", NULL}});
     slots = rig_slots(&g, n_hosts * JOBS, 0, "busy", 1);
@@ -113,7 +111,7 @@ static void measure_idle(struct report *r, size_t n_hosts) {
     usec_t began;
     double wall;
 
-    rig_up(&g, &(struct rig_options) {.n_hosts = n_hosts, .lease_usec = LEASE, .pools = pools, .n_pools = ELEMENTSOF(pools),
+    rig_up(&g, &(struct rig_options) {.n_hosts = n_hosts, .lease_usec = LEASE, .pools = rig_pools, .n_pools = 1,
                                       .has_default_timeouts = true,
                                       .redis = (const char *const[]) {"--maxclients", "30000", NULL}});
     rig_run_for(&g, LEASE / 2);

@@ -14,8 +14,6 @@
 #define DEPTH 64
 #define PAIRS 20000 /* in a round */
 
-static const struct store_pool pools[] = {{.name = "busy", .limit = 10000000, .queue_limit = 10000000}};
-
 static uint64_t pairs_left;
 
 static void on_granted(struct slot *s) {
@@ -84,7 +82,7 @@ void bench_pairs(struct report *r) {
     double rate[ROUNDS], empty, mine, npm, fair;
 
     report_section(r, "pairs a second");
-    rig_up(&g, &(struct rig_options) {.n_hosts = 1, .pools = pools, .n_pools = ELEMENTSOF(pools)});
+    rig_up(&g, &(struct rig_options) {.n_hosts = 1, .pools = rig_pools, .n_pools = 1});
     slots = rig_slots(&g, DEPTH, 0, "busy", 1);
     held = rig_slots(&g, 10000, 0, "busy", 1);
     g.on_granted = on_granted;

@@ -16,6 +16,9 @@
 #define HOSTS_A_LOOP 100
 #define LOOPS_AT_ONCE 64
 
+const struct store_pool rig_pools[RIG_POOLS] = {{.name = "busy", .limit = 10000000, .queue_limit = 10000000},
+                                                {.name = "full", .limit = RIG_FULL_LIMIT, .queue_limit = 10000000}};
+
 void rig_fail(const char *format, ...) {
     va_list ap;
 

@@ -36,6 +36,11 @@ struct rig_host {
     usec_t worst_gap;      /* between two of them, since rig_forget_gaps() */
 };
 
+/* "busy" never has a queue, "full" soon has one. A rig with one pool has the first. */
+#define RIG_POOLS 2
+#define RIG_FULL_LIMIT 10
+extern const struct store_pool rig_pools[RIG_POOLS];
+
 struct rig_options {
     size_t n_hosts;
     usec_t lease_usec;     /* 0: an hour, so that no heartbeat comes between */
