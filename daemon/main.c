@@ -14,6 +14,7 @@
 
 #include "base/activation.h"
 #include "base/file-limit.h"
+#include "base/program.h"
 #include "base/protocol.h"
 #include "base/standard-fds.h"
 #include "daemon/pid1.h"
@@ -137,24 +138,10 @@ static int print_checked(const struct settings *s) {
     return standard_output_end("berthd", 0);
 }
 
-/* Finds berth-runner beside berthd, else where it is installed. */
 static int find_runner(char path[static PATH_MAX]) {
-    ssize_t n;
-    char *slash;
-
-    if (arg_runner) {
-        snprintf(path, PATH_MAX, "%s", arg_runner);
-        return access(path, X_OK) < 0 ? -errno : 0;
-    }
-    n = readlink("/proc/self/exe", path, PATH_MAX - sizeof("berth-runner"));
-    if (n > 0) {
-        path[n] = '\0';
-        slash = strrchr(path, '/');
-        memcpy(slash + 1, "berth-runner", sizeof("berth-runner"));
-        if (access(path, X_OK) == 0)
-            return 0;
-    }
-    snprintf(path, PATH_MAX, "%s", LIBEXECDIR "/berth-runner");
+    if (!arg_runner)
+        return program_find("berth-runner", path);
+    snprintf(path, PATH_MAX, "%s", arg_runner);
     return access(path, X_OK) < 0 ? -errno : 0;
 }
 

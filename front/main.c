@@ -2,12 +2,12 @@
 /* main() of berth. It carries out `berth run` and `berth start JOB` itself, which start as often as commands do, so it
  * is linked with libc and jansson alone. berth-verbs has all other verbs, the help, and the errors about options. */
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/job-name.h"
+#include "base/program.h"
 #include "base/standard-fds.h"
 #include "cli/client.h"
 #include "cli/run/options.h"
@@ -15,22 +15,12 @@
 #include "cli/start-jobs.h"
 #include "cli/verbs.h"
 
-#define VERBS "berth-verbs"
-
-/* Executes berth-verbs from the directory of this program, else from where it is installed. */
 static int exec_verbs(char **argv) {
     char path[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - sizeof(VERBS));
-    char *slash;
 
-    if (n > 0) {
-        path[n] = '\0';
-        slash = strrchr(path, '/');
-        memcpy(slash + 1, VERBS, sizeof(VERBS));
-        (void) execv(path, argv);
-    }
-    (void) execv(LIBEXECDIR "/" VERBS, argv);
-    fprintf(stderr, "berth: cannot start %s: %s\n", LIBEXECDIR "/" VERBS, strerror(errno));
+    (void) program_find("berth-verbs", path);
+    (void) execv(path, argv);
+    fprintf(stderr, "berth: cannot start %s: %s\n", path, strerror(errno));
     return EXIT_INTERNAL;
 }
 
