@@ -9,7 +9,6 @@
 #include "daemon/manager-internal.h"
 
 #define PERIOD (300 * USEC_PER_SEC)
-#define ENOUGH 10 /* runs of a name for an estimate of `berth explain` */
 
 static usec_t longest_run(const char *name, void *userdata) {
     const struct manager *m = userdata;
@@ -65,7 +64,7 @@ void manager_times_add(struct run *r, usec_t held_usec) {
     case RUN_RESULT_HOST_LOST:
         return;
     }
-    m->times.is_urgent |= times_add(&m->times.known, r->name, held_usec) == ENOUGH;
+    m->times.is_urgent |= times_add(&m->times.known, r->name, held_usec) == RUN_TIMES_ENOUGH;
     m->times.is_changed = true;
     arm(m);
 }

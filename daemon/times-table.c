@@ -17,7 +17,7 @@
 #define TREND_LEAST 1.5
 #define TREND_SURE 4.0
 
-const unsigned char times_percents[TIMES_QUANTILES] = {0, 5, 25, 50, 75, 90, 95, 100};
+static const unsigned char percents[] = RUN_TIMES_PERCENTS;
 
 /* --- known --- */
 
@@ -43,8 +43,8 @@ static uint32_t add(struct times *t, const char *name, uint32_t msec) {
     struct times_name *entry = find_or_add(t, name);
 
     entry->msec[entry->next] = msec;
-    entry->next = (entry->next + 1) % TIMES_RUNS;
-    entry->n += entry->n < TIMES_RUNS;
+    entry->next = (entry->next + 1) % RUN_TIMES_MAX;
+    entry->n += entry->n < RUN_TIMES_MAX;
     entry->last = ++t->n_runs;
     return entry->n;
 }
@@ -75,15 +75,15 @@ static uint32_t quantile(const uint32_t *sorted, size_t n, unsigned percent) {
 }
 
 /* Copies the durations, the oldest first. */
-static void copy_in_order(const struct times_name *name, uint32_t ret[static TIMES_RUNS]) {
-    uint32_t first = name->n < TIMES_RUNS ? 0 : name->next;
+static void copy_in_order(const struct times_name *name, uint32_t ret[static RUN_TIMES_MAX]) {
+    uint32_t first = name->n < RUN_TIMES_MAX ? 0 : name->next;
 
     for (uint32_t i = 0; i < name->n; i++)
-        ret[i] = name->msec[(first + i) % TIMES_RUNS];
+        ret[i] = name->msec[(first + i) % RUN_TIMES_MAX];
 }
 
 static double median(const uint32_t *msec, size_t n) {
-    uint32_t sorted[TIMES_RUNS];
+    uint32_t sorted[RUN_TIMES_MAX];
 
     memcpy(sorted, msec, n * sizeof(*sorted));
     qsort(sorted, n, sizeof(*sorted), compare_msec);
@@ -123,7 +123,7 @@ static void follow_trend(uint32_t *msec, size_t n) {
 }
 
 void times_summarize(const struct times_name *name, struct times_summary *ret) {
-    uint32_t sorted[TIMES_RUNS];
+    uint32_t sorted[RUN_TIMES_MAX];
 
     *ret = (struct times_summary){.n = name->n};
     memcpy(ret->name, name->name, sizeof(ret->name));
@@ -132,8 +132,8 @@ void times_summarize(const struct times_name *name, struct times_summary *ret) {
     copy_in_order(name, sorted);
     follow_trend(sorted, name->n);
     qsort(sorted, name->n, sizeof(*sorted), compare_msec);
-    for (size_t i = 0; i < TIMES_QUANTILES; i++)
-        ret->q_msec[i] = quantile(sorted, name->n, times_percents[i]);
+    for (size_t i = 0; i < RUN_TIMES_QUANTILES; i++)
+        ret->q_msec[i] = quantile(sorted, name->n, percents[i]);
 }
 
 /* --- for the next berthd: "NAME MSEC MSEC ...", oldest first; names in the order of their last runs --- */
@@ -163,7 +163,7 @@ char *times_save(const struct times *t) {
         return NULL;
     sort_names(t, names);
     for (size_t i = 0; i < t->n; i++) {
-        uint32_t msec[TIMES_RUNS];
+        uint32_t msec[RUN_TIMES_MAX];
 
         copy_in_order(names[i], msec);
         fputs(names[i]->name, f);
@@ -210,7 +210,7 @@ static int format_line(const struct times_name *name, usec_t cap_usec, char *buf
     times_summarize(name, &s);
     n = snprintf(buffer, size, "%s %" PRIu32 " %" PRIu64, s.name, s.n,
                  cap_usec == USEC_INFINITY ? 0 : cap_usec / USEC_PER_MSEC);
-    for (size_t i = 0; i < TIMES_QUANTILES; i++)
+    for (size_t i = 0; i < RUN_TIMES_QUANTILES; i++)
         n += snprintf(buffer + n, size - (size_t) n, " %" PRIu32, s.q_msec[i]);
     return n + snprintf(buffer + n, size - (size_t) n, "\n");
 }
@@ -237,12 +237,12 @@ char *times_format(const struct times *t, size_t max, usec_t (*cap_usec)(const c
 
 static int read_words(char *line, struct times_summary *ret) {
     char *word = strsep(&line, " ");
-    uint64_t numbers[2 + TIMES_QUANTILES];
+    uint64_t numbers[2 + RUN_TIMES_QUANTILES];
 
     if (!job_name_is_runnable(word))
         return -EBADMSG;
     (void) snprintf(ret->name, sizeof(ret->name), "%s", word);
-    for (size_t i = 0; i < 2 + TIMES_QUANTILES; i++) {
+    for (size_t i = 0; i < 2 + RUN_TIMES_QUANTILES; i++) {
         word = strsep(&line, " ");
         if (!word || number_parse(word, i == 1 ? NUMBER_MAX : UINT32_MAX, &numbers[i]) < 0)
             return -EBADMSG;
@@ -251,7 +251,7 @@ static int read_words(char *line, struct times_summary *ret) {
         if (i > 2 && numbers[i] < numbers[i - 1])
             return -EBADMSG;
     }
-    if (line || numbers[0] == 0 || numbers[0] > TIMES_RUNS)
+    if (line || numbers[0] == 0 || numbers[0] > RUN_TIMES_MAX)
         return -EBADMSG;
     ret->n = (uint32_t) numbers[0];
     ret->cap_msec = numbers[1];

@@ -10,19 +10,15 @@
 
 #include "base/clock.h"
 #include "base/name.h"
+#include "base/run-times.h"
 
 #define TIMES_NAMES_MAX 128 /* the names with the latest runs */
-#define TIMES_RUNS 64       /* of a name */
-#define TIMES_QUANTILES 8
 #define TIMES_TEXT_MAX ((size_t) 128 * 1024)
-
-/* 0, 5, 25, 50, 75, 90, 95, 100 % */
-extern const unsigned char times_percents[TIMES_QUANTILES];
 
 struct times_name {
     char name[NAME_MAX_LENGTH + 1];
     uint32_t n, next;          /* durations; next: the place of the next one, the oldest if all are used */
-    uint32_t msec[TIMES_RUNS]; /* at most 49 days */
+    uint32_t msec[RUN_TIMES_MAX]; /* at most 49 days */
     uint64_t last;             /* number of its last run among all runs */
 };
 
@@ -34,8 +30,8 @@ struct times { /* all zero: nothing is known */
 
 struct times_summary { /* of one name */
     char name[NAME_MAX_LENGTH + 1];
-    uint32_t n; /* TIMES_RUNS at most */
-    uint32_t q_msec[TIMES_QUANTILES];
+    uint32_t n; /* RUN_TIMES_MAX at most */
+    uint32_t q_msec[RUN_TIMES_QUANTILES];
     uint64_t cap_msec; /* a run cannot take longer; 0: no such bound */
 };
 

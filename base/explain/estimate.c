@@ -133,7 +133,7 @@ static void explain_too_few(struct estimate *e, const struct usuals *usuals, con
 /* Returns the shortest history of the claims that matter; 0: one is too short, and e->why names it.
  * -ENOMEM. */
 static json_int_t find_bases(struct estimator *s, struct estimate *e) {
-    json_int_t shortest = USUAL_ALL;
+    json_int_t shortest = RUN_TIMES_MAX;
     bool is_held;
 
     for (size_t i = 0; i < s->n; i++) {
@@ -199,7 +199,7 @@ static bool play_samples(struct estimator *s, const struct queue_change *change,
 /* Returns how many samples are cut off at each end. Draws from a short history vary too little, so fewer are
  * cut. */
 static size_t cut_of(json_int_t shortest) {
-    return shortest >= USUAL_ALL ? 20 : shortest >= 20 ? 15 : 10;
+    return shortest >= RUN_TIMES_MAX ? 20 : shortest >= 20 ? 15 : 10;
 }
 
 int estimate_make(struct estimate *ret, const struct estimate_view *view, const struct queue_change *change,

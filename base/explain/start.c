@@ -14,11 +14,11 @@ static json_t *json_usual(const struct usual *u, double age) {
     json_t *q = json_array();
     int k = 0;
 
-    for (size_t i = 0; i < USUAL_QUANTILES; i++)
+    for (size_t i = 0; i < RUN_TIMES_QUANTILES; i++)
         k |= json_array_append_new(q, json_integer((json_int_t) u->q_msec[i]));
     if (k == 0)
         return json_pack("{s:I, s:o, s:b}", "runs", u->runs, "q", q, "overdue",
-                         age >= u->q_msec[USUAL_QUANTILES - 1]);
+                         age >= u->q_msec[RUN_TIMES_QUANTILES - 1]);
     json_decref(q);
     return NULL;
 }

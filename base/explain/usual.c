@@ -9,7 +9,11 @@
 
 #include "base/json/format.h"
 
-static const double shares[USUAL_QUANTILES] = {0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 1};
+static const unsigned char percents[] = RUN_TIMES_PERCENTS;
+
+static double share_of(size_t quantile) {
+    return percents[quantile] / 100.0;
+}
 
 /* --- usual times --- */
 
@@ -20,7 +24,7 @@ static bool read_usual(struct usual *u, const json_t *json) {
                         .name = format_get_text(json, "name"),
                         .runs = format_get_number(json, "runs"),
                         .cap_msec = json_is_integer(cap) ? (double) json_integer_value(cap) : INFINITY};
-    for (size_t i = 0; i < USUAL_QUANTILES; i++) {
+    for (size_t i = 0; i < RUN_TIMES_QUANTILES; i++) {
         u->q_msec[i] = (double) json_integer_value(json_array_get(q, i));
         if (u->q_msec[i] < 0 || (i > 0 && u->q_msec[i] < u->q_msec[i - 1]))
             return false;
@@ -96,7 +100,7 @@ static double between(double low, double high, double share) {
 /* Returns the share of runs that take at most this time. */
 static double share_within(const struct usual *u, double msec) {
     double from = 0, to = 1;
-    size_t i = USUAL_QUANTILES - 1;
+    size_t i = RUN_TIMES_QUANTILES - 1;
 
     if (msec >= u->q_msec[i])
         return 1;
@@ -112,15 +116,15 @@ static double share_within(const struct usual *u, double msec) {
         else
             to = middle;
     }
-    return shares[i] + (shares[i + 1] - shares[i]) * from;
+    return share_of(i) + (share_of(i + 1) - share_of(i)) * from;
 }
 
 static double time_of(const struct usual *u, double share) {
-    size_t i = USUAL_QUANTILES - 2;
+    size_t i = RUN_TIMES_QUANTILES - 2;
 
-    while (i > 0 && shares[i] > share)
+    while (i > 0 && share_of(i) > share)
         i--;
-    return between(u->q_msec[i], u->q_msec[i + 1], (share - shares[i]) / (shares[i + 1] - shares[i]));
+    return between(u->q_msec[i], u->q_msec[i + 1], (share - share_of(i)) / (share_of(i + 1) - share_of(i)));
 }
 
 /* --- the basis of a claim --- */
@@ -150,7 +154,7 @@ int basis_make_of_pool(struct basis *ret, const struct usuals *u, const json_t *
 int basis_make(struct basis *ret, const struct usuals *u, const json_t *claim, const struct basis *of_pool,
                double age_msec) {
     const struct usual *own = usuals_find(u, format_get_text(claim, "host"), format_get_text(claim, "name"));
-    bool is_pool = !own || own->runs < USUAL_ENOUGH;
+    bool is_pool = !own || own->runs < RUN_TIMES_ENOUGH;
 
     *ret = (struct basis){.of = calloc((is_pool ? of_pool->n : 0) + 1, sizeof(struct usual *)), .is_pool = is_pool};
     if (!ret->of)

@@ -8,16 +8,14 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/run-times.h"
 
-#define USUAL_QUANTILES 8
-#define USUAL_ENOUGH 10      /* runs of a name that suffice by themselves */
 #define USUAL_POOL_ENOUGH 20 /* runs of all names of a pool, for a name with too few */
-#define USUAL_ALL 64         /* runs of a name that berthd remembers */
 
 struct usual { /* of one name on one host */
     const char *host, *name;
     json_int_t runs;
-    double q_msec[USUAL_QUANTILES]; /* 0, 5, 25, 50, 75, 90, 95, 100 % */
+    double q_msec[RUN_TIMES_QUANTILES]; /* of RUN_TIMES_PERCENTS */
     double cap_msec;                /* its time limit; INFINITY: none */
 };
 

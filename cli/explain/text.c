@@ -109,7 +109,7 @@ static void print_usual(const json_t *usual) {
     json_int_t runs = format_get_number(usual, "runs");
     char low[FORMAT_SIZE], high[FORMAT_SIZE];
 
-    if (runs < USUAL_ENOUGH)
+    if (runs < RUN_TIMES_ENOUGH)
         return;
     if (json_is_true(json_object_get(usual, "overdue")))
         printf(", longer than ever");

@@ -12,7 +12,7 @@ static json_t *json_summary(const char *host, const struct times_summary *s) {
     json_t *q = json_array();
     int k = 0;
 
-    for (size_t i = 0; i < TIMES_QUANTILES; i++)
+    for (size_t i = 0; i < RUN_TIMES_QUANTILES; i++)
         k |= json_array_append_new(q, json_integer(s->q_msec[i]));
     if (k == 0)
         return json_pack("{s:s, s:s, s:i, s:o, s:o}", "host", host, "name", s->name, "runs", (int) s->n,

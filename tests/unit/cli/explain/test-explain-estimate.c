@@ -119,7 +119,7 @@ static void add_usual(struct situation *s, const struct kind *kind, unsigned run
         for (unsigned ago = runs; ago > 0; ago--)
             times_add(&times, text, (usec_t) (draw_time(kind, name, ago) * 1000));
         times_summarize(&times.names[name], &summary);
-        for (size_t i = 0; i < TIMES_QUANTILES; i++)
+        for (size_t i = 0; i < RUN_TIMES_QUANTILES; i++)
             json_array_append_new(q, json_integer(summary.q_msec[i]));
         json_array_append_new(s->usual, json_pack("{s:s, s:s, s:i, s:o}", "host", "ant", "name", text,
                                                   "runs", (int) runs, "q_ms", q));
