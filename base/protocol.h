@@ -7,7 +7,7 @@
 
 /* berthd → runner */
 #define PROTOCOL_HELLO "hello"   /* version                                       → hello, guard..., report..., recovered */
-#define PROTOCOL_START "start"   /* run job hash token ticket pools namespace host queued queued-boot [deadline] [facts, below]
+#define PROTOCOL_START "start"   /* run job hash token ticket pools scopes namespace host queued queued-boot [deadline] [facts, below]
                                     → starting | exists | refused; idempotent by run */
 #define PROTOCOL_PREPARE "prepare" /* the fields of `start` but token, ticket and deadline: the run waits near the head of its
                                       queues. Fork its guard, and its command up to the gate before exec
@@ -31,7 +31,7 @@
 #define PROTOCOL_REPORT "report"     /* at any time, and after hello; fields below */
 
 /* guard → berthd. Each connection begins with `state`; then what changes. */
-#define PROTOCOL_STATE "state"     /* run job hash token ticket pools queued queued-boot phase(prepared|starting|running|stopping|done)
+#define PROTOCOL_STATE "state"     /* run job hash token ticket pools scopes queued queued-boot phase(prepared|starting|running|stopping|done)
                                       on-lease-lost(stop|continue) stop-timeout guard [deadline] [pid started [timeout]] [reason];
                                       guard: the guard's own pid */
 #define PROTOCOL_STARTED "started" /* run pid started (boottime) [timeout]: exec succeeded */
@@ -58,7 +58,7 @@
 /* What the trigger of a run set: set-0, set-1 ..., each NAME=VALUE (conf/parameter.h). They are fields of
  * `start`; `state` and the report repeat them. */
 
-/* A report: run job token ticket pools queued queued-boot ended reason [started ended-boot], both boottime
+/* A report: run job token ticket pools scopes queued queued-boot ended reason [started ended-boot], both boottime
  *   and one of  code (it exited), signal (it was ended by one), errno + stage [text] (it never ran), lost=1 (its guard died);
  *   [gone-before] µs between the end of the last process and the deadline, if there was one (0: after it, and then
  *   [gone-after] µs after it: the host was suspended, or stood still)

@@ -32,13 +32,9 @@ static int parse_pools(struct guard_file *record, const struct message *m) {
     const char *pools = message_get(m, "pools"), *scopes = message_get(m, "scopes");
     struct demands demands;
 
-    if (!pools || demands_parse(pools, &demands) != 0)
+    if (!pools || demands_parse(pools, &demands) != 0 || !scopes || strlen(scopes) != demands.n)
         return -EBADMSG;
     (void) demands_format(&demands, record->pools);
-    if (!scopes)
-        return 0;
-    if (strlen(scopes) != demands.n)
-        return -EBADMSG;
     memcpy(record->scopes, scopes, demands.n + 1);
     return 0;
 }
@@ -109,8 +105,7 @@ void guard_file_put(const struct guard_file *record, struct message_writer *w) {
         message_put_u64(w, "ticket", record->ticket);
     }
     message_put(w, "pools", record->pools);
-    if (record->scopes[0])
-        message_put(w, "scopes", record->scopes);
+    message_put(w, "scopes", record->scopes);
     message_put_u64(w, "queued", record->queued);
     message_put_u64(w, "queued-boot", record->queued_boottime);
     facts_put(&record->facts, w);

@@ -29,7 +29,7 @@ struct guard_file {
     char job[NAME_MAX_LENGTH + 1], namespace[NAME_MAX_LENGTH + 1], host[NAME_MAX_LENGTH + 1];
     char hash[17];
     char pools[DEMANDS_TEXT_SIZE];
-    char scopes[DEMAND_POOLS_MAX + 1]; /* a letter for each pool, which only berthd reads; "": an older berthd sent none */
+    char scopes[DEMAND_POOLS_MAX + 1]; /* a letter for each pool, which only berthd reads */
     uint64_t token, ticket;
     usec_t queued, queued_boottime;
     usec_t deadline;                    /* at the start; USEC_INFINITY: none */

@@ -197,22 +197,23 @@ static void read_next_attempt(const struct message *record, struct run *run) {
     run->job.next_attempt = (uint32_t) attempt;
 }
 
-/* Returns the scopes of the permits that a run holds: the config may have others by now. NULL: it holds none, or an older berth
- * wrote the record. */
-static const char *get_held_scopes(const struct message *record, size_t n_pools) {
-    const char *scopes = message_get(record, "scopes");
+/* Reads the pools, and the scopes of the permits that a run holds: the config may have others by now. NULL: it holds none. */
+static int read_pools(const struct message *record, struct demands *ret, const char **ret_held_scopes) {
+    const char *pools = message_get(record, "pools"), *scopes = message_get(record, "scopes");
     uint64_t token = 0;
 
+    if (!pools || demands_parse(pools, ret) != 0 || !scopes || strlen(scopes) != ret->n || strspn(scopes, RUN_SCOPES) != ret->n)
+        return -EBADMSG;
     if (message_get_u64(record, "token", &token) == -ENODATA)
         (void) message_get_u64(record, "host-token", &token);
-    return token > 0 && scopes && strlen(scopes) == n_pools && strspn(scopes, RUN_SCOPES) == n_pools ? scopes : NULL;
+    *ret_held_scopes = token > 0 ? scopes : NULL;
+    return 0;
 }
 
 int state_parse_run(const struct message *record, enum run_kind kind, const struct settings *settings,
                     struct run **ret) {
     _cleanup_(run_freep) struct run *run = NULL;
-    const char *pools = message_get(record, "pools"), *hash = message_get(record, "hash");
-    const char *on_lease_lost = message_get(record, "on-lease-lost");
+    const char *hash = message_get(record, "hash"), *on_lease_lost = message_get(record, "on-lease-lost");
     char id[ID_TEXT_SIZE], name[NAME_MAX_LENGTH + 1];
     struct demands demands = {};
     struct run_spec spec = {.kind = kind, .id = id, .name = name, .pools = &demands};
@@ -220,9 +221,8 @@ int state_parse_run(const struct message *record, enum run_kind kind, const stru
     int r;
 
     if (message_get_id(record, "run", id) < 0 || message_get_job(record, "job", name) < 0 ||
-        (pools && demands_parse(pools, &demands) != 0))
+        read_pools(record, &demands, &spec.scopes) < 0)
         return -EBADMSG;
-    spec.scopes = get_held_scopes(record, demands.n);
     r = run_new(&run, &spec, settings);
     if (r < 0)
         return r;

@@ -47,25 +47,21 @@ static void settle_place(struct session *session) {
 
 /* --- the file --- */
 
-/* The file of an older berthd names no place: then it is the one that the config names. */
-static void read_place(struct session *session, const struct message *m) {
-    const char *name = message_get(m, "name");
-    uint64_t redis;
+static int read_place(struct session *session, const struct message *m) {
+    struct session_place place;
 
-    if (!name || message_get_u64(m, "redis", &redis) < 0)
-        return;
-    (void) snprintf(session->place.namespace, sizeof(session->place.namespace), "%s", name);
-    session->place.redis_hash = redis;
+    if (message_get_name(m, "name", place.namespace) < 0 || message_get_u64(m, "redis", &place.redis_hash) < 0 ||
+        message_get_id(m, "namespace", session->namespace) == -EBADMSG) /* it may have no id yet */
+        return -EBADMSG;
+    session->place = place;
+    return 0;
 }
 
 /* Restores the clock. boottime of another boot means nothing, so the number's age then counts from now. */
-static void read_clock(struct store_redis *store, const struct message *m, uint64_t latest, bool same_boot) {
-    usec_t now = clock_boottime(), since_file = now;
-    uint64_t since;
+static void read_clock(struct store_redis *store, uint64_t latest, usec_t since, bool same_boot) {
+    usec_t now = clock_boottime();
 
-    if (same_boot && message_get_u64(m, "clock-since", &since) == 0 && since < now)
-        since_file = since;
-    clock_restore(store, latest, since_file);
+    clock_restore(store, latest, same_boot && since < now ? since : now);
 }
 
 static int read_file(struct store_redis *store) {
@@ -73,7 +69,7 @@ static int read_file(struct store_redis *store) {
     struct message m;
     _cleanup_free_ char *text = NULL;
     char boot[ID_TEXT_SIZE], id[ID_TEXT_SIZE];
-    uint64_t connection, latest;
+    uint64_t connection, latest, since;
     size_t size;
     int r;
 
@@ -82,16 +78,15 @@ static int read_file(struct store_redis *store) {
     r = file_read(session->path, MESSAGE_SIZE_MAX, &text, &size);
     if (r < 0)
         return r;
-    if (message_parse(&m, text, size) < 0 || !message_is(&m, "session"))
+    if (message_parse(&m, text, size) < 0 || !message_is(&m, "session") || read_place(session, &m) < 0)
         return -EBADMSG;
-    (void) message_get_id(&m, "namespace", session->namespace);
-    read_place(session, &m);
     if (message_get_id(&m, "session", id) == -ENODATA) /* it was ended by a bye */
         return -ENOENT;
     if (message_get_id(&m, "boot", boot) < 0 || message_get_id(&m, "session", id) < 0 ||
-        message_get_u64(&m, "connection", &connection) < 0 || message_get_u64(&m, "clock", &latest) < 0)
+        message_get_u64(&m, "connection", &connection) < 0 || message_get_u64(&m, "clock", &latest) < 0 ||
+        message_get_u64(&m, "clock-since", &since) < 0)
         return -EBADMSG;
-    read_clock(store, &m, latest, strcmp(boot, session->boot) == 0);
+    read_clock(store, latest, since, strcmp(boot, session->boot) == 0);
     if (strcmp(boot, session->boot) != 0) { /* no run of it is alive: hello frees its permits at once */
         memcpy(session->replaced, id, sizeof(id));
         return -ENOENT;

@@ -157,6 +157,7 @@ void manager_bed_identity(struct message_writer *w, const struct run *r) {
     message_put_u64(w, "token", run_token(r));
     message_put_u64(w, "ticket", r->host_claim->ticket); /* what PROTOCOL_START names where there is no cluster pool */
     message_put(w, "pools", r->n_demands > 0 ? "slot:1" : "");
+    message_put(w, "scopes", r->n_demands > 0 ? "h" : "");
     message_put_u64(w, "queued", r->queued.realtime);
     message_put_u64(w, "queued-boot", r->queued.boottime);
 }

@@ -189,6 +189,7 @@ void test_runner_begin_start(struct message_writer *w, char run, const char *job
     message_put_u64(w, "token", 1763640079123456);
     message_put_u64(w, "ticket", 1763640079123455);
     message_put(w, "pools", "db:2,net:1");
+    message_put(w, "scopes", "cc");
     message_put(w, "namespace", "n");
     message_put(w, "host", "h");
     message_put_u64(w, "queued", 1763640079123000);

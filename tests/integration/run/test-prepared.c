@@ -32,6 +32,7 @@ static void send_prepare(char run, const char *job) {
     message_put(&w, "job", job);
     message_put(&w, "hash", test_runner_hash(&t, job));
     message_put(&w, "pools", "db:2,net:1");
+    message_put(&w, "scopes", "cc");
     message_put(&w, "namespace", "n");
     message_put(&w, "host", "h");
     message_put_u64(&w, "queued", 1763640079123000);

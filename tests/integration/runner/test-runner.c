@@ -91,8 +91,8 @@ static void refused_with(const char *key, const char *value) {
 }
 
 static void test_refused(void) {
-    static const char *const needed[] = {"job", "hash", "token", "ticket", "pools", "namespace", "host", "queued",
-                                         "queued-boot"};
+    static const char *const needed[] = {"job", "hash", "token", "ticket", "pools", "scopes", "namespace", "host",
+                                         "queued", "queued-boot"};
     struct message_writer w;
 
     test_runner_begin(&t, TEST_SH("a", "exit 0"), getuid());
@@ -107,6 +107,7 @@ static void test_refused(void) {
     refused_with("hash", "0123456789ABCDEF");
     refused_with("pools", "db:0");
     refused_with("pools", "db:2,");
+    refused_with("scopes", "c");
     refused_with("token", "-1");
     refused_with("deadline", "soon");
     refused_with("host", "a b");

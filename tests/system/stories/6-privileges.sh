@@ -29,7 +29,7 @@ CONF
     # --- runner.sock ---
     sock=/run/berth/runner/runner.sock
     r=0123456789abcdef0123456789abcdef
-    rest="token=1 ticket=1 pools= namespace=berth host=x queued=1 queued-boot=1"
+    rest="token=1 ticket=1 pools= scopes= namespace=berth host=x queued=1 queued-boot=1"
     systemctl kill --signal=STOP berthd.service # or else berthd connects to the runner again in the middle
     ask() { runuser -u berth -- perl /shared/speak.pl $sock "$@" >/run/said || fail "speak.pl: $*"; tail -n 1 /run/said; }
     # The runner refuses a job that is not in the config, one with another definition, and another command.

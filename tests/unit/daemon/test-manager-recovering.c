@@ -70,23 +70,32 @@ static void test_begun_while_recovering(void) {
     CU_ASSERT(r && manager_bed_await_waiting(r));
 }
 
-/* The record that cannot be recovered is named; the others are recovered. */
+/* Records that cannot be recovered are named; the others are recovered. */
 static void test_bad_waiting(void) {
-    static const char id[] = "00000000000000000000000000000bad";
+    static const struct {
+        const char *id, *fields;
+    } bad[] = {
+        {"0000000000000000000000000000bad1", ""},
+        {"0000000000000000000000000000bad2", "job=one\npools=slot:1\n"},
+        {"0000000000000000000000000000bad3", "job=one\npools=slot:1\nscopes=\n"},
+        {"0000000000000000000000000000bad4", "job=one\nscopes=\n"},
+    };
     _cleanup_free_ char *text = NULL;
-    struct message_writer w;
     struct capture c;
-    char path[96];
+    char path[96], record[128];
 
     manager_bed_restart();
-    message_begin(&w, "waiting");
-    message_put(&w, "run", id);
-    snprintf(path, sizeof(path), "%s/waiting/%s", manager_bed.directory, id);
-    TEST_INT(file_write_atomic(path, w.text, w.size, 0600), 0);
+    for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
+        snprintf(path, sizeof(path), "%s/waiting/%s", manager_bed.directory, bad[i].id);
+        snprintf(record, sizeof(record), "waiting\nrun=%s\n%s", bad[i].id, bad[i].fields);
+        TEST_INT(file_write_atomic(path, record, strlen(record), 0600), 0);
+    }
     capture_begin(&c);
     manager_bed_recovered();
     text = capture_end(&c);
-    CU_ASSERT(strstr(text, id) && strstr(text, "ready: "));
+    for (size_t i = 0; i < ELEMENTSOF(bad); i++)
+        CU_ASSERT_PTR_NOT_NULL(strstr(text, bad[i].id));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "ready: "));
 }
 
 /* berthd may not know yet of the run that is to be stopped. */

@@ -113,7 +113,7 @@ static pid_t start_command(const char *of, bool orphan) {
 /* Leaves a record whose lock no process holds, with the pid of this guard, or 0. */
 static void leave_record(pid_t guard) {
     struct guard_file record = {.job = "job", .namespace = "berth", .host = "here", .hash = "0123456789abcdef",
-                                  .pools = "slot:1", .deadline = USEC_INFINITY};
+                                  .pools = "slot:1", .scopes = "h", .deadline = USEC_INFINITY};
     int fd;
 
     snprintf(record.cgroup, sizeof(record.cgroup), "%s", record_cgroup);
