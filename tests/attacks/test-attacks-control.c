@@ -237,11 +237,4 @@ static CU_TestInfo tests[] = {
     {"hold writer", hold_writer}, {"streams", streams}, CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "attacks on control", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "attacks on control", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests});

@@ -108,8 +108,4 @@ static CU_TestInfo tests[] = {
     {"timeout", test_timeout}, {"deadline", test_deadline}, {"runner goes on", test_runner_goes_on}, CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "attacks on jobs", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "attacks on jobs", .pTests = tests});

@@ -268,12 +268,6 @@ static CU_TestInfo of_redis[] = {
     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "claim-moves", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = of_hosts},
-        {.pName = "claim-moves, data lost", .pSetUpFunc = up_short, .pTearDownFunc = cluster_down, .pTests = of_redis},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "claim-moves", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = of_hosts},
+            {.pName = "claim-moves, data lost", .pSetUpFunc = up_short, .pTearDownFunc = cluster_down,
+             .pTests = of_redis});

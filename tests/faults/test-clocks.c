@@ -245,11 +245,4 @@ static CU_TestInfo tests[] = {
     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "clocks", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "clocks", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests});

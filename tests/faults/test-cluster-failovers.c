@@ -272,8 +272,4 @@ static void test_parted(void) {
 static CU_TestInfo tests[] = {
     {"killed", test_killed}, {"ordered", test_ordered}, {"cut off", test_parted}, CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "cluster failovers", .pTearDownFunc = down, .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "cluster failovers", .pTearDownFunc = down, .pTests = tests});

@@ -238,11 +238,6 @@ static void test_half_done(void) {
 static CU_TestInfo tests[] = {{"key by key", test_moves}, CU_TEST_INFO_NULL};
 static CU_TestInfo short_tests[] = {{"half done", test_half_done}, CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "cluster moves", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
-        {.pName = "cluster moves", .pSetUpFunc = up_short, .pTearDownFunc = cluster_down, .pTests = short_tests},
-        CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "cluster moves", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
+            {.pName = "cluster moves", .pSetUpFunc = up_short, .pTearDownFunc = cluster_down,
+             .pTests = short_tests});

@@ -211,11 +211,6 @@ static void deaths_at_due_times(void) {
     judge(n);
 }
 
-int main(int argc, char **argv) {
-    CU_TestInfo tests[] = {{"deaths at due times", deaths_at_due_times}, CU_TEST_INFO_NULL};
-    CU_SuiteInfo suites[] = {
-        {.pName = "due-deaths", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
-        CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {{"deaths at due times", deaths_at_due_times}, CU_TEST_INFO_NULL};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "due-deaths", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests});

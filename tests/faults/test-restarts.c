@@ -124,11 +124,4 @@ static void restarts(void) {
 
 static CU_TestInfo tests[] = {{"restarts with fifty jobs", restarts}, CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "restarts", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "restarts", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests});

@@ -255,9 +255,4 @@ static void test_stale(void) {
 static CU_TestInfo tests[] = {
     {"margin", test_margin}, {"without", test_no_margin}, {"stale", test_stale}, CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "sentinel partition", .pTearDownFunc = down, .pTests = tests},
-                             CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "sentinel partition", .pTearDownFunc = down, .pTests = tests});

@@ -11,8 +11,12 @@
 
 #include "base/cleanup.h"
 
-/* For suites: {.pName = "duration", .pTests = tests}, ended by CU_SUITE_INFO_NULL. Returns main's exit status. With an argument only
- * tests whose name contains it are run. A fatal check in a set-up ends the program. */
+/* Defines the suites and the main of a test program: TEST_SUITES({.pName = "duration", .pTests = tests}). */
+#define TEST_SUITES(...) CU_SuiteInfo test_suites[] = {__VA_ARGS__, CU_SUITE_INFO_NULL}
+extern CU_SuiteInfo test_suites[];
+
+/* Runs the suites, which end with CU_SUITE_INFO_NULL. Returns main's exit status. With an argument only tests whose name
+ * contains it are run. A fatal check in a set-up ends the program. */
 int test_main(int argc, char **argv, CU_SuiteInfo *suites);
 
 /* Leaves the test, counted as skipped; tests/run.sh shows each reason once. In CI (CI=true) a skip is a failure. */

@@ -384,8 +384,4 @@ static CU_TestInfo tests[] = {
     {"late", test_late},       CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "redis-connection", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "redis-connection", .pTests = tests});

@@ -134,12 +134,8 @@ static void unbounded(void) {
     TEST_INT(count_pings("calls="), before);
 }
 
-int main(int argc, char **argv) {
-    CU_TestInfo tests[] = {
-        {"lives", lives}, {"refused", refused}, {"dead", dead}, {"unbounded", unbounded}, CU_TEST_INFO_NULL,
-    };
-    CU_SuiteInfo suites[] = {{.pName = "redis-subscription", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
-                             CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {
+    {"lives", lives}, {"refused", refused}, {"dead", dead}, {"unbounded", unbounded}, CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "redis-subscription", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests});

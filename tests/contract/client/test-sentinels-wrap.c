@@ -293,8 +293,4 @@ static void test_memory(void) {
 static CU_TestInfo tests[] = {
     {"behaviours", test_behaviours}, {"stop", test_stop}, {"kept", test_kept}, {"hosts", test_hosts}, {"memory", test_memory}, CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "sentinels", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "sentinels", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests});

@@ -292,8 +292,4 @@ static CU_TestInfo tests[] = {
     {"facts", test_facts}, CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "environment", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "environment", .pTests = tests});

@@ -108,17 +108,11 @@ static void test_options(void) {
     costs("start shared --wait", 2);
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {
-        {"a job without new options", test_plain},
-        {"without pools of the cluster", test_alone},
-        {"with other options", test_options},
-        CU_TEST_INFO_NULL,
-    };
-    static CU_SuiteInfo suites[] = {
-        {.pName = "job-calls", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
+static CU_TestInfo tests[] = {
+    {"a job without new options", test_plain},
+    {"without pools of the cluster", test_alone},
+    {"with other options", test_options},
+    CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "job-calls", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests});

@@ -366,11 +366,5 @@ static CU_TestInfo restarts[] = {
     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "retry", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = retries},
-        {.pName = "restart", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = restarts},
-        CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "retry", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = retries},
+            {.pName = "restart", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = restarts});

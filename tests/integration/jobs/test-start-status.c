@@ -92,11 +92,4 @@ static CU_TestInfo tests[] = {
     {"several", several}, {"berthd goes away", berthd_goes_away}, CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "start status", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "start status", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests});

@@ -241,12 +241,5 @@ static CU_TestInfo fake_tests[] = {
     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "start-wait", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
-        {.pName = "start-wait, fake berthd", .pTests = fake_tests},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "start-wait", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
+            {.pName = "start-wait, fake berthd", .pTests = fake_tests});

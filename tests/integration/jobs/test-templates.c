@@ -339,11 +339,5 @@ static CU_TestInfo open_tests[] = {
     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "templates", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
-        {.pName = "open", .pSetUpFunc = open_up, .pTearDownFunc = cluster_down, .pTests = open_tests},
-        CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "templates", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
+            {.pName = "open", .pSetUpFunc = open_up, .pTearDownFunc = cluster_down, .pTests = open_tests});

@@ -223,28 +223,20 @@ static void test_alone(void) {
     TEST_STRING(berth_out, "34 checks fine\n");
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {
-        {"hosts declare different limits", test_limits},
-        {"hosts define different pools", test_pools},
-        {"a job has other due times elsewhere", test_jobs},
-        {"due times that no host takes", test_open_turns},
-        {"a host is silent", test_silent},
-        {"two hosts have one name", test_twice},
-        {"a host is drained", test_drained},
-        {"a pool is paused or overridden", test_paused},
-        {"a run waits for ever", test_impossible},
-        {"more is in use than the limit", test_overcommitted},
-        {"without a redis section", test_alone},
-        CU_TEST_INFO_NULL,
-    };
-    static CU_SuiteInfo suites[] = {
-        {.pName = "doctor-cluster",
-         .pSetUpFunc = cluster_up_patient,
-         .pTearDownFunc = cluster_down,
-         .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
+static CU_TestInfo tests[] = {
+    {"hosts declare different limits", test_limits},
+    {"hosts define different pools", test_pools},
+    {"a job has other due times elsewhere", test_jobs},
+    {"due times that no host takes", test_open_turns},
+    {"a host is silent", test_silent},
+    {"two hosts have one name", test_twice},
+    {"a host is drained", test_drained},
+    {"a pool is paused or overridden", test_paused},
+    {"a run waits for ever", test_impossible},
+    {"more is in use than the limit", test_overcommitted},
+    {"without a redis section", test_alone},
+    CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "doctor-cluster", .pSetUpFunc = cluster_up_patient, .pTearDownFunc = cluster_down,
+             .pTests = tests});

@@ -196,20 +196,14 @@ static void test_stuck_run(void) {
     TEST_INT(berth_end(run), 137);
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {
-        {"a process of a run that is over", test_stray},
-        {"a process of a run elsewhere", test_stray_elsewhere},
-        {"a process has the hold of a command that is over", test_leaked},
-        {"a command that runs", test_not_leaked},
-        {"a job that outlives its kill", test_stuck_job},
-        {"a run that outlives its kill", test_stuck_run},
-        CU_TEST_INFO_NULL,
-    };
-    static CU_SuiteInfo suites[] = {
-        {.pName = "doctor-runs", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
+static CU_TestInfo tests[] = {
+    {"a process of a run that is over", test_stray},
+    {"a process of a run elsewhere", test_stray_elsewhere},
+    {"a process has the hold of a command that is over", test_leaked},
+    {"a command that runs", test_not_leaked},
+    {"a job that outlives its kill", test_stuck_job},
+    {"a run that outlives its kill", test_stuck_run},
+    CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "doctor-runs", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests});

@@ -288,28 +288,20 @@ static void test_files(void) {
     is_fine(ant, "files");
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {
-        {"a healthy cluster has no finding", test_healthy},
-        {"words", test_words},
-        {"berthd is away or hangs", test_daemon},
-        {"berth-runner does not run", test_runner},
-        {"the config is wrong or not in force", test_config},
-        {"Redis goes and comes", test_away},
-        {"Redis evicts keys", test_policy},
-        {"the user of Redis lacks rights", test_rights},
-        {"Redis is slow, or silent", test_latency},
-        {"Redis has many clients", test_warnings},
-        {"others may write below the runtime directory", test_files},
-        CU_TEST_INFO_NULL,
-    };
-    static CU_SuiteInfo suites[] = {
-        {.pName = "doctor",
-         .pSetUpFunc = cluster_up_patient,
-         .pTearDownFunc = cluster_down,
-         .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
+static CU_TestInfo tests[] = {
+    {"a healthy cluster has no finding", test_healthy},
+    {"words", test_words},
+    {"berthd is away or hangs", test_daemon},
+    {"berth-runner does not run", test_runner},
+    {"the config is wrong or not in force", test_config},
+    {"Redis goes and comes", test_away},
+    {"Redis evicts keys", test_policy},
+    {"the user of Redis lacks rights", test_rights},
+    {"Redis is slow, or silent", test_latency},
+    {"Redis has many clients", test_warnings},
+    {"others may write below the runtime directory", test_files},
+    CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "doctor", .pSetUpFunc = cluster_up_patient, .pTearDownFunc = cluster_down,
+             .pTests = tests});

@@ -156,11 +156,4 @@ static CU_TestInfo tests[] = {
     {"words wait", words_wait}, CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "ended away", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "ended away", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests});

@@ -140,14 +140,9 @@ static void drained(void) {
     TEST_INT(berth_end(child), 0);
 }
 
-int main(int argc, char **argv) {
-    CU_TestInfo tests[] = {
-        {"host-limit", host_limit}, {"undefined", undefined}, {"overlap", overlap}, {"grace", grace},
-        {"drained", drained},       CU_TEST_INFO_NULL,
-    };
-    CU_SuiteInfo suites[] = {
-        {.pName = "explain-codes", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
-        CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {
+    {"host-limit", host_limit}, {"undefined", undefined}, {"overlap", overlap}, {"grace", grace},
+    {"drained", drained},       CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "explain-codes", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests});

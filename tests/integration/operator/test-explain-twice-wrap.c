@@ -140,9 +140,6 @@ static void test_missing(void) {
     }
 }
 
-int main(int argc, char **argv) {
-    CU_TestInfo tests[] = {{"the same bytes", test_twice}, {"a reply that lacks a member", test_missing}, CU_TEST_INFO_NULL};
-    CU_SuiteInfo suites[] = {{.pName = "explain-twice", .pTests = tests}, CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {{"the same bytes", test_twice}, {"a reply that lacks a member", test_missing}, CU_TEST_INFO_NULL};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "explain-twice", .pTests = tests});

@@ -303,21 +303,16 @@ static void redis_away(void) {
     all_end(children, 2);
 }
 
-int main(int argc, char **argv) {
-    CU_TestInfo tests[] = {
-        {"full", full},
-        {"head-needs", head_needs},
-        {"low", low},
-        {"two-reasons", two_reasons},
-        {"elsewhere", elsewhere},
-        {"estimate", estimate},
-        {"not-waiting", not_waiting},
-        {"redis-away", redis_away},
-        CU_TEST_INFO_NULL,
-    };
-    CU_SuiteInfo suites[] = {
-        {.pName = "explain", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
-        CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {
+    {"full", full},
+    {"head-needs", head_needs},
+    {"low", low},
+    {"two-reasons", two_reasons},
+    {"elsewhere", elsewhere},
+    {"estimate", estimate},
+    {"not-waiting", not_waiting},
+    {"redis-away", redis_away},
+    CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "explain", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests});

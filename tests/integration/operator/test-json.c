@@ -182,16 +182,7 @@ static void test_all(void) {
     check_all();
 }
 
-int main(int argc, char **argv) {
-    CU_TestInfo tests[] = {{"documents of all verbs", test_all}, CU_TEST_INFO_NULL};
-    CU_SuiteInfo suites[] = {
-        {.pName = "json",
-         .pInitFunc = journal_folder_make,
-         .pCleanupFunc = journal_folder_remove,
-         .pSetUpFunc = up,
-         .pTearDownFunc = cluster_down,
-         .pTests = tests},
-        CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {{"documents of all verbs", test_all}, CU_TEST_INFO_NULL};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "json", .pInitFunc = journal_folder_make, .pCleanupFunc = journal_folder_remove,
+             .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests});

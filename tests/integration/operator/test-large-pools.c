@@ -354,17 +354,12 @@ static void test_move(void) {
     end();
 }
 
-int main(int argc, char **argv) {
-    CU_TestInfo tests[] = {{"the last of a thousand", test_last},
-                           {"fifty pools", test_pools},
-                           {"watched", test_watched},
-                           {"claims far behind", test_far},
-                           {"too many", test_too_many},
-                           {"a move past ten thousand", test_move},
-                           CU_TEST_INFO_NULL};
-    CU_SuiteInfo suites[] = {
-        {.pName = "large-pools", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
-        CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {{"the last of a thousand", test_last},
+                       {"fifty pools", test_pools},
+                       {"watched", test_watched},
+                       {"claims far behind", test_far},
+                       {"too many", test_too_many},
+                       {"a move past ten thousand", test_move},
+                       CU_TEST_INFO_NULL};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "large-pools", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests});

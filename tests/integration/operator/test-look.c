@@ -211,11 +211,4 @@ static CU_TestInfo tests[] = {
     {"cost", test_cost}, {"slow", test_slow},     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "look", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "look", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests});

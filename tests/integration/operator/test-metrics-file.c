@@ -177,13 +177,10 @@ static void test_full(void) {
     done(&f);
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {
-        {"figures", test_figures},         {"berthd is away, or refuses", test_none},
-        {"a berthd that lies", test_liar}, {"devices, links and folders stay", test_no_file},
-        {"a full disk", test_full},        CU_TEST_INFO_NULL,
-    };
-    static CU_SuiteInfo suites[] = {{.pName = "metrics-file", .pTests = tests}, CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {
+    {"figures", test_figures},         {"berthd is away, or refuses", test_none},
+    {"a berthd that lies", test_liar}, {"devices, links and folders stay", test_no_file},
+    {"a full disk", test_full},        CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "metrics-file", .pTests = tests});

@@ -64,8 +64,4 @@ static void test_parser(void) {
 
 static CU_TestInfo tests[] = {{"parser", test_parser}, CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{"metrics-parser", NULL, NULL, cluster_up_patient, cluster_down, tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({"metrics-parser", NULL, NULL, cluster_up_patient, cluster_down, tests});

@@ -282,24 +282,16 @@ static void test_many(void) {
              MANY_JOBS - 256);
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {
-        {"a run moves its counters and histograms", test_runs},
-        {"pools, refusals and drain", test_pools},
-        {"patterns stand for their keys", test_patterns},
-        {"reloads and clients", test_daemon},
-        {"Redis goes and comes", test_redis},
-        {"a file is replaced, also while berthd is away", test_output},
-        {"many jobs and pools", test_many},
-        CU_TEST_INFO_NULL,
-    };
-    static CU_SuiteInfo suites[] = {
-        {.pName = "metrics",
-         .pSetUpFunc = cluster_up_patient,
-         .pTearDownFunc = cluster_down,
-         .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
+static CU_TestInfo tests[] = {
+    {"a run moves its counters and histograms", test_runs},
+    {"pools, refusals and drain", test_pools},
+    {"patterns stand for their keys", test_patterns},
+    {"reloads and clients", test_daemon},
+    {"Redis goes and comes", test_redis},
+    {"a file is replaced, also while berthd is away", test_output},
+    {"many jobs and pools", test_many},
+    CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "metrics", .pSetUpFunc = cluster_up_patient, .pTearDownFunc = cluster_down,
+             .pTests = tests});

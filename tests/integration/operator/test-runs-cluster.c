@@ -95,12 +95,7 @@ static void cut(void) {
         TEST_INT(berth_end(children[i]), 0);
 }
 
-int main(int argc, char **argv) {
-    CU_TestInfo tests[] = {
-        {"all-hosts", all_hosts}, {"elsewhere", elsewhere}, {"cut", cut}, CU_TEST_INFO_NULL};
-    CU_SuiteInfo suites[] = {
-        {.pName = "runs-cluster", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
-        CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {
+    {"all-hosts", all_hosts}, {"elsewhere", elsewhere}, {"cut", cut}, CU_TEST_INFO_NULL};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "runs-cluster", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests});

@@ -84,11 +84,7 @@ static void test_away(void) {
         SAYS(69, text, "%s", verbs[i]);
 }
 
-int main(int argc, char **argv) {
-    CU_TestInfo tests[] = {{"words", test_words}, {"berthd is away", test_away}, CU_TEST_INFO_NULL};
-    CU_SuiteInfo suites[] = {
-        {.pName = "texts", .pSetUpFunc = cluster_up_patient, .pTearDownFunc = cluster_down, .pTests = tests},
-        CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {{"words", test_words}, {"berthd is away", test_away}, CU_TEST_INFO_NULL};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "texts", .pSetUpFunc = cluster_up_patient, .pTearDownFunc = cluster_down,
+             .pTests = tests});

@@ -49,9 +49,6 @@ static void test_gone(void) {
     fake_done(&f);
 }
 
-int main(int argc, char **argv) {
-    CU_TestInfo tests[] = {{"berthd does not come back", test_gone}, CU_TEST_INFO_NULL};
-    CU_SuiteInfo suites[] = {{.pName = "watch-away", .pTests = tests}, CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {{"berthd does not come back", test_gone}, CU_TEST_INFO_NULL};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "watch-away", .pTests = tests});

@@ -259,24 +259,16 @@ static void test_refused(void) {
     TEST_STRING(berth_out, "");
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {
-        {"claims of another host", test_claims},
-        {"limits and hosts", test_hosts},
-        {"the wanted pools and jobs", test_filters},
-        {"the example of the manual", test_example},
-        {"Redis restarts", test_redis},
-        {"berthd restarts", test_restart},
-        {"wrong options", test_refused},
-        CU_TEST_INFO_NULL,
-    };
-    static CU_SuiteInfo suites[] = {
-        {.pName = "watch-cluster",
-         .pSetUpFunc = cluster_up_patient,
-         .pTearDownFunc = cluster_down,
-         .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
+static CU_TestInfo tests[] = {
+    {"claims of another host", test_claims},
+    {"limits and hosts", test_hosts},
+    {"the wanted pools and jobs", test_filters},
+    {"the example of the manual", test_example},
+    {"Redis restarts", test_redis},
+    {"berthd restarts", test_restart},
+    {"wrong options", test_refused},
+    CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "watch-cluster", .pSetUpFunc = cluster_up_patient, .pTearDownFunc = cluster_down,
+             .pTests = tests});

@@ -289,24 +289,16 @@ static void test_stopped_verb(void) {
     CU_ASSERT(missed && atoi(missed + strlen("\"event\": \"gap\", \"message\": \"")) > 0);
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {
-        {"a peer that stops reading", test_stopped},
-        {"a peer that reads late", test_late},
-        {"berthd ends while a peer does not read", test_berthd_ends},
-        {"a peer that closes", test_ends},
-        {"too many readers", test_too_many},
-        {"a call for one reply", test_one_reply},
-        {"berth watch is stopped and goes on", test_stopped_verb},
-        CU_TEST_INFO_NULL,
-    };
-    static CU_SuiteInfo suites[] = {
-        {.pName = "watch slow",
-         .pSetUpFunc = cluster_up_without_redis,
-         .pTearDownFunc = cluster_down,
-         .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
+static CU_TestInfo tests[] = {
+    {"a peer that stops reading", test_stopped},
+    {"a peer that reads late", test_late},
+    {"berthd ends while a peer does not read", test_berthd_ends},
+    {"a peer that closes", test_ends},
+    {"too many readers", test_too_many},
+    {"a call for one reply", test_one_reply},
+    {"berth watch is stopped and goes on", test_stopped_verb},
+    CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "watch slow", .pSetUpFunc = cluster_up_without_redis, .pTearDownFunc = cluster_down,
+             .pTests = tests});

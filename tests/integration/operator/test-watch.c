@@ -361,28 +361,20 @@ static void test_stranger(void) {
     watch_end(watch);
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {
-        {"a line of JSON has the fields of the journal", test_json},
-        {"a line for people", test_text},
-        {"the wanted events, pools and jobs", test_filters},
-        {"wrong options", test_refused},
-        {"a timeout: the status shows whether an event came", test_timeout},
-        {"a stream goes on after an event", test_since},
-        {"a place of another berthd", test_since_other},
-        {"berthd restarts", test_restart},
-        {"berthd stays away", test_away},
-        {"the reader of a pipe ends", test_pipe},
-        {"another user needs access to the socket only", test_stranger},
-        CU_TEST_INFO_NULL,
-    };
-    static CU_SuiteInfo suites[] = {
-        {.pName = "watch",
-         .pSetUpFunc = cluster_up_without_redis,
-         .pTearDownFunc = cluster_down,
-         .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
+static CU_TestInfo tests[] = {
+    {"a line of JSON has the fields of the journal", test_json},
+    {"a line for people", test_text},
+    {"the wanted events, pools and jobs", test_filters},
+    {"wrong options", test_refused},
+    {"a timeout: the status shows whether an event came", test_timeout},
+    {"a stream goes on after an event", test_since},
+    {"a place of another berthd", test_since_other},
+    {"berthd restarts", test_restart},
+    {"berthd stays away", test_away},
+    {"the reader of a pipe ends", test_pipe},
+    {"another user needs access to the socket only", test_stranger},
+    CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "watch", .pSetUpFunc = cluster_up_without_redis, .pTearDownFunc = cluster_down,
+             .pTests = tests});

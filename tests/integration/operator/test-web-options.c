@@ -81,11 +81,7 @@ static void test_token(void) {
     TEST_STRING(said, "berth-web: /nonexistent/web.sock: No such file or directory\n");
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {{"usage", test_usage}, {"unknown", test_unknown}, {"token", test_token}, CU_TEST_INFO_NULL};
-    static CU_SuiteInfo suites[] = {{.pName = "web-options", .pSetUpFunc = cluster_up_without_redis, .pTearDownFunc = cluster_down,
-                                     .pTests = tests},
-                                    CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {{"usage", test_usage}, {"unknown", test_unknown}, {"token", test_token}, CU_TEST_INFO_NULL};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "web-options", .pSetUpFunc = cluster_up_without_redis, .pTearDownFunc = cluster_down,
+             .pTests = tests});

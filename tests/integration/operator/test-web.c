@@ -382,11 +382,8 @@ static void test_slow(void) {
     close_all(fds, ELEMENTSOF(fds));
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {{"forged", test_forged},   {"users", test_users}, {"answers", test_answers},
-                                  {"behind a proxy", test_proxy}, {"why a run waits", test_explain},
-                                  {"streams", test_streams}, {"slow", test_slow},   CU_TEST_INFO_NULL};
-    static CU_SuiteInfo suites[] = {{.pName = "web", .pSetUpFunc = set_up, .pTearDownFunc = tear_down, .pTests = tests}, CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {{"forged", test_forged},   {"users", test_users}, {"answers", test_answers},
+                              {"behind a proxy", test_proxy}, {"why a run waits", test_explain},
+                              {"streams", test_streams}, {"slow", test_slow},   CU_TEST_INFO_NULL};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "web", .pSetUpFunc = set_up, .pTearDownFunc = tear_down, .pTests = tests});

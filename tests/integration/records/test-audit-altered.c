@@ -298,9 +298,5 @@ static void test_live_with_faults(void) {
 
 static CU_TestInfo tests[] = {{"live", test_live}, {"faults", test_live_with_faults}, CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "audit of a cluster", .pSetUpFunc = cluster_up, .pTearDownFunc = cluster_down, .pTests = tests},
-                             CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "audit of a cluster", .pSetUpFunc = cluster_up, .pTearDownFunc = cluster_down,
+             .pTests = tests});

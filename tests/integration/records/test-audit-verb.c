@@ -209,11 +209,5 @@ static CU_TestInfo tests[] = {
     {"due overlap", test_due_overlap}, {"cut", test_cut}, CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "audit-verb", .pInitFunc = journal_folder_make, .pCleanupFunc = journal_folder_remove, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "audit-verb", .pInitFunc = journal_folder_make, .pCleanupFunc = journal_folder_remove,
+             .pTests = tests});

@@ -81,8 +81,4 @@ static void test_figures(void) {
 
 static CU_TestInfo tests[] = {{"figures", test_figures}, CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "history-berthd", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "history-berthd", .pTests = tests});

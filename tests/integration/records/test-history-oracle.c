@@ -90,13 +90,7 @@ static void test_stats(void) {
     TEST_INT(counted, RUNS_COUNTED);
 }
 
-int main(int argc, char **argv) {
-    CU_TestInfo tests[] = {{"statistics of a thousand runs", test_stats}, CU_TEST_INFO_NULL};
-    CU_SuiteInfo suites[] = {{.pName = "history-oracle",
-                              .pInitFunc = journal_folder_make,
-                              .pCleanupFunc = journal_folder_remove,
-                              .pTests = tests},
-                             CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {{"statistics of a thousand runs", test_stats}, CU_TEST_INFO_NULL};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "history-oracle", .pInitFunc = journal_folder_make,
+             .pCleanupFunc = journal_folder_remove, .pTests = tests});

@@ -315,11 +315,5 @@ static CU_TestInfo tests[] = {
     {"runs", test_runs}, {"filters", test_filters}, {"table", test_table}, {"stats", test_stats}, {"stats-table", test_stats_table}, {"use", test_use}, {"local-time", test_local_time},
     {"template", test_template}, {"no-journal", test_no_journal}, CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "history", .pInitFunc = journal_folder_make, .pCleanupFunc = journal_folder_remove, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "history", .pInitFunc = journal_folder_make, .pCleanupFunc = journal_folder_remove,
+             .pTests = tests});

@@ -116,11 +116,5 @@ static CU_TestInfo tests[] = {
     {"several", test_several}, {"wrong", test_wrong}, {"events", test_events}, {"follow", test_follow}, CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "logs-several", .pInitFunc = journal_folder_make, .pCleanupFunc = journal_folder_remove, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "logs-several", .pInitFunc = journal_folder_make,
+             .pCleanupFunc = journal_folder_remove, .pTests = tests});

@@ -355,11 +355,5 @@ static CU_TestInfo tests[] = {
     {"refused", test_refused},   CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "logs", .pInitFunc = journal_folder_make, .pCleanupFunc = journal_folder_remove, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "logs", .pInitFunc = journal_folder_make, .pCleanupFunc = journal_folder_remove,
+             .pTests = tests});

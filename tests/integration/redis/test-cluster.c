@@ -172,8 +172,4 @@ static void test_seeds(void) {
 
 static CU_TestInfo tests[] = {{"the slot moves", test_move}, {"hosts of the url", test_hosts}, {"seeds", test_seeds}, {"failover", test_failover}, CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "cluster", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "cluster", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests});

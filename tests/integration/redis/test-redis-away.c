@@ -221,12 +221,6 @@ static CU_TestInfo without_redis[] = {
     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "no Redis", .pSetUpFunc = cluster_up_without_redis, .pTearDownFunc = down, .pTests = without_redis},
-        {.pName = "Redis away", .pSetUpFunc = cluster_up, .pTearDownFunc = down, .pTests = with_redis},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "no Redis", .pSetUpFunc = cluster_up_without_redis, .pTearDownFunc = down,
+             .pTests = without_redis},
+            {.pName = "Redis away", .pSetUpFunc = cluster_up, .pTearDownFunc = down, .pTests = with_redis});

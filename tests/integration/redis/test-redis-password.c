@@ -122,10 +122,5 @@ static void test_no_password(void) {
 
 static CU_TestInfo tests[] = {{"password", test_password}, {"user without one", test_no_password}, CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "redis password", .pSetUpFunc = cluster_up_patient, .pTearDownFunc = cluster_down, .pTests = tests},
-        CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "redis password", .pSetUpFunc = cluster_up_patient, .pTearDownFunc = cluster_down,
+             .pTests = tests});

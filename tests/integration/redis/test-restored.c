@@ -182,8 +182,4 @@ static void test_again_and_again(void) {
 
 static CU_TestInfo tests[] = {{"again and again", test_again_and_again}, CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "restored", .pSetUpFunc = set_up, .pTearDownFunc = tear_down, .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "restored", .pSetUpFunc = set_up, .pTearDownFunc = tear_down, .pTests = tests});

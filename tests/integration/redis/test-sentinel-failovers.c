@@ -240,10 +240,5 @@ static void test_ordered(void) {
 static CU_TestInfo tests[] = {
     {"killed", test_killed}, {"frozen", test_frozen}, {"ordered", test_ordered}, CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "sentinel failovers", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
-        CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "sentinel failovers", .pSetUpFunc = up, .pTearDownFunc = cluster_down,
+             .pTests = tests});

@@ -169,9 +169,4 @@ static void test_lost(void) {
 
 static CU_TestInfo tests[] = {{"lost", test_lost}, CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "sentinel lost writes", .pTearDownFunc = down, .pTests = tests},
-                             CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "sentinel lost writes", .pTearDownFunc = down, .pTests = tests});

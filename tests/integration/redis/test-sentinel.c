@@ -368,12 +368,8 @@ static CU_TestInfo tests[] = {{"found", test_found},
                               {"unknown master", test_unknown_master},
                               CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_TestInfo by_tls[] = {{"tls", test_tls}, CU_TEST_INFO_NULL};
-    CU_SuiteInfo suites[] = {
-        {.pName = "sentinel", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
-        {.pName = "sentinel by TLS", .pSetUpFunc = up_tls, .pTearDownFunc = cluster_down, .pTests = by_tls},
-        CU_SUITE_INFO_NULL};
+static CU_TestInfo by_tls[] = {{"tls", test_tls}, CU_TEST_INFO_NULL};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "sentinel", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
+            {.pName = "sentinel by TLS", .pSetUpFunc = up_tls, .pTearDownFunc = cluster_down,
+             .pTests = by_tls});

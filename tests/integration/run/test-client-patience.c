@@ -223,12 +223,6 @@ static CU_TestInfo real[] = {
     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "patience", .pTests = tests},
-        {.pName = "patience, real", .pSetUpFunc = cluster_up_without_redis, .pTearDownFunc = cluster_down, .pTests = real},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "patience", .pTests = tests},
+            {.pName = "patience, real", .pSetUpFunc = cluster_up_without_redis,
+             .pTearDownFunc = cluster_down, .pTests = real});

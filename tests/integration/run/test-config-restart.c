@@ -122,12 +122,6 @@ static CU_TestInfo patient_tests[] = {
     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "config-restart", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
-        {.pName = "config-restart-patient", .pSetUpFunc = up_patient, .pTearDownFunc = cluster_down, .pTests = patient_tests},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "config-restart", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
+            {.pName = "config-restart-patient", .pSetUpFunc = up_patient, .pTearDownFunc = cluster_down,
+             .pTests = patient_tests});

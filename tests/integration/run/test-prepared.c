@@ -390,8 +390,4 @@ static CU_TestInfo tests[] = {
     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    static CU_SuiteInfo suites[] = {{.pName = "prepared", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "prepared", .pTests = tests});

@@ -264,12 +264,6 @@ static CU_TestInfo alone[] = {
     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "silent guard", .pSetUpFunc = cluster_up, .pTearDownFunc = down, .pTests = tests},
-        {.pName = "silent guard, without Redis", .pSetUpFunc = cluster_up_without_redis, .pTearDownFunc = down, .pTests = alone},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "silent guard", .pSetUpFunc = cluster_up, .pTearDownFunc = down, .pTests = tests},
+            {.pName = "silent guard, without Redis", .pSetUpFunc = cluster_up_without_redis,
+             .pTearDownFunc = down, .pTests = alone});

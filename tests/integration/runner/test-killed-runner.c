@@ -172,11 +172,4 @@ static CU_TestInfo tests[] = {
     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "killed-runner", .pSetUpFunc = cluster_up, .pTearDownFunc = down, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "killed-runner", .pSetUpFunc = cluster_up, .pTearDownFunc = down, .pTests = tests});

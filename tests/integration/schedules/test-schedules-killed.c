@@ -158,10 +158,5 @@ static CU_TestInfo tests[] = {
     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "schedules-killed", .pSetUpFunc = cluster_up_without_redis, .pTearDownFunc = cluster_down, .pTests = tests},
-        CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "schedules-killed", .pSetUpFunc = cluster_up_without_redis,
+             .pTearDownFunc = cluster_down, .pTests = tests});

@@ -302,22 +302,16 @@ static void test_runner_bad_config(void) {
     (void) unlink(path);
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {
-        {"clients wait for berthd", test_clients_wait},
-    {"look.sock", test_look_socket},
-        {"a restart loses nobody", test_restart},
-        {"waiting clients get the error of a bad config", test_bad_config},
-        {"a bad config while runs wait", test_bad_config_while_waiting},
-        {"something else was passed", test_something_else},
-        {"berth-runner", test_runner},
-        {"berth-runner with a bad config", test_runner_bad_config},
-        CU_TEST_INFO_NULL,
-    };
-    static CU_SuiteInfo suites[] = {
-        {.pName = "activation", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
+static CU_TestInfo tests[] = {
+    {"clients wait for berthd", test_clients_wait},
+{"look.sock", test_look_socket},
+    {"a restart loses nobody", test_restart},
+    {"waiting clients get the error of a bad config", test_bad_config},
+    {"a bad config while runs wait", test_bad_config_while_waiting},
+    {"something else was passed", test_something_else},
+    {"berth-runner", test_runner},
+    {"berth-runner with a bad config", test_runner_bad_config},
+    CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "activation", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests});

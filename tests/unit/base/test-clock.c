@@ -45,8 +45,4 @@ static CU_TestInfo tests[] = {
     {"add", test_add}, {"sub", test_sub}, {"format", test_format}, {"read", test_read}, CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "clock", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "clock", .pTests = tests});

@@ -99,8 +99,4 @@ static CU_TestInfo tests[] = {
     {"add", test_add}, {"refuse", test_refuse}, {"many", test_many}, {"text", test_text}, {"longest", test_longest}, CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "demand", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "demand", .pTests = tests});

@@ -151,9 +151,4 @@ static CU_TestInfo tests[] = {
     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "file", .pTests = tests, .pInitFunc = suite_init, .pCleanupFunc = suite_done},
-                             CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "file", .pTests = tests, .pInitFunc = suite_init, .pCleanupFunc = suite_done});

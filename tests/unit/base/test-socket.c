@@ -145,9 +145,4 @@ static CU_TestInfo tests[] = {
     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "socket", .pTests = tests, .pInitFunc = suite_init, .pCleanupFunc = suite_done},
-                             CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "socket", .pTests = tests, .pInitFunc = suite_init, .pCleanupFunc = suite_done});

@@ -78,8 +78,4 @@ static CU_TestInfo tests[] = {
     {"utf8", test_utf8}, {"control", test_control}, {"printable", test_printable}, {"escape", test_escape}, CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "text", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "text", .pTests = tests});

@@ -136,8 +136,4 @@ static CU_TestInfo tests[] = {
     {"wide", test_wide}, {"narrow", test_narrow}, {"empty", test_empty}, {"cut", test_cut}, {"pipe", test_pipe}, CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "table", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "table", .pTests = tests});

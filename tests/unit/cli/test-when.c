@@ -155,8 +155,4 @@ static CU_TestInfo tests[] = {
     {"refuse", test_refuse}, CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "when", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "when", .pTests = tests});

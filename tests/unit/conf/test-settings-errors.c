@@ -347,9 +347,5 @@ static CU_TestInfo value_tests[] = {
     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "config-text", .pTests = text_tests}, {.pName = "config-values", .pTests = value_tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "config-text", .pTests = text_tests},
+            {.pName = "config-values", .pTests = value_tests});

@@ -146,17 +146,14 @@ static void test_reload(void) {
     CU_ASSERT(!counters.is_refused && counters.loaded_realtime == 9 && counters.started_realtime == 7);
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {
-        {"256 jobs, then _other", test_jobs},
-        {"2048 results of jobs, then _other", test_results},
-        {"64 pools, no keys, no pools of jobs", test_pools},
-        {"buckets", test_buckets},
-        {"refusals", test_refusals},
-        {"reloads", test_reload},
-        CU_TEST_INFO_NULL,
-    };
-    static CU_SuiteInfo suites[] = {{.pName = "counters", .pTests = tests}, CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {
+    {"256 jobs, then _other", test_jobs},
+    {"2048 results of jobs, then _other", test_results},
+    {"64 pools, no keys, no pools of jobs", test_pools},
+    {"buckets", test_buckets},
+    {"refusals", test_refusals},
+    {"reloads", test_reload},
+    CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "counters", .pTests = tests});

@@ -247,11 +247,5 @@ static CU_TestInfo tests[] = {
     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "manager-recover, failing", .pSetUpFunc = set_up, .pTearDownFunc = tear_down, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "manager-recover, failing", .pSetUpFunc = set_up, .pTearDownFunc = tear_down,
+             .pTests = tests});

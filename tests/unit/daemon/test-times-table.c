@@ -155,12 +155,9 @@ static void test_lies(void) {
         CU_ASSERT_PTR_NULL(times_read(texts[i], &s));
 }
 
-int main(int argc, char **argv) {
-    CU_TestInfo tests[] = {
-        {"quantiles", test_quantiles}, {"trend", test_trend}, {"names", test_names}, {"kept", test_kept},
-        {"reported", test_told},           {"lies", test_lies},   CU_TEST_INFO_NULL,
-    };
-    CU_SuiteInfo suites[] = {{.pName = "times", .pTests = tests}, CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {
+    {"quantiles", test_quantiles}, {"trend", test_trend}, {"names", test_names}, {"kept", test_kept},
+    {"reported", test_told},           {"lies", test_lies},   CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "times", .pTests = tests});

@@ -326,8 +326,4 @@ static CU_TestInfo tests[] = {
     {"behind a claim by ticket", test_behind_by_ticket}, {"order from outside", test_order_outside}, CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "judge", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "judge", .pTests = tests});

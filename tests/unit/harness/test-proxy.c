@@ -194,8 +194,4 @@ static CU_TestInfo tests[] = {
     {"others go on", test_others_go_on}, {"held back", test_held_back},     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "proxy", .pInitFunc = set_up, .pCleanupFunc = tear_down, .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "proxy", .pInitFunc = set_up, .pCleanupFunc = tear_down, .pTests = tests});

@@ -145,8 +145,4 @@ static CU_TestInfo tests[] = {
     {"move", test_move},     {"apply", test_apply},   CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "cgroup-control", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "cgroup-control", .pTests = tests});

@@ -106,8 +106,4 @@ static CU_TestInfo tests[] = {
     {"long", test_long}, CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "facts", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "facts", .pTests = tests});

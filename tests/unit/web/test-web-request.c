@@ -132,10 +132,7 @@ static void test_prefix(void) {
     TEST_INT(judge(&metrics, &q, &v), 200);
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {{"forged", test_forged},   {"served", test_served}, {"looking", test_looking},
-                                  {"prefix", test_prefix}, CU_TEST_INFO_NULL};
-    static CU_SuiteInfo suites[] = {{.pName = "web-request", .pTests = tests}, CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {{"forged", test_forged},   {"served", test_served}, {"looking", test_looking},
+                              {"prefix", test_prefix}, CU_TEST_INFO_NULL};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "web-request", .pTests = tests});

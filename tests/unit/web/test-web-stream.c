@@ -247,12 +247,8 @@ static void test_hour(void) {
     timeline_free(t);
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {{"changes", test_changes}, {"slow", test_slow},     {"bounds", test_bounds}, {"gone", test_gone},
-                                  {"events", test_events},   {"hour", test_hour},
-                                  {"a silent host is late", test_late}, CU_TEST_INFO_NULL};
-    static CU_SuiteInfo suites[] = {{.pName = "web-stream", .pSetUpFunc = set_up, .pTearDownFunc = tear_down, .pTests = tests},
-                                    CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {{"changes", test_changes}, {"slow", test_slow},     {"bounds", test_bounds}, {"gone", test_gone},
+                              {"events", test_events},   {"hour", test_hour},
+                              {"a silent host is late", test_late}, CU_TEST_INFO_NULL};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "web-stream", .pSetUpFunc = set_up, .pTearDownFunc = tear_down, .pTests = tests});

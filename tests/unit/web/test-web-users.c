@@ -72,10 +72,7 @@ static void test_names(void) {
     CU_ASSERT(!users_is_name("12345678901234567890123456789012345678901234567890123456789012345"));
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {{"login", test_login}, {"wrong", test_wrong}, {"none", test_none},
-                                  {"many", test_many},   {"names", test_names}, CU_TEST_INFO_NULL};
-    static CU_SuiteInfo suites[] = {{.pName = "web-users", .pSetUpFunc = set_up, .pTests = tests}, CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {{"login", test_login}, {"wrong", test_wrong}, {"none", test_none},
+                              {"many", test_many},   {"names", test_names}, CU_TEST_INFO_NULL};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "web-users", .pSetUpFunc = set_up, .pTests = tests});

@@ -145,18 +145,15 @@ static void test_table(void) {
     }
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {
-        {"gauges and numbers", test_gauge},
-        {"berth_up", test_up},
-        {"counters", test_counter},
-        {"labels are escaped", test_labels},
-        {"histograms are cumulative", test_histogram},
-        {"a berthd that lies", test_liar},
-        {"the table", test_table},
-        CU_TEST_INFO_NULL,
-    };
-    static CU_SuiteInfo suites[] = {{.pName = "metrics-text", .pTests = tests}, CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {
+    {"gauges and numbers", test_gauge},
+    {"berth_up", test_up},
+    {"counters", test_counter},
+    {"labels are escaped", test_labels},
+    {"histograms are cumulative", test_histogram},
+    {"a berthd that lies", test_liar},
+    {"the table", test_table},
+    CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "metrics-text", .pTests = tests});

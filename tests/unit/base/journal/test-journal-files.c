@@ -102,11 +102,5 @@ static CU_TestInfo tests[] = {
     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "journal files", .pInitFunc = make_folder, .pCleanupFunc = remove_folder, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "journal files", .pInitFunc = make_folder, .pCleanupFunc = remove_folder,
+             .pTests = tests});

@@ -154,8 +154,4 @@ static CU_TestInfo tests[] = {
     {"load", test_load},         {"check", test_check}, CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "schedule-out-of-memory", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "schedule-out-of-memory", .pTests = tests});

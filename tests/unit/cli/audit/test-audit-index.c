@@ -90,8 +90,4 @@ static void test_names(void) {
 static CU_TestInfo tests[] = {{"count below", test_count_below}, {"maxima", test_maxima}, {"places", test_places}, {"names", test_names},
                               CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "searches of the audit", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "searches of the audit", .pTests = tests});

@@ -311,8 +311,4 @@ static CU_TestInfo tests[] = {{"withdrawn", test_withdrawn}, {"asked again", tes
                               {"restored", test_restored},
                               {"away", test_away}, {"noticed later", test_noticed_later}, CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "audit lost answers", .pCleanupFunc = audit_fixture_done, .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "audit lost answers", .pCleanupFunc = audit_fixture_done, .pTests = tests});

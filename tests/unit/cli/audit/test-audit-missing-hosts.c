@@ -158,8 +158,4 @@ static CU_TestInfo tests[] = {{"places", test_places},   {"not ahead", test_not_
                               {"redis lost", test_redis_lost}, {"killed", test_killed}, {"end", test_end}, {"named by others", test_named_by_others},
                               CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "audit of missing hosts", .pCleanupFunc = audit_fixture_done, .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "audit of missing hosts", .pCleanupFunc = audit_fixture_done, .pTests = tests});

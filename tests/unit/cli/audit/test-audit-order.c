@@ -297,9 +297,4 @@ static CU_TestInfo tests[] = {{"order", test_order},         {"claimed again", t
                               {"continue", test_continue},   {"set back", test_set_back},
                               CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "audit order", .pCleanupFunc = audit_fixture_done, .pTests = tests},
-                             CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "audit order", .pCleanupFunc = audit_fixture_done, .pTests = tests});

@@ -239,8 +239,4 @@ static CU_TestInfo tests[] = {{"well", test_well},           {"missing host", te
                               {"pools", test_pools},         {"host limits", test_host_limits},
                               CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "audit of long records", .pCleanupFunc = audit_fixture_done, .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "audit of long records", .pCleanupFunc = audit_fixture_done, .pTests = tests});

@@ -321,8 +321,4 @@ static CU_TestInfo tests[] = {{"good", test_good},
                               {"malformed", test_malformed},
                               CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "audit", .pCleanupFunc = audit_fixture_done, .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "audit", .pCleanupFunc = audit_fixture_done, .pTests = tests});

@@ -227,25 +227,20 @@ static void test_missing(void) {
     CU_ASSERT_PTR_NULL(facts_missing(&doctor_facts, NEEDS_POOLS | NEEDS_HOSTS | NEEDS_REDIS));
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {
-        {"version-skew, hosts-silent, host-drained", test_hosts},
-        {"limits-differ", test_limits},
-        {"pools-differ", test_pools},
-        {"jobs-differ, open-turns", test_shared_jobs},
-        {"broken-jobs", test_broken},
-        {"stuck-run", test_stuck},
-        {"overcommitted", test_overcommitted},
-        {"paused", test_paused},
-        {"impossible", test_impossible},
-        {"long-queue", test_long_queue},
-        {"what a check needs", test_missing},
-        CU_TEST_INFO_NULL,
-    };
-    static CU_SuiteInfo suites[] = {
-        {.pName = "doctor-checks", .pSetUpFunc = check_begin, .pTearDownFunc = check_done, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
+static CU_TestInfo tests[] = {
+    {"version-skew, hosts-silent, host-drained", test_hosts},
+    {"limits-differ", test_limits},
+    {"pools-differ", test_pools},
+    {"jobs-differ, open-turns", test_shared_jobs},
+    {"broken-jobs", test_broken},
+    {"stuck-run", test_stuck},
+    {"overcommitted", test_overcommitted},
+    {"paused", test_paused},
+    {"impossible", test_impossible},
+    {"long-queue", test_long_queue},
+    {"what a check needs", test_missing},
+    CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "doctor-checks", .pSetUpFunc = check_begin, .pTearDownFunc = check_done,
+             .pTests = tests});

@@ -247,23 +247,17 @@ static void test_owner(void) {
     check_finds(doctor_files, SEVERITY_CRIT, at("/run/other/runner belongs to user 65534 instead of 0"));
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {
-        {"the journal is kept", test_journal},
-        {"the journal is young", test_journal_age},
-        {"the journal lacks nothing of this day", test_journal_rate},
-        {"journald dropped messages", test_journal_drops},
-        {"the journal lacks events", test_journal_gaps},
-        {"a guard is gone, a report is not taken", test_guard},
-        {"units differ from the shipped ones", test_unit},
-        {"the state directory cannot be used", test_state_error},
-        {"a folder belongs to somebody else", test_owner},
-        CU_TEST_INFO_NULL,
-    };
-    static CU_SuiteInfo suites[] = {
-        {.pName = "doctor-machine", .pSetUpFunc = begin, .pTearDownFunc = end, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
+static CU_TestInfo tests[] = {
+    {"the journal is kept", test_journal},
+    {"the journal is young", test_journal_age},
+    {"the journal lacks nothing of this day", test_journal_rate},
+    {"journald dropped messages", test_journal_drops},
+    {"the journal lacks events", test_journal_gaps},
+    {"a guard is gone, a report is not taken", test_guard},
+    {"units differ from the shipped ones", test_unit},
+    {"the state directory cannot be used", test_state_error},
+    {"a folder belongs to somebody else", test_owner},
+    CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "doctor-machine", .pSetUpFunc = begin, .pTearDownFunc = end, .pTests = tests});

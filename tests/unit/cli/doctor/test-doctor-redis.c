@@ -214,28 +214,23 @@ static void test_grace(void) {
     check_finds(doctor_grace, SEVERITY_NOTE, "grace period: nothing is granted for up to 2.0s");
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {
-        {"redis-away", test_away},
-        {"redis-policy", test_policy},
-        {"redis-replicas", test_replicas},
-        {"redis-version", test_version},
-        {"redis-latency", test_latency},
-        {"redis-memory", test_memory},
-        {"redis-persistence", test_persistence},
-        {"redis-acl", test_acl},
-        {"redis-shared", test_shared},
-        {"clock-offset, clock-rate", test_clock},
-        {"suspend", test_suspend},
-        {"redis-warnings", test_warnings},
-        {"heartbeat", test_heartbeat},
-        {"grace", test_grace},
-        CU_TEST_INFO_NULL,
-    };
-    static CU_SuiteInfo suites[] = {
-        {.pName = "doctor-redis", .pSetUpFunc = check_begin, .pTearDownFunc = check_done, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
+static CU_TestInfo tests[] = {
+    {"redis-away", test_away},
+    {"redis-policy", test_policy},
+    {"redis-replicas", test_replicas},
+    {"redis-version", test_version},
+    {"redis-latency", test_latency},
+    {"redis-memory", test_memory},
+    {"redis-persistence", test_persistence},
+    {"redis-acl", test_acl},
+    {"redis-shared", test_shared},
+    {"clock-offset, clock-rate", test_clock},
+    {"suspend", test_suspend},
+    {"redis-warnings", test_warnings},
+    {"heartbeat", test_heartbeat},
+    {"grace", test_grace},
+    CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "doctor-redis", .pSetUpFunc = check_begin, .pTearDownFunc = check_done,
+             .pTests = tests});

@@ -178,23 +178,17 @@ static void test_printable(void) {
     TEST_STRING(json_string_value(json_array_get(report.items[0].remedies, 0)), "x?y");
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {
-        {"the worst finding is the status", test_status},
-        {"findings are sorted, the worst first", test_order},
-        {"many findings", test_many},
-        {"text has lines of 79 columns", test_text},
-        {"text names what could not be checked", test_text_unknown},
-        {"a line for Nagios", test_nagios},
-        {"figures for Nagios", test_figures},
-        {"JSON", test_json},
-        {"texts are printable", test_printable},
-        CU_TEST_INFO_NULL,
-    };
-    static CU_SuiteInfo suites[] = {
-        {.pName = "doctor-show", .pSetUpFunc = begin, .pTearDownFunc = end, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
+static CU_TestInfo tests[] = {
+    {"the worst finding is the status", test_status},
+    {"findings are sorted, the worst first", test_order},
+    {"many findings", test_many},
+    {"text has lines of 79 columns", test_text},
+    {"text names what could not be checked", test_text_unknown},
+    {"a line for Nagios", test_nagios},
+    {"figures for Nagios", test_figures},
+    {"JSON", test_json},
+    {"texts are printable", test_printable},
+    CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "doctor-show", .pSetUpFunc = begin, .pTearDownFunc = end, .pTests = tests});

@@ -321,10 +321,7 @@ static void test_edges(void) {
     CU_ASSERT(e.is_known && e.low_ms == 1000 && e.high_ms == 1000);
 }
 
-int main(int argc, char **argv) {
-    CU_TestInfo tests[] = {
-        {"histories", test_histories}, {"odd", test_odd}, {"edges", test_edges}, CU_TEST_INFO_NULL};
-    CU_SuiteInfo suites[] = {{.pName = "explain-estimate", .pTests = tests}, CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {
+    {"histories", test_histories}, {"odd", test_odd}, {"edges", test_edges}, CU_TEST_INFO_NULL};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "explain-estimate", .pTests = tests});

@@ -190,9 +190,6 @@ static void test_raised(void) {
         compare(seed, true);
 }
 
-int main(int argc, char **argv) {
-    CU_TestInfo tests[] = {{"fixed", test_fixed}, {"raised", test_raised}, CU_TEST_INFO_NULL};
-    CU_SuiteInfo suites[] = {{.pName = "explain-play", .pTests = tests}, CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {{"fixed", test_fixed}, {"raised", test_raised}, CU_TEST_INFO_NULL};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "explain-play", .pTests = tests});

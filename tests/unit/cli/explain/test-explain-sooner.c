@@ -246,12 +246,9 @@ static void proposals(void) {
         CU_ASSERT(n_done[i] > 0);
 }
 
-int main(int argc, char **argv) {
-    CU_TestInfo tests[] = {
-        {"each proposal starts what it names", proposals},
-        CU_TEST_INFO_NULL,
-    };
-    CU_SuiteInfo suites[] = {{.pName = "explain-sooner", .pTests = tests}, CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {
+    {"each proposal starts what it names", proposals},
+    CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "explain-sooner", .pTests = tests});

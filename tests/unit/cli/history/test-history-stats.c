@@ -259,8 +259,4 @@ static CU_TestInfo tests[] = {{"percentiles", test_percentiles},
                               {"cells", test_cells},
                               CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "history-stats", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "history-stats", .pTests = tests});

@@ -48,9 +48,6 @@ static void test_each(void) {
     CU_ASSERT(n > 6);
 }
 
-int main(int argc, char **argv) {
-    CU_TestInfo tests[] = {{"each-allocation", test_each}, CU_TEST_INFO_NULL};
-    CU_SuiteInfo suites[] = {{.pName = "import-memory", .pTests = tests}, CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {{"each-allocation", test_each}, CU_TEST_INFO_NULL};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "import-memory", .pTests = tests});

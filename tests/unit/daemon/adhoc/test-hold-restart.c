@@ -189,11 +189,4 @@ static CU_TestInfo tests[] = {
     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "hold-restart", .pSetUpFunc = fifo_up, .pTearDownFunc = fifo_down, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "hold-restart", .pSetUpFunc = fifo_up, .pTearDownFunc = fifo_down, .pTests = tests});

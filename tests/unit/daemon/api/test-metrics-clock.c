@@ -35,8 +35,4 @@ static void test_clock(void) {
 
 static CU_TestInfo tests[] = {{"clock", test_clock}, CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{"metrics-clock", NULL, NULL, NULL, NULL, tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({"metrics-clock", NULL, NULL, NULL, NULL, tests});

@@ -248,13 +248,7 @@ static CU_TestInfo redis_tests[] = {
 
 static CU_TestInfo parse_tests[] = {{"parsed", test_parsed}, CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "calls without memory", .pTests = parse_tests},
-        {.pName = "with a Redis", .pSetUpFunc = up_with_redis, .pTearDownFunc = down, .pTests = redis_tests},
-        {.pName = "verbs, failing", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "calls without memory", .pTests = parse_tests},
+            {.pName = "with a Redis", .pSetUpFunc = up_with_redis, .pTearDownFunc = down,
+             .pTests = redis_tests},
+            {.pName = "verbs, failing", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests});

@@ -254,11 +254,5 @@ static CU_TestInfo tests[] = {
     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "control-answers", .pInitFunc = server_make, .pCleanupFunc = server_remove, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "control-answers", .pInitFunc = server_make, .pCleanupFunc = server_remove,
+             .pTests = tests});

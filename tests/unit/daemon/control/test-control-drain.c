@@ -156,17 +156,12 @@ static void test_bound(void) {
     down();
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {
-        {"no client", test_nobody}, {"the server's own socket", test_own_socket}, {"answered first", test_answered_first},
-        {"stream", test_stream},          {"gone", test_gone},                        {"slow reader", test_slow_reader},
-        {"bound", test_bound},
-        CU_TEST_INFO_NULL,
-    };
-    CU_SuiteInfo suites[] = {
-        {.pName = "control-drain", .pInitFunc = server_make, .pCleanupFunc = server_remove, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
+static CU_TestInfo tests[] = {
+    {"no client", test_nobody}, {"the server's own socket", test_own_socket}, {"answered first", test_answered_first},
+    {"stream", test_stream},          {"gone", test_gone},                        {"slow reader", test_slow_reader},
+    {"bound", test_bound},
+    CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "control-drain", .pInitFunc = server_make, .pCleanupFunc = server_remove,
+             .pTests = tests});

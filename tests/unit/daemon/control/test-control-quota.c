@@ -242,11 +242,5 @@ static CU_TestInfo tests[] = {
     {"unanswered", test_unanswered},   {"abuse", test_abuse},                 CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "control-quota", .pInitFunc = server_make, .pCleanupFunc = server_remove, .pTests = tests},
-        CU_SUITE_INFO_NULL,
-    };
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "control-quota", .pInitFunc = server_make, .pCleanupFunc = server_remove,
+             .pTests = tests});

@@ -250,8 +250,4 @@ static CU_TestInfo tests[] = {
     {"as-defined", test_as_defined}, CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "due", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "due", .pTests = tests});

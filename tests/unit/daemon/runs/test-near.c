@@ -114,8 +114,4 @@ static CU_TestInfo tests[] = {
     {"of a pool", of_pool}, {"not near", not_near}, {"of a host", of_host}, {"watched", watched}, CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "near", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "near", .pTests = tests});

@@ -127,8 +127,4 @@ static CU_TestInfo tests[] = {
     {"names", test_names}, {"reason", test_reason}, CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "run", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "run", .pTests = tests});

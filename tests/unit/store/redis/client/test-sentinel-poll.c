@@ -243,8 +243,4 @@ static CU_TestInfo tests[] = {
     {"disagree", test_disagree}, {"down", test_down}, {"leader", test_leader}, {"lies", test_lies},
     CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "sentinel-poll", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "sentinel-poll", .pTests = tests});

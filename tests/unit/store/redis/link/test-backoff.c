@@ -100,16 +100,13 @@ static void apart(void) {
     check_apart(&b, 0, 0, 100 * USEC_PER_MSEC);
 }
 
-int main(int argc, char **argv) {
-    CU_TestInfo tests[] = {
-        {"grows", grows},
-        {"busy", busy},
-        {"brief while a failover is awaited", brief},
-        {"heartbeat", short_heartbeat},
-        {"apart", apart},
-        CU_TEST_INFO_NULL,
-    };
-    CU_SuiteInfo suites[] = {{.pName = "backoff", .pTests = tests}, CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {
+    {"grows", grows},
+    {"busy", busy},
+    {"brief while a failover is awaited", brief},
+    {"heartbeat", short_heartbeat},
+    {"apart", apart},
+    CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "backoff", .pTests = tests});

@@ -62,14 +62,11 @@ static void test_step(void) {
     CU_ASSERT(server_clock_rate(&c, &rate) && fabs(rate) < 1);
 }
 
-int main(int argc, char **argv) {
-    static CU_TestInfo tests[] = {
-        {"the offset, and how wrong it may be", test_offset},
-        {"the rate is known after ten minutes", test_rate},
-        {"a clock that is set has no other rate", test_step},
-        CU_TEST_INFO_NULL,
-    };
-    CU_SuiteInfo suites[] = {{.pName = "server-clock", .pTests = tests}, CU_SUITE_INFO_NULL};
+static CU_TestInfo tests[] = {
+    {"the offset, and how wrong it may be", test_offset},
+    {"the rate is known after ten minutes", test_rate},
+    {"a clock that is set has no other rate", test_step},
+    CU_TEST_INFO_NULL,
+};
 
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({.pName = "server-clock", .pTests = tests});

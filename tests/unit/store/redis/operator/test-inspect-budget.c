@@ -57,8 +57,4 @@ static void test_bounds(void) {
 
 static CU_TestInfo tests[] = {{"credit", test_credit}, {"rate", test_rate}, {"bounds", test_bounds}, CU_TEST_INFO_NULL};
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{"inspect-budget", NULL, NULL, NULL, NULL, tests}, CU_SUITE_INFO_NULL};
-
-    return test_main(argc, argv, suites);
-}
+TEST_SUITES({"inspect-budget", NULL, NULL, NULL, NULL, tests});
