@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -67,22 +66,6 @@ static int exec_user_keyring(struct exec_context *context) {
 
 static int exec_guard(struct exec_context *context) {
     return -supervise_child_die_with_parent(context->plan->parent);
-}
-
-/* Looks up the user while there is no grant yet, which loads the modules of the name service and writes the pages that a lookup
- * writes. The result is void: after the gate the user is looked up again. */
-static int exec_rehearse(struct exec_context *context) {
-    struct exec_plan plan = *context->plan;
-    const char *stage = "";
-    struct exec_context rehearsal = {.plan = &plan, .stage = &stage, .journal_fd = -1};
-
-    if (plan.gate->child < 0) /* it is open already */
-        return 0;
-    (void) exec_look_up(&rehearsal);
-    environment_done(&plan.environment);
-    free(plan.groups);
-    free(plan.home);
-    return 0;
 }
 
 /* A prepared child waits here. The later steps run after the grant, so they see the machine as it is
@@ -202,7 +185,6 @@ static const struct {
     {"session", exec_session},
     {"guard", exec_guard}, /* dies with the guard, also at the gate */
     {"signals", exec_signals},
-    {"user", exec_rehearse},
     {"gate", exec_gate},
     {"user", exec_look_up},
     {"credentials", exec_credentials}, /* these two: as root, who can read them, without the job's limits */

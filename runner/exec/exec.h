@@ -3,8 +3,7 @@
 
 /* Turns a job's settings into a command with its user, environment, input and output. The child does all of
  * it (exec_child), because a lookup that hangs can be killed there. The child waits at its gate
- * (base/process/gate.h) before it looks at anything that may change, and before it drops privileges. Only the user is
- * looked up before it, too, so that this takes less time when it counts. */
+ * (base/process/gate.h) before it looks at anything that may change, and before it drops privileges. */
 
 #include <stdbool.h>
 #include <sys/types.h>
