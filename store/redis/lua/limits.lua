@@ -39,10 +39,11 @@ local function clear_override(o)
     o.limit, o.until_usec, o.restore, o.reason = '-', '0', '', ''
 end
 
--- Clears overrides whose time is over, and stores the earliest end of the others. Clears none in grace, because each end is a new
--- version, and a host that reports later may know a newer one.
+-- Clears overrides whose time is over, 128 at most, and stores the earliest end of the others. Clears none in grace, because each end
+-- is a new version, and a host that reports later may know a newer one.
 local function end_overrides()
     local first
+    local n_ended = 0
     for _, pool in ipairs(call('ZRANGE', at .. 'overrides', 0, -1)) do
         local o = call('HGET', meta, 'o:' .. pool)
         o = o and parse_override(o)
@@ -53,6 +54,11 @@ local function end_overrides()
         if o and o.until_usec ~= '0' then
             local ends_at = tonumber(o.until_usec)
             if ends_at <= now() and not grace then
+                if n_ended == 128 then
+                    first, more = ends_at, 1
+                    break
+                end
+                n_ended = n_ended + 1
                 restore_override(o)
                 o.version = fmt(tick())
                 write_override(pool, o)
@@ -62,6 +68,13 @@ local function end_overrides()
         end
     end
     if first then call('HSET', meta, 'override_expiry', fmt(first)) else call('HDEL', meta, 'override_expiry') end
+end
+
+-- Lets heartbeats end an override in time. A call for one pool does not look at all overrides (R15).
+local function note_end(o)
+    local first = tonumber(call('HGET', meta, 'override_expiry') or '')
+    local ends_at = tonumber(o.until_usec)
+    if ends_at > 0 and (not first or ends_at < first) then call('HSET', meta, 'override_expiry', o.until_usec) end
 end
 
 -- Returns the overrides that are newer than this version, oldest first.

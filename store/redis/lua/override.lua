@@ -47,7 +47,7 @@ else -- not paused
 end
 o.version, o.by = fmt(tick()), id
 write_override(pool, o)
-end_overrides()
+note_end(o)
 settle()
 save_clock()
 return {'ok', serial, more, o.version}

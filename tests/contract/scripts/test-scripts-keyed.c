@@ -307,7 +307,8 @@ static void test_cleared_while_away(void) {
     uint64_t day_after = script_number(3) + 24 * 3600 * USEC_PER_SEC;
     _cleanup_reply_ redisReply *r = redis_command(&script_server, "HSET " META " clock %" PRIu64, day_after + 2000000);
     CU_ASSERT(r && r->type == REDIS_REPLY_INTEGER);
-    EXPECT(script_say("override s1 1 $ t/y 0 idC set 1 0 ~"), "ok $ 0 *"); /* looks at all overrides */
+    EXPECT(script_say("override s1 1 $ t/y 0 idC set 1 1 ~"), "ok $ 0 *");
+    EXPECT(script_beat("s1", 0, 0), "ok $ 0 0 *"); /* ends that one, and looks at all others */
     TEST_STRING(script_field("meta", "o:t/x"), "nothing");
 
     EXPECT(script_sayf("hello s2 2 ~ s2 m1 v1 %d 0 0 $ 0 0 0 ! 1 t/* 1 t/x %" PRIu64 " 9 0 idA ~ ~", LEASE, raised),

@@ -304,6 +304,28 @@ static void test_override_end(void) {
     script_end();
 }
 
+/* R15: a script has set many limits for the same time. One call ends 128 of these overrides. */
+static void test_many_overrides_end(void) {
+    static const char set[] = "local m = 'berth:{t}:' local v = redis.call('HGET', m .. 'meta', 'clock') "
+                              "for i = 1, 300 do local version = string.format('%d', v + i) "
+                              "  redis.call('HSET', m .. 'meta', 'o:db/' .. i, version .. '\\t1\\t1\\tid\\t\\t', 'clock', version) "
+                              "  redis.call('ZADD', m .. 'overrides', version, 'db/' .. i) "
+                              "end redis.call('HSET', m .. 'meta', 'override_expiry', 1)";
+    static const char left[] = "local n = 0 for i = 1, 300 do "
+                               "  if redis.call('HGET', 'berth:{t}:meta', 'o:db/' .. i):match('^%d+\\t1\\t') then n = n + 1 end end return n";
+
+    script_begin();
+    _cleanup_reply_ redisReply *reply = redis_command(&script_server, "EVAL %s 0", set);
+    CU_ASSERT(reply && reply->type == REDIS_REPLY_NIL);
+    EXPECT(script_beat("s1", 0, 0), "ok $ 1 0 *");
+    TEST_INT(redis_number(&script_server, "EVAL %s 0", left), 172);
+    EXPECT(script_beat("s2", 0, 0), "ok $ 1 0 *");
+    EXPECT(script_beat("s1", 0, 0), "ok $ 0 0 *");
+    TEST_INT(redis_number(&script_server, "EVAL %s 0", left), 0);
+    TEST_INT(redis_number(&script_server, "HEXISTS " META " override_expiry"), 0);
+    script_end();
+}
+
 static CU_TestInfo tests[] = {
     {"order", test_order},
     {"head start", test_head_start},
@@ -321,6 +343,7 @@ static CU_TestInfo tests[] = {
     {"many parked leave room for another pool", test_shared_bound},
     {"override versions", test_override_versions},
     {"override end", test_override_end},
+    {"many overrides end", test_many_overrides_end},
     CU_TEST_INFO_NULL,
 };
 
