@@ -10,6 +10,7 @@
 
 #include "base/process/cgroup-control.h"
 #include "base/process/cgroup.h"
+#include "tests/harness/host/host-clock.h"
 #include "tests/harness/host/host.h"
 #include "tests/harness/test.h"
 #include "tests/harness/judge/witness.h"
@@ -57,19 +58,28 @@ static void unbounded(void) {
 }
 
 static void wait_exits_as_the_command(void) {
-    ant = host_up("ant", POOLS "job \"seven\" { command = {\"/bin/sh\", \"-c\", \"exit 7\"} pools = {\"db\"} output = \"null\" }\n"
-                               "job \"killed\" { command = {\"/bin/sh\", \"-c\", 'kill -KILL $$'} output = \"null\" }\n"
-                               "job \"missing\" { command = {\"/nonexistent\"} pools = {\"db\"} output = \"null\" }\n"
-                               "job \"long\" { command = {\"/bin/sleep\", \"60\"} timeout = \"100ms\" pools = {db} output = \"null\" }\n"
-                               "job \"late\" { command = {\"/bin/true\"} queue-timeout = \"100ms\" pools = {db} output = \"null\" }\n");
+    struct child *c;
+
+    ant = host_add("ant", POOLS "job \"seven\" { command = {\"/bin/sh\", \"-c\", \"exit 7\"} pools = {\"db\"} output = \"null\" }\n"
+                                "job \"killed\" { command = {\"/bin/sh\", \"-c\", 'kill -KILL $$'} output = \"null\" }\n"
+                                "job \"missing\" { command = {\"/nonexistent\"} pools = {\"db\"} output = \"null\" }\n"
+                                "job \"long\" { command = {\"/bin/sleep\", \"60\"} timeout = \"10s\" pools = {db} output = \"null\" }\n"
+                                "job \"late\" { command = {\"/bin/true\"} queue-timeout = \"100ms\" pools = {db} output = \"null\" }\n");
+    host_clock_give(ant);
+    host_start(ant);
+    host_open(ant);
     TEST_INT(berth(ant, "start seven --wait"), 7);
     host_await(ant, "exited", "job=seven result=failure exit_code=7");
     TEST_INT(berth(ant, "start killed --wait"), 137);
     host_await(ant, "exited", "job=killed result=failure signal=9");
     TEST_INT(berth(ant, "start missing --wait"), 125);
     host_await(ant, "exited", "job=missing result=not-started");
-    TEST_INT(berth(ant, "start long --wait"), 124);
-    TEST_STRING(berth_err, "berth: long: timeout (signal 15)\n");
+    c = berth_start(ant, "start long --wait");
+    host_await(ant, "started", "job=long"); /* before its command has begun, a timeout ends it without a signal */
+    host_clock_jump(ant, 10 * USEC_PER_SEC);
+    CU_ASSERT(child_await(c, HOST_PATIENCE));
+    TEST_STRING(child_text(c, 2), "berth: long: timeout (signal 15)\n");
+    TEST_INT(berth_end(c), 124);
     host_await(ant, "stopping", "job=long");
     host_await(ant, "exited", "job=long result=timeout");
     TEST_INT(berth(ant, "pause db"), 0);

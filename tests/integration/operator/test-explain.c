@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/harness/host/host-clock.h"
 #include "tests/harness/host/host.h"
 #include "tests/harness/test.h"
 
@@ -255,12 +256,19 @@ static void estimate(void) {
 
 /* A job without a run, runs that are over, and words that name nothing or several runs. */
 static void not_waiting(void) {
+    struct child *slow;
     json_t *answer;
     char id[33];
 
-    ant = host_up("ant", POOLS "job \"copy\" {\n  command = { \"/bin/true\" }\n  pools = { \"db:1\" }\n}\n"
-                        "job \"slow\" { command = { \"/bin/sleep\", \"60\" } timeout = \"50ms\" }\n");
-    TEST_INT(berth(ant, "start --wait slow"), 124);
+    ant = host_add("ant", POOLS "job \"copy\" {\n  command = { \"/bin/true\" }\n  pools = { \"db:1\" }\n}\n"
+                         "job \"slow\" { command = { \"/bin/sleep\", \"60\" } timeout = \"10s\" }\n");
+    host_clock_give(ant);
+    host_start(ant);
+    host_open(ant);
+    slow = berth_start(ant, "start --wait slow");
+    host_await(ant, "started", "job=slow"); /* before its command has begun, a timeout ends it without a signal */
+    host_clock_jump(ant, 10 * USEC_PER_SEC);
+    TEST_INT(berth_end(slow), 124);
     TEST_INT(berth(ant, "explain slow"), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, " is over: timeout (signal 15), "));
     CU_ASSERT_PTR_NULL(strstr(berth_out, "(timeout)")); /* no reason beside the result */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/harness/host/host-clock.h"
 #include "tests/harness/host/host.h"
 #include "tests/harness/test.h"
 #include "tests/harness/judge/witness.h"
@@ -64,8 +65,11 @@ static void guard_hangs_past_the_timeout(bool is_restarted) {
     pid_t guard;
 
     cluster.lease = "60s"; /* the lease is not what ends the run */
-    ant = host_up("ant", POOLS "job \"job\" { %s pools = {\"db:2\"} timeout = \"%s\" stop-timeout = \"100ms\" }\n",
-                  witness_command("--id job --for 60000"), is_restarted ? "3s" : "500ms");
+    ant = host_add("ant", POOLS "job \"job\" { %s pools = {\"db:2\"} timeout = \"20s\" stop-timeout = \"100ms\" }\n",
+                   witness_command("--id job --for 60000"));
+    host_clock_give(ant);
+    host_start(ant);
+    host_open(ant);
     TEST_INT(berth(ant, "start job"), 0);
     witness_await_start(cluster.witness, "job");
     host_await(ant, "started", "job=job");
@@ -75,6 +79,7 @@ static void guard_hangs_past_the_timeout(bool is_restarted) {
         host_start(ant);
     }
     TEST_INT(kill(guard, SIGSTOP), 0);
+    host_clock_jump(ant, 20 * USEC_PER_SEC);
     host_await(ant, "stopping", "job=job reason=timeout");
     host_await(ant, "exited", "job=job result=guard-died reason=timeout");
     host_await(ant, "released", "job=job");
