@@ -20,22 +20,17 @@ static bool begin(struct bed *b, usec_t round_trip) {
     return redis_bed_begin(b, 2);
 }
 
+/* The fastest of some hand-overs shows it: a busy machine does not delay each. */
 static void test_one_round_trip(void) {
-    static const usec_t round_trips[] = {1 * USEC_PER_MSEC, 10 * USEC_PER_MSEC, 100 * USEC_PER_MSEC};
+    usec_t round_trip = 100 * USEC_PER_MSEC, took;
+    struct bed b;
 
-    for (size_t i = 0; i < ELEMENTSOF(round_trips); i++) {
-        struct bed b;
-        usec_t took;
-
-        if (!begin(&b, round_trips[i]))
-            return;
-        took = bed_hand_over(&b, HANDOVERS);
-        printf("round trip %" PRIu64 " ms: hand-over, p50: %.1f ms\n", round_trips[i] / USEC_PER_MSEC,
-               (double) took / USEC_PER_MSEC);
-        CU_ASSERT(took >= round_trips[i]);
-        CU_ASSERT(took <= round_trips[i] + 40 * USEC_PER_MSEC); /* a quiet machine: less than 1 ms */
-        bed_done(&b);
-    }
+    if (!begin(&b, round_trip))
+        return;
+    took = bed_hand_over(&b, HANDOVERS);
+    printf("round trip %" PRIu64 " ms: hand-over %.1f ms\n", round_trip / USEC_PER_MSEC, (double) took / USEC_PER_MSEC);
+    CU_ASSERT(took >= round_trip && took < round_trip * 3 / 2);
+    bed_done(&b);
 }
 
 static void test_long(void) {

@@ -67,7 +67,8 @@ static void test_soon(void) {
     bed_done(&b);
 }
 
-/* Each attempt makes two connections, and lasts for two seconds and a pause. In it Redis refuses some five calls. */
+/* Each attempt makes two connections, and lasts for two seconds and a pause. In it Redis refuses some five calls. Pauses
+ * are drawn: most hosts make seven or eight attempts, and hardly any five. */
 static void test_cheap(void) {
     uint64_t connections, refused;
     struct bed b;
@@ -82,7 +83,7 @@ static void test_cheap(void) {
     connections = stat_of("total_connections_received") - connections;
     refused = stat_of("total_error_replies") - refused;
     printf("in 20 s %llu connections, %llu refused calls\n", (unsigned long long) connections, (unsigned long long) refused);
-    CU_ASSERT(connections >= 2 * 20 * 2 / 6 && connections <= 2 * 20 / 2);
+    CU_ASSERT(connections >= 2 * 5 && connections <= 2 * 20 / 2);
     CU_ASSERT(refused >= 20 && refused <= 100);
     probe_end(held);
     bed_done(&b);

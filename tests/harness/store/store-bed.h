@@ -113,7 +113,7 @@ void probe_still_waits(struct probe *p);
 /* Release a claim; the second one waits for the reply. */
 void probe_release(struct probe *p);
 void probe_end(struct probe *p);
-/* Returns the median duration of n hand-overs of the permit of pool "one" from host to host. */
+/* Returns the shortest duration of n hand-overs of the permit of pool "one" from host to host. */
 usec_t bed_hand_over(struct bed *b, unsigned n);
 
 /* These wait for the reply. */
