@@ -51,8 +51,8 @@ static int fork_child(struct supervise *s, supervise_child_fn child, void *userd
     return 0;
 }
 
-static void begin(struct supervise *s) {
-    s->result.started = clock_boottime();
+static void begin(struct supervise *s, usec_t now) {
+    s->result.started = now;
     supervise_set_timer(s);
 }
 
@@ -108,6 +108,7 @@ static bool open_gate(struct supervise *s) {
 }
 
 int supervise_start(struct supervise *s, supervise_child_fn child, void *userdata) {
+    usec_t now = clock_boottime(); /* the child may run before this process does */
     int r = 0;
 
     if (s->pidfd >= 0 && !s->gate)
@@ -115,7 +116,7 @@ int supervise_start(struct supervise *s, supervise_child_fn child, void *userdat
     if (!s->gate || !open_gate(s))
         r = fork_child(s, child, userdata);
     if (r == 0)
-        begin(s);
+        begin(s, now);
     return r;
 }
 
