@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages of `berth run` on standard error. A terminal that is stopped (Ctrl-S), or a pipe whose reader does not read, would make
- * the write wait, and meanwhile nobody would stop the command at its deadline or give its permits back. So messages wait instead,
+/* Messages of `berth run` on standard error. A stopped terminal (Ctrl-S), or a pipe whose reader does not read, would make a
+ * write wait. Meanwhile nobody would stop the command at its deadline or give its permits back. So messages wait instead,
  * until standard error takes them or the run is over. */
 #include <poll.h>
 #include <stdarg.h>

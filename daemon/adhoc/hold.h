@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The hold of one granted `berth run` (holds/): a FIFO whose write end the client and its command inherit,
- * and a record of the claim beside it. The hold is over when the FIFO has hung up (no process has the write
- * end any more) and the command, if its pid is known, is gone (pidfd). It outlives berthd: a starting berthd
+/* The hold of one granted `berth run` (holds/): a FIFO whose write end the client and its command inherit, * and a record of the claim beside it. The hold is over when no process has the write end any more (the FIFO
+ * has hung up) and the command is gone (its pidfd, if the pid is known). It outlives berthd: a starting berthd
  * recovers the holds before it grants anything. */
 
 #include <stdbool.h>

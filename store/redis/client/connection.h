@@ -54,7 +54,7 @@ uint64_t redis_connection_answered_serial(const struct redis_connection *c);
 void redis_connection_flush(struct redis_connection *c);
 /* Sends now what this turn of the event loop would send at its end, after on_writing. Calls no reply's fn. */
 void redis_connection_send(struct redis_connection *c);
-/* Subscribes to a sharded channel. fn receives the acknowledgment (an array whose first element is "ssubscribe"), then
- * each message ("smessage", channel, text), and "sunsubscribe" if the slot of the channel leaves this server. A
- * connection has one channel, and takes no command after this call. */
+/* Subscribes to a sharded channel. fn receives arrays: the acknowledgment begins with "ssubscribe", each message is
+ * "smessage", channel, text. One with "sunsubscribe" comes if the slot of the channel leaves this server. A connection
+ * has one channel, and takes no command after this call. */
 int redis_connection_subscribe(struct redis_connection *c, const char *channel, redis_reply_fn fn, void *userdata);
