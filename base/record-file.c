@@ -390,7 +390,7 @@ struct record_file *record_file_close(struct record_file *file) {
         return NULL;
     if (file->writer)
         write_rest(file);
-    file->writer = record_writer_free(file->writer, 0);
+    file->writer = record_writer_free(file->writer);
     defer_done(&file->handover);
     tdestroy(file->records, free);
     free(file->pending.data);

@@ -198,7 +198,7 @@ int record_writer_new(struct record_writer **ret, sd_event *event, const char *p
     if (r >= 0)
         r = start_thread(writer);
     if (r < 0) {
-        (void) record_writer_free(writer, 0);
+        (void) record_writer_free(writer);
         return r;
     }
     *ret = writer;
@@ -241,7 +241,7 @@ bool record_writer_wait(struct record_writer *writer, usec_t patience, int *ret_
 }
 
 /* A thread that still waits for the disk frees the shared memory when it ends. */
-struct record_writer *record_writer_free(struct record_writer *writer, usec_t patience) {
+struct record_writer *record_writer_free(struct record_writer *writer) {
     bool is_idle = true;
     int error;
 
@@ -254,7 +254,7 @@ struct record_writer *record_writer_free(struct record_writer *writer, usec_t pa
         return NULL;
     }
     if (writer->is_busy)
-        is_idle = record_writer_wait(writer, patience, &error);
+        is_idle = record_writer_wait(writer, 0, &error);
     (void) pthread_mutex_lock(&writer->shared->mutex);
     writer->shared->step = STEP_QUIT;
     (void) pthread_cond_broadcast(&writer->shared->changed);

@@ -17,8 +17,8 @@ typedef void (*record_writer_fn)(int error, void *userdata); /* 0, or the negati
 /* Starts the thread, and opens no file yet. Negative errno. */
 int record_writer_new(struct record_writer **ret, sd_event *event, const char *path, record_writer_fn fn,
                       void *userdata);
-/* Waits for the text under way, at most this long, and ends the thread. Calls no fn. */
-struct record_writer *record_writer_free(struct record_writer *writer, usec_t patience);
+/* Ends the thread, once the text under way is written. Does not wait for that, and calls no fn. */
+struct record_writer *record_writer_free(struct record_writer *writer);
 bool record_writer_is_busy(const struct record_writer *writer);
 /* Writes text, which is taken over. The writer must not be busy; it is until it calls fn. */
 void record_writer_write(struct record_writer *writer, char *text, size_t size, bool replaces);

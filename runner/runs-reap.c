@@ -34,7 +34,7 @@ static int reap_inherited(const struct runs *r) {
     list_foreach(e, &r->entries, struct entry, link)
         if (!e->is_reaping && e->pid > 0)
             guards[n++] = e->pid;
-    return process_tree_signal_except(getpid(), SIGKILL, guards, n);
+    return process_tree_signal(getpid(), SIGKILL, guards, n);
 }
 
 /* Removes a run that has no process. */

@@ -88,7 +88,7 @@ static int process_tree_pass(const struct tree *tree, int signal, struct process
     return answer;
 }
 
-int process_tree_signal_except(pid_t root, int signal, const pid_t *except, size_t n_except) {
+int process_tree_signal(pid_t root, int signal, const pid_t *except, size_t n_except) {
     _cleanup_(process_list_done) struct process_list signalled = {0};
     const struct tree tree = {root, except, n_except};
     int r = PASS_NEW, living = 0, incomplete = 0;
@@ -98,10 +98,6 @@ int process_tree_signal_except(pid_t root, int signal, const pid_t *except, size
         incomplete = r == PASS_INCOMPLETE ? incomplete + 1 : 0;
     }
     return r < 0 ? r : living;
-}
-
-int process_tree_signal(pid_t root, int signal) {
-    return process_tree_signal_except(root, signal, NULL, 0);
 }
 
 int process_tree_list(pid_t root, const pid_t *except, size_t n_except, pid_t *ret, size_t n) {

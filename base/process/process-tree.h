@@ -7,13 +7,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Signals every descendant of `root`, adopted orphans included, but not root itself. Repeats the walk until
- * it finds no process that was not signalled (with SIGKILL no fork can escape). Returns how many living
- * processes the last walk found (0: none is left), or a negative errno. A process that may not be signalled
- * counts as living. */
-int process_tree_signal(pid_t root, int signal);
-/* The same without the children of root in `except`, and without their descendants. */
-int process_tree_signal_except(pid_t root, int signal, const pid_t *except, size_t n_except);
+/* Signals every descendant of `root`, adopted orphans included, but not root itself, and neither its children in
+ * `except` nor their descendants. Repeats the walk until it finds no process that was not signalled (with SIGKILL no fork
+ * can escape). Returns how many living processes the last walk found (0: none is left), or a negative errno. A process
+ * that may not be signalled counts as living. */
+int process_tree_signal(pid_t root, int signal, const pid_t *except, size_t n_except);
 /* Signals a process if it has this start time. 0, -ESRCH, or another negative errno. */
 int process_signal(pid_t pid, uint64_t start_ticks, int signal);
 /* Lists the first n living (not zombie) descendants, `except` as above. Returns how many there are, or a negative errno. */

@@ -18,7 +18,7 @@
 void supervise_tree_signal(const struct supervise_tree *tree, int pidfd, int signal) {
     /* Once to each: many programs end at once on a second TERM. All of the cgroup descends from this process,
      * so the cgroup is signalled only where /proc cannot be read. */
-    if (process_tree_signal_except(getpid(), signal, tree->others, tree->n_others) >= 0 ||
+    if (process_tree_signal(getpid(), signal, tree->others, tree->n_others) >= 0 ||
         (tree->cgroup && cgroup_signal(tree->cgroup, signal) >= 0))
         return;
     if (pidfd >= 0)
@@ -28,7 +28,7 @@ void supervise_tree_signal(const struct supervise_tree *tree, int pidfd, int sig
 void supervise_tree_kill(const struct supervise_tree *tree, int pidfd) {
     if (tree->cgroup)
         (void) cgroup_kill(tree->cgroup);
-    if (process_tree_signal_except(getpid(), SIGKILL, tree->others, tree->n_others) < 0 && pidfd >= 0)
+    if (process_tree_signal(getpid(), SIGKILL, tree->others, tree->n_others) < 0 && pidfd >= 0)
         (void) pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
 }
 

@@ -109,7 +109,7 @@ static void check(enum moment when) {
         race();
     CU_ASSERT_FATAL(receive_pid());
     moment = when;
-    CU_ASSERT(process_tree_signal(getpid(), SIGKILL) >= 0);
+    CU_ASSERT(process_tree_signal(getpid(), SIGKILL, NULL, 0) >= 0);
     moment = MOMENT_NONE;
     TEST_INT(n_replaced, REPLACED);
     last.fd = pidfd_open(racer, 0); /* not waited for yet: the pid is still its own */

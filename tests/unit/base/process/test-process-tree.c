@@ -82,10 +82,10 @@ static void test_signal(void) {
     TEST_INT(process_tree_list(getpid(), NULL, 0, NULL, 0), 3);
     for (int i = 0; i < 3; i++)
         TEST_INT(process_tree_contains(getpid(), NULL, 0, pids[i]), 1);
-    CU_ASSERT(process_tree_signal(getpid(), SIGTERM) >= 0);
+    CU_ASSERT(process_tree_signal(getpid(), SIGTERM, NULL, 0) >= 0);
     tree_done(&tree, SIGTERM);
     TEST_INT(process_tree_list(getpid(), NULL, 0, NULL, 0), 0);
-    TEST_INT(process_tree_signal(getpid(), SIGTERM), 0);
+    TEST_INT(process_tree_signal(getpid(), SIGTERM, NULL, 0), 0);
 }
 
 static void test_zombies(void) {
@@ -96,7 +96,7 @@ static void test_zombies(void) {
         _exit(0);
     CU_ASSERT_FATAL(waitid(P_PID, (id_t) pid, &info, WEXITED | WNOWAIT) == 0);
     TEST_INT(process_tree_list(getpid(), NULL, 0, NULL, 0), 0);
-    TEST_INT(process_tree_signal(getpid(), SIGKILL), 0);
+    TEST_INT(process_tree_signal(getpid(), SIGKILL, NULL, 0), 0);
     TEST_INT(waitpid(pid, NULL, 0), pid);
 }
 
@@ -108,18 +108,18 @@ static void test_except(void) {
 
     /* The child and its descendants are spared. The orphan, a child of this process now, is not. */
     tree_init(&tree, pids);
-    CU_ASSERT(process_tree_signal_except(getpid(), SIGKILL, &tree.child, 1) >= 0);
+    CU_ASSERT(process_tree_signal(getpid(), SIGKILL, &tree.child, 1) >= 0);
     CU_ASSERT(waitpid(-1, NULL, 0) != tree.child);
     TEST_INT(process_tree_list(getpid(), NULL, 0, NULL, 0), 2);
     for (int i = 0; i < 3; i++)
         orphans += process_tree_contains(tree.child, NULL, 0, pids[i]) == 0;
     TEST_INT(orphans, 1);
     TEST_INT(kill(tree.child, 0), 0);
-    CU_ASSERT(process_tree_signal(getpid(), SIGKILL) >= 0);
+    CU_ASSERT(process_tree_signal(getpid(), SIGKILL, NULL, 0) >= 0);
     /* A killed process exists a little longer. When the child is dead, its descendants are reparented to
      * this process. */
     TEST_INT(waitid(P_PID, (id_t) tree.child, &info, WEXITED | WNOWAIT), 0);
-    TEST_INT(process_tree_signal(tree.child, SIGKILL), 0);
+    TEST_INT(process_tree_signal(tree.child, SIGKILL, NULL, 0), 0);
     while (waitpid(-1, NULL, 0) > 0)
         ;
     close_fd(tree.reader);
