@@ -85,10 +85,6 @@ uint64_t event_key_time(_unused_ const struct audit *a, const struct entry *e) {
     return e->time;
 }
 
-uint64_t event_key_latest(const struct audit *a, const struct entry *e) {
-    return audit_hosts_time_latest(a, e);
-}
-
 uint64_t event_key_clock(_unused_ const struct audit *a, const struct entry *e) {
     return e->clock;
 }

@@ -30,6 +30,5 @@ void event_index_done(struct event_index *t);
 
 /* Keys. */
 uint64_t event_key_time(const struct audit *a, const struct entry *e);   /* by its host's clock */
-uint64_t event_key_latest(const struct audit *a, const struct entry *e); /* the latest possible time by Redis's clock */
 uint64_t event_key_clock(const struct audit *a, const struct entry *e);
 uint64_t event_key_seq(const struct audit *a, const struct entry *e);

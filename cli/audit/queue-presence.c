@@ -211,7 +211,7 @@ int queue_presence_make(struct audit *a) {
     struct returns returns = {.early = calloc(a->n_events + 1, sizeof(*returns.early))};
     int r = !returns.early ? -ENOMEM : event_index_make(&returns.connections, a, false, is_connection, event_key_clock);
 
-    r = r < 0 ? r : event_index_make(&returns.all, a, false, is_return, event_key_latest);
+    r = r < 0 ? r : event_index_make(&returns.all, a, false, is_return, audit_hosts_time_latest);
     r = r < 0 ? r : read_hosts(a, &returns);
     for (size_t i = 0; i < a->n_hosts && r == 0; i++)
         r = sort_absences(&a->hosts[i]);

@@ -59,7 +59,7 @@ const struct check doctor_checks[] = {
 };
 const size_t doctor_n_checks = ELEMENTSOF(doctor_checks);
 
-void doctor_run(const struct facts *f, const bool *is_wanted, struct report *r) {
+static void run_checks(const struct facts *f, const bool *is_wanted, struct report *r) {
     for (size_t i = 0; i < ELEMENTSOF(doctor_checks); i++) {
         const struct check *check = &doctor_checks[i];
         const char *missing = facts_missing(f, check->needs);
@@ -147,7 +147,7 @@ static int examine(const char *config, const bool *is_wanted, bool json, bool na
     int status;
 
     facts_collect(&facts, config);
-    doctor_run(&facts, is_wanted, &report);
+    run_checks(&facts, is_wanted, &report);
     status = report.out_of_memory ? output_error(-ENOMEM)
                                   : show(&(struct shown){&facts, &report, is_wanted, stdout}, json, nagios);
     report_done(&report);

@@ -109,8 +109,6 @@ struct check {
     const char *finds; /* for --list */
 };
 
-/* Runs those checks of the table for which is_wanted is true, in their order. */
-void doctor_run(const struct facts *f, const bool *is_wanted, struct report *r);
 extern const struct check doctor_checks[];
 extern const size_t doctor_n_checks;
 

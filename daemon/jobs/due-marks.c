@@ -18,7 +18,7 @@
 #define EVERY_MIN (60 * USEC_PER_SEC) /* a shorter `every` is not remembered over a reboot */
 #define KEY_SIZE (NAME_MAX_LENGTH + 1 + ID_TEXT_SIZE)
 
-bool due_marks_needs_memory(const struct job_settings *settings) {
+static bool has_due_times(const struct job_settings *settings) {
     const struct job_triggers *triggers = &settings->triggers;
 
     return !schedule_is_empty(&triggers->schedule) ||
@@ -26,7 +26,7 @@ bool due_marks_needs_memory(const struct job_settings *settings) {
 }
 
 static bool needs_memory(const struct job_settings *settings) {
-    return due_marks_needs_memory(settings) || attempts_are_used(settings);
+    return has_due_times(settings) || attempts_are_used(settings);
 }
 
 /* --- written --- */
@@ -48,7 +48,7 @@ void due_marks_save(struct scheduler *scheduler, const struct job *job) {
 }
 
 void due_runs_note_trigger(struct scheduler *scheduler, const struct job *job) {
-    if (!schedule_is_empty(&job->settings->triggers.schedule) || !due_marks_needs_memory(job->settings))
+    if (!schedule_is_empty(&job->settings->triggers.schedule) || !has_due_times(job->settings))
         return;
     due_marks_save(scheduler, job);
     (void) jobs_file_sync(scheduler->due_runs.jobs_file);

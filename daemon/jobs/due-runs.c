@@ -276,18 +276,14 @@ void due_runs_use_settings(struct scheduler *scheduler, struct run_time now) {
             prepare(scheduler);
         if (has_schedule(job)) {
             due_runs_wake(scheduler, job);
-        } else if (job->schedule.is_known) {
-            due_runs_drop_job(scheduler, job);
+        } else if (job->schedule.is_known) { /* the job has no schedule any more */
+            list_unlink(&job->schedule.planning);
+            list_unlink(&job->schedule.beginning);
+            due_marks_forget_schedule(scheduler, job);
             scheduler_save(scheduler, job);
         }
     }
     (void) jobs_file_sync(scheduler->due_runs.jobs_file);
-}
-
-void due_runs_drop_job(struct scheduler *scheduler, struct job *job) {
-    list_unlink(&job->schedule.planning);
-    list_unlink(&job->schedule.beginning);
-    due_marks_forget_schedule(scheduler, job);
 }
 
 /* --- new and free --- */

@@ -160,7 +160,6 @@ void due_runs_use_settings(struct scheduler *scheduler, struct run_time now);
 void due_runs_start_job(struct scheduler *scheduler, struct job *job); /* at the start, or after a drain */
 void due_runs_wake(struct scheduler *scheduler, struct job *job);
 void due_runs_wake_all(struct scheduler *scheduler);
-void due_runs_drop_job(struct scheduler *scheduler, struct job *job); /* the job has no schedule any more */
 void due_runs_set_drained(struct scheduler *scheduler); /* noted due times are missed */
 
 /* --- due-begin.c --- */
@@ -238,7 +237,6 @@ void due_zones_set_mark(struct scheduler *scheduler, struct job *job, int64_t ma
 void due_zones_check_mark(struct scheduler *scheduler, struct job *job);
 
 /* --- due-marks.c --- */
-bool due_marks_needs_memory(const struct job_settings *settings); /* schedule, or every of 1m or more */
 /* Reads the state directory if there is something in it or a job needs it. */
 void due_marks_open(struct scheduler *scheduler);
 void due_marks_save(struct scheduler *scheduler, const struct job *job);

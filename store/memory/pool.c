@@ -138,7 +138,7 @@ static void claim_grant(struct pools *pools, struct pool_claim *c, usec_t now_re
 }
 
 /* Grants in the order of the queues until nothing more fits. A grant makes its pools due again. */
-static void pools_serve(struct pools *pools, usec_t now_realtime) {
+void pools_settle(struct pools *pools, usec_t now_realtime) {
     if (!pools->is_open)
         return;
     pools->call++;
@@ -184,7 +184,7 @@ void pools_reevaluate(struct pools *pools, usec_t now_realtime) {
         pool->evaluated_limit = pool_limit(pool);
         pool->evaluated_own = pool_has_own_limit(pool);
     }
-    pools_serve(pools, now_realtime);
+    pools_settle(pools, now_realtime);
     pools_drop_unused(pools);
 }
 
@@ -320,7 +320,7 @@ int pools_claim(struct pools *pools, struct claim *claim, usec_t now_realtime, s
     }
     claim_draw_ticket(pools, c, now_realtime);
     claim_enqueue(pools, c);
-    pools_serve(pools, now_realtime);
+    pools_settle(pools, now_realtime);
     list_unlink(&c->changed); /* the caller knows */
     if (c->state != POOL_CLAIM_STATE_HELD && (r = claim_check_wait(pools, c, &refusing)) > 0) {
         *ret_demand = claim_find_part(c, refusing);
@@ -349,7 +349,7 @@ int pools_adopt(struct pools *pools, struct claim *claim, usec_t now_realtime, s
         claim_set_state(pools, c, POOL_CLAIM_STATE_HELD);
     } else {
         claim_enqueue(pools, c);
-        pools_serve(pools, now_realtime);
+        pools_settle(pools, now_realtime);
         list_unlink(&c->changed);
     }
     *ret = c;
@@ -363,14 +363,10 @@ void pools_place(struct pools *pools, struct pool_claim *c, usec_t given_usec, u
     claim_set_state(pools, c, c->state);
 }
 
-void pools_settle(struct pools *pools, usec_t now_realtime) {
-    pools_serve(pools, now_realtime);
-}
-
 void pools_leave(struct pools *pools, struct pool_claim *c, usec_t now_realtime) {
     if (c->state == POOL_CLAIM_STATE_NONE)
         return;
     claim_set_state(pools, c, POOL_CLAIM_STATE_NONE);
-    pools_serve(pools, now_realtime);
+    pools_settle(pools, now_realtime);
     claim_drop_pools(c);
 }

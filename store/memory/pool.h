@@ -158,8 +158,8 @@ int pools_claim(struct pools *p, struct claim *claim, usec_t now_realtime, struc
 int pools_adopt(struct pools *p, struct claim *claim, usec_t now_realtime, struct pool_claim **ret);
 /* Removes a claim in any state from its pools, and grants what has become possible; idempotent. */
 void pools_leave(struct pools *p, struct pool_claim *c, usec_t now_realtime);
-/* Adds this head start to a waiting or parked claim's own, moves it to its new place in all its queues, and draws the
- * number of the move. The caller then calls pools_settle(). */
+/* Adds this head start to that of a waiting or parked claim, moves the claim in all its queues, and draws the number of
+ * the move. The caller then calls pools_settle(). */
 void pools_place(struct pools *p, struct pool_claim *c, usec_t given_usec, usec_t now_realtime);
 /* Grants what has become possible. */
 void pools_settle(struct pools *p, usec_t now_realtime);
