@@ -89,6 +89,10 @@ int manager_list_coming(struct manager *m, const char *name, usec_t from, size_t
     return coming_list(m->scheduler, job, from, clock_realtime(), count, ret, ret_n);
 }
 
+static bool is_of(const struct run *r, const char *target) {
+    return r->kind == RUN_KIND_JOB && (strcmp(r->name, target) == 0 || job_name_matches(target, r->name));
+}
+
 int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {
     struct run *run = manager_find_run(m, target);
 
@@ -101,10 +105,11 @@ int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {
     if (!settings_find_job(m->settings, target) && !settings_find_instance(m->settings, target) &&
         !settings_find_open_template(m->settings, target))
         return id_is_valid(target) && manager_is_recovering(m) ? MANAGER_E_RECOVERING : MANAGER_E_UNKNOWN;
-    run_table_foreach(r, &m->runs, RUN_STATE_RETRYING, RUN_STATE_STOPPING)
-        if (r->kind == RUN_KIND_JOB && (strcmp(r->name, target) == 0 || job_name_matches(target, r->name))) {
-            if (r->state != RUN_STATE_STOPPING)
-                ++*ret_n;
+    run_table_foreach(r, &m->runs, RUN_STATE_STOPPING, RUN_STATE_STOPPING)
+        *ret_n += is_of(r, target);
+    run_table_foreach(r, &m->runs, RUN_STATE_RETRYING, RUN_STATE_RUNNING)
+        if (is_of(r, target)) {
+            ++*ret_n;
             manager_stop_run(r, "stopped");
         }
     return manager_is_recovering(m) ? MANAGER_E_RECOVERING : 0;

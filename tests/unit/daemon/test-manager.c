@@ -91,6 +91,8 @@ static void test_stop_of_queued(void) {
     TEST_INT(manager_stop_target(manager_bed.manager, "queued", &n), 0);
     TEST_INT(n, 2);
     TEST_INT(next->state, RUN_STATE_DONE);
+    TEST_INT(manager_stop_target(manager_bed.manager, "queued", &n), 0);
+    TEST_INT(n, 1); /* r is still stopping, so `berth stop` must not say that there is nothing to stop */
     manager_bed.n_started = 0;
     manager_bed_guard_report(r, "signal", SIGTERM, "stopped");
     CU_ASSERT(manager_bed_await_released(r));
