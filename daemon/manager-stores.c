@@ -60,7 +60,7 @@ static void store_on_state(_unused_ struct store *s, enum store_state state, voi
 
 int manager_make_stores(struct manager *m) {
     struct store_listener listener = manager_listener;
-    char session_path[STATE_PATH_SIZE];
+    char session_path[STATE_PATH_SIZE], overrides_path[STATE_PATH_SIZE], boot[STATE_BOOT_SIZE];
     struct store_redis_options options = {
         .redis = m->settings->redis,
         .host = m->settings->host,
@@ -78,6 +78,8 @@ int manager_make_stores(struct manager *m) {
     k = store_memory_new(&m->host_store, m->event, m->events, m->settings->host, &listener);
     if (k == 0)
         k = manager_declare(m, m->host_store);
+    if (k == 0)
+        k = store_memory_keep_overrides(m->host_store, state_overrides_path(&m->state, overrides_path), state_get_boot(boot));
     if (k < 0 || !m->settings->redis)
         return k;
     options.redis_hash = settings_hash_redis(m->settings->redis);

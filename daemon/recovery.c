@@ -198,6 +198,7 @@ static void become_ready(struct manager *m) {
     limits = settings_format_limits(m->settings);
     event_emit(m->events, &(struct event){.type = EVENT_READY, .limits = limits},
                "berthd %s takes work; %zu runs recovered", VERSION, n);
+    store_memory_emit_overrides(m->host_store);
     scheduler_start(m->scheduler, manager_now());
     manager_idle_check(m);
 }

@@ -81,6 +81,7 @@ static int load_again(struct manager *m, struct settings_errors *errors) {
     limits = settings_format_limits(m->settings);
     event_emit(m->events, &(struct event) {.type = EVENT_CONFIG_LOADED, .limits = limits}, "%s: %zu pools, %zu jobs", m->config,
                settings_count_pools(m->settings), m->settings->n_jobs);
+    store_memory_emit_overrides(m->host_store);
     return 0;
 }
 

@@ -347,6 +347,12 @@ static inline void store_publish(struct store *s, char *text) {
 int store_memory_new(struct store **ret, sd_event *event, struct events *events, const char *host,
                      const struct store_listener *listener);
 
+/* Sets the overrides that an earlier berthd of this boot kept at path, and keeps later ones there. To be called between store_declare()
+ * and store_start(). Returns 0 or -ENOMEM; other errors are logged. */
+int store_memory_keep_overrides(struct store *s, const char *path, const char *boot);
+/* Emits `limit-changed` for each override, behind an event that gave the declared limits. */
+void store_memory_emit_overrides(struct store *s);
+
 struct redis_settings;
 struct store_redis_options { /* copied */
     const struct redis_settings *redis;

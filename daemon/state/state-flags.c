@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <syslog.h>
-#include <systemd/sd-id128.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -41,8 +40,7 @@ int state_set_drained(const struct state *state, bool drained) {
     return fd < 0 ? -errno : 0;
 }
 
-/* Returns the id of this boot; "": not known. */
-static const char *get_boot(char ret[static SD_ID128_STRING_MAX]) {
+const char *state_get_boot(char ret[static STATE_BOOT_SIZE]) {
     sd_id128_t boot;
 
     ret[0] = '\0';
@@ -51,18 +49,18 @@ static const char *get_boot(char ret[static SD_ID128_STRING_MAX]) {
 
 bool state_is_resumed(const struct state *state) {
     _cleanup_free_ char *text = NULL;
-    char path[STATE_PATH_SIZE], boot[SD_ID128_STRING_MAX];
+    char path[STATE_PATH_SIZE], boot[STATE_BOOT_SIZE];
     size_t size;
 
-    return file_read(format_path(state, BOOT, path), SD_ID128_STRING_MAX, &text, &size) == 0 &&
-           strcmp(text, get_boot(boot)) == 0;
+    return file_read(format_path(state, BOOT, path), STATE_BOOT_SIZE, &text, &size) == 0 &&
+           strcmp(text, state_get_boot(boot)) == 0;
 }
 
 void state_set_resumed(const struct state *state) {
-    char path[STATE_PATH_SIZE], boot[SD_ID128_STRING_MAX];
+    char path[STATE_PATH_SIZE], boot[STATE_BOOT_SIZE];
     int r;
 
-    get_boot(boot);
+    state_get_boot(boot);
     r = file_write_atomic(format_path(state, BOOT, path), boot, strlen(boot), 0600);
     if (r < 0)
         journal_log(state->journal, LOG_WARNING,

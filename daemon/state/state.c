@@ -18,6 +18,7 @@
 #define WAITING "waiting"
 #define FLAGS "state"
 #define SESSION FLAGS "/session"
+#define OVERRIDES FLAGS "/overrides"
 
 #define log(state, priority, ...) journal_log((state)->journal, (priority), __VA_ARGS__)
 
@@ -32,6 +33,10 @@ static const char *format_path(const struct state *state, const char *name,
 
 const char *state_holds_path(const struct state *state, char path[static STATE_PATH_SIZE]) {
     return format_path(state, HOLDS, path);
+}
+
+const char *state_overrides_path(const struct state *state, char path[static STATE_PATH_SIZE]) {
+    return format_path(state, OVERRIDES, path);
 }
 
 const char *state_session_path(const struct state *state, char path[static STATE_PATH_SIZE]) {

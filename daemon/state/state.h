@@ -9,6 +9,7 @@
  *     jobs/JOB         last start, last result
  *     state/session    the session's id (store/redis)
  *     state/drained    exists while this host is drained
+ *     state/overrides  limits of this host's pools that an operator set (store/memory)
  *     state/times      how long the last runs of each name held their permits (daemon/times-table.h)
  *     state/boot       the boot in which a berthd has read the state directory
  *
@@ -18,6 +19,7 @@
  * root's. */
 
 #include <stdbool.h>
+#include <systemd/sd-id128.h>
 
 #include "base/journal/journal.h"
 #include "base/message.h"
@@ -42,6 +44,10 @@ void state_close(struct state *state);
 
 const char *state_holds_path(const struct state *state, char path[static STATE_PATH_SIZE]);
 const char *state_session_path(const struct state *state, char path[static STATE_PATH_SIZE]);
+const char *state_overrides_path(const struct state *state, char path[static STATE_PATH_SIZE]);
+/* The id of this boot; "": not known. */
+#define STATE_BOOT_SIZE SD_ID128_STRING_MAX
+const char *state_get_boot(char ret[static STATE_BOOT_SIZE]);
 
 /* Whether this host is drained. state_set_drained() returns 0 or a negative errno. */
 bool state_is_drained(const struct state *state);

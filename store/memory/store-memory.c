@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "store/memory/delivery.h"
+#include "store/memory/override-file.h"
 #include "store/memory/pool-move.h"
 #include "store/store.h"
 
@@ -20,6 +21,7 @@ struct memory {
     struct delivery delivery;
     bool is_started, is_stopped;
     struct timer timer; /* end of the next override that has one */
+    char *override_path, *boot; /* of the file of overrides; NULL: none is kept */
 };
 
 static struct memory *memory_of(struct store *s) {
@@ -28,24 +30,24 @@ static struct memory *memory_of(struct store *s) {
 
 /* --- limits --- */
 
-static void memory_emit_limits(struct memory *m) {
-    char limits[POOL_NAME_SIZE + 32];
+static void emit_limit(struct memory *m, const struct pool *pool) {
+    char limits[POOL_NAME_SIZE + 32], before[32] = "";
 
-    list_foreach(pool, &m->pools.pools, struct pool, link) {
-        if (!m->is_started || !pool_has_new_limit(pool))
-            continue;
-        if (pool_has_own_limit(pool))
-            (void) snprintf(limits, sizeof(limits), "%s:%" PRIu32 "/host", pool->name, pool_limit(pool));
-        else
-            (void) snprintf(limits, sizeof(limits), "%s:-/host", pool->name); /* that of its pattern */
-        event_emit(m->events,
-                   &(struct event) {.type = EVENT_LIMIT_CHANGED,
-                                   .pools = pool->name,
-                                   .limits = limits,
-                                   .reason = pool->override.reason},
-                   "the limit of pool %s on this host is now %" PRIu32 ", it was %" PRIu32, pool->name,
-                   pool_limit(pool), pool->evaluated_limit);
-    }
+    if (pool_has_own_limit(pool))
+        (void) snprintf(limits, sizeof(limits), "%s:%" PRIu32 "/host", pool->name, pool_limit(pool));
+    else
+        (void) snprintf(limits, sizeof(limits), "%s:-/host", pool->name); /* that of its pattern */
+    if (pool->evaluated_limit != pool_limit(pool))
+        (void) snprintf(before, sizeof(before), ", it was %" PRIu32, pool->evaluated_limit);
+    event_emit(m->events,
+               &(struct event) {.type = EVENT_LIMIT_CHANGED, .pools = pool->name, .limits = limits, .reason = pool->override.reason},
+               "the limit of pool %s on this host is now %" PRIu32 "%s", pool->name, pool_limit(pool), before);
+}
+
+static void memory_emit_limits(struct memory *m) {
+    list_foreach(pool, &m->pools.pools, struct pool, link)
+        if (m->is_started && pool_has_new_limit(pool))
+            emit_limit(m, pool);
 }
 
 /* Applies changed limits, and overrides that end: claims are parked, requeued and granted. */
@@ -60,6 +62,37 @@ static void memory_reevaluate(struct memory *m) {
 
 static void memory_on_timer(void *userdata) {
     memory_reevaluate(userdata);
+}
+
+static void memory_save_overrides(struct memory *m) {
+    int r = m->override_path ? override_file_save(m->override_path, m->boot, &m->pools) : 0;
+
+    if (r < 0)
+        journal_log(events_get_journal(m->events), LOG_WARNING,
+                    "%s: cannot write (%s), limits that were set by hand on this host end with berthd", m->override_path, strerror(-r));
+}
+
+int store_memory_keep_overrides(struct store *s, const char *path, const char *boot) {
+    struct memory *m = memory_of(s);
+    int r;
+
+    m->override_path = strdup(path);
+    m->boot = strdup(boot);
+    if (!m->override_path || !m->boot)
+        return -ENOMEM;
+    r = override_file_load(path, boot, &m->pools);
+    if (r < 0 && r != -ENOENT && r != -ENOMEM)
+        journal_log(events_get_journal(m->events), LOG_WARNING,
+                    "%s: cannot read (%s), limits that were set by hand on this host are those of the config again", path, strerror(-r));
+    return r == -ENOMEM ? r : 0;
+}
+
+void store_memory_emit_overrides(struct store *s) {
+    struct memory *m = memory_of(s);
+
+    list_foreach(pool, &m->pools.pools, struct pool, link)
+        if (pool->override.is_set)
+            emit_limit(m, pool);
 }
 
 static int memory_declare(struct store *s, const struct store_pool *pools, size_t n, _unused_ bool drained) {
@@ -77,8 +110,10 @@ static int memory_declare(struct store *s, const struct store_pool *pools, size_
         else if (pool)
             pool->declared_limit = pools[i].limit;
     }
-    if (m->is_started)
+    if (m->is_started) {
         memory_reevaluate(m);
+        memory_save_overrides(m); /* those of pools that are gone are not kept */
+    }
     return 0;
 }
 
@@ -108,8 +143,10 @@ static int memory_override(struct store *s, const struct store_override *o, stor
     if (reply->result == 0)
         reply->result = pool && !(pool->n_keys > 0 && !pool->declared) ? pool_apply(pool, o, clock_boottime())
                                                                        : STORE_E_UNKNOWN;
-    if (reply->result == 0)
+    if (reply->result == 0) {
+        memory_save_overrides(m);
         memory_reevaluate(m);
+    }
     return 0;
 }
 
@@ -305,6 +342,8 @@ static struct store *memory_free(struct store *s) {
     delivery_done(&m->delivery);
     timer_done(&m->timer);
     pools_done(&m->pools);
+    free(m->override_path);
+    free(m->boot);
     sd_event_unref(m->event);
     free(m);
     return NULL;
