@@ -99,10 +99,6 @@ static void up(const char *timeout) {
         hosts[i] = add_host(names[i], NULL, "1s", jobs);
     host_end_grace(hosts[0]);
     run_load_begin(hosts, HOSTS);
-    for (size_t i = 0; i < HOSTS; i++) {
-        TEST_INT(berth(hosts[i], "start long"), 0);
-        host_await(hosts[i], "started", "job=long");
-    }
 }
 
 /* Returns how long the slowest host needed to reconnect. */

@@ -27,6 +27,10 @@ void run_load_begin(struct host *const *all, size_t n) {
     n_hosts = n;
     n_begun = n_wrong = n_unreached = 0;
     is_closed = false;
+    for (size_t i = 0; i < n; i++) {
+        TEST_INT(berth(all[i], "start long"), 0);
+        host_await(all[i], "started", "job=long");
+    }
 }
 
 static void begin(size_t i) {

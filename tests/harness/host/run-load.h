@@ -12,7 +12,7 @@
 
 #define RUN_LOAD_WORKERS 12
 
-/* Workers take turns over these hosts, which must outlive the load. */
+/* Starts the job "long" of each host. Workers take turns over these hosts, which must outlive the load. */
 void run_load_begin(struct host *const *hosts, size_t n_hosts);
 /* Collects ended runs, begins missing ones, and waits up to 10 ms. Returns how many are open. */
 unsigned run_load_turn(void);

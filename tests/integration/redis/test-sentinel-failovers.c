@@ -77,10 +77,6 @@ static void up(void) {
         add_host(i, names[i]);
     host_end_grace(hosts[0]);
     run_load_begin(hosts, HOSTS);
-    for (size_t i = 0; i < HOSTS; i++) {
-        TEST_INT(berth(hosts[i], "start long"), 0);
-        host_await(hosts[i], "started", "job=long");
-    }
 }
 
 /* --- a line of claims that waits over the failover --- */
