@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/schedule/schedule.h"
 
-#define DUE_BACKLOG_MAX 1000
 #define DUE_COUNT_MAX 10000         /* missed ones are counted up to this many */
 #define DUE_ALWAYS_FRESH (2 * USEC_PER_SEC)
 #define DUE_CLOCK_SET (3 * 3600)    /* s: a clock set back by more than this makes due times come again */
