@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/snapshot.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,8 +26,25 @@ struct snapshot *snapshot_free(struct snapshot *s) {
     free(s->times);
     free(s->mine);
     free(s->malformed);
+    tdestroy(s->texts, free);
     free(s);
     return NULL;
+}
+
+static int compare_texts(const void *a, const void *b) {
+    return strcmp(a, b);
+}
+
+const char *snapshot_text(struct snapshot *s, const char *text) {
+    char *const *found = tfind(text, &s->texts, compare_texts);
+    _cleanup_free_ char *copy = NULL;
+
+    if (found)
+        return *found;
+    copy = strdup(text);
+    if (!copy || !tsearch(copy, &s->texts, compare_texts))
+        return NULL;
+    return steal_pointer(&copy);
 }
 
 struct snapshot_pool *snapshot_find_pool(const struct snapshot *s, const char *name) {

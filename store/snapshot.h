@@ -18,15 +18,17 @@
 #define SNAPSHOT_ID_SIZE 136    /* of any id in Redis, escaped */
 
 struct snapshot_holder {
-    char claim[ID_TEXT_SIZE], host[NAME_MAX_LENGTH + 1], name[NAME_MAX_LENGTH + 1];
+    char claim[ID_TEXT_SIZE];
     uint32_t permits;
+    const char *host, *name; /* of the snapshot's texts */
     uint64_t token;
     usec_t since_realtime;
     usec_t seen_usec; /* how long ago at most its host was alive; USEC_INFINITY: not known (yet) */
 };
 
 struct snapshot_waiter {
-    char claim[ID_TEXT_SIZE], host[NAME_MAX_LENGTH + 1], name[NAME_MAX_LENGTH + 1];
+    char claim[ID_TEXT_SIZE];
+    const char *host, *name; /* of the snapshot's texts */
     uint32_t permits;
     uint32_t position; /* 1 first; 0: parked */
     usec_t waiting_usec;
@@ -102,10 +104,13 @@ struct snapshot {
     size_t n_malformed;
     struct snapshot_times *times; /* of some hosts; text NULL: the host publishes nothing */
     size_t n_times;
+    void *texts; /* tsearch(3) tree of char *; thousands of claims have a few hosts and names */
 };
 
 /* Frees the snapshot, or drops one receiver of a shared one. Returns NULL. */
 struct snapshot *snapshot_free(struct snapshot *s);
 DEFINE_CLEANUP(struct snapshot, snapshot_free)
+/* Returns the snapshot's copy of a text, one for all that are equal. NULL: no memory. */
+const char *snapshot_text(struct snapshot *s, const char *text);
 /* Returns a pool, or NULL. s: may be NULL. */
 struct snapshot_pool *snapshot_find_pool(const struct snapshot *s, const char *name);

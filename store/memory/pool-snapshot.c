@@ -17,7 +17,7 @@ static size_t list_length_to(const struct list *list, size_t max) {
     return n;
 }
 
-static int fill_holders(struct pool *pool, const char *host, struct snapshot_pool *s) {
+static int fill_holders(struct pool *pool, const char *host, struct snapshot *all, struct snapshot_pool *s) {
     size_t n = list_length_to(&pool->held, SNAPSHOT_LIST_MAX);
 
     if (!NEW_ARRAY(s->holders, n))
@@ -31,8 +31,10 @@ static int fill_holders(struct pool *pool, const char *host, struct snapshot_poo
         }
         struct snapshot_holder *h = &s->holders[s->n_holders++];
         snprintf(h->claim, sizeof(h->claim), "%s", c->claim->id);
-        snprintf(h->host, sizeof(h->host), "%s", host);
-        snprintf(h->name, sizeof(h->name), "%s", c->claim->name);
+        h->host = host;
+        h->name = snapshot_text(all, c->claim->name);
+        if (!h->name)
+            return -ENOMEM;
         h->permits = part->permits;
         h->token = c->token;
         h->since_realtime = c->granted_realtime;
@@ -40,39 +42,43 @@ static int fill_holders(struct pool *pool, const char *host, struct snapshot_poo
     return 0;
 }
 
-static void fill_waiters(struct list *list, bool parked, const char *host, usec_t now_realtime, size_t max,
-                         struct snapshot_pool *s) {
+static int fill_waiters(struct list *list, bool parked, const char *host, usec_t now_realtime, size_t max,
+                        struct snapshot *all, struct snapshot_pool *s) {
     uint32_t position = 0;
 
     list_foreach(part, list, struct pool_part, link) {
         const struct pool_claim *c = part->claim;
 
         if (s->n_queue == max)
-            return;
+            break;
         struct snapshot_waiter *w = &s->queue[s->n_queue++];
         snprintf(w->claim, sizeof(w->claim), "%s", c->claim->id);
-        snprintf(w->host, sizeof(w->host), "%s", host);
-        snprintf(w->name, sizeof(w->name), "%s", c->claim->name);
+        w->host = host;
+        w->name = snapshot_text(all, c->claim->name);
+        if (!w->name)
+            return -ENOMEM;
         w->permits = part->permits;
         w->position = parked ? 0 : ++position;
         w->waiting_usec = usec_sub(now_realtime, c->queued_realtime);
     }
+    return 0;
 }
 
-static int fill_queue(struct pool *pool, const char *host, usec_t now_realtime, struct snapshot_pool *s) {
+static int fill_queue(struct pool *pool, const char *host, usec_t now_realtime, struct snapshot *all,
+                      struct snapshot_pool *s) {
     size_t max = (size_t) pool->n_queue + pool->n_parked;
+    int r;
 
     s->is_cut |= max > SNAPSHOT_LIST_MAX;
     if (max > SNAPSHOT_LIST_MAX)
         max = SNAPSHOT_LIST_MAX;
     if (!NEW_ARRAY(s->queue, max))
         return -ENOMEM;
-    fill_waiters(&pool->queue, false, host, now_realtime, max, s);
-    fill_waiters(&pool->parked, true, host, now_realtime, max, s);
-    return 0;
+    r = fill_waiters(&pool->queue, false, host, now_realtime, max, all, s);
+    return r < 0 ? r : fill_waiters(&pool->parked, true, host, now_realtime, max, all, s);
 }
 
-static int fill_pool(struct pool *pool, const char *host, usec_t now, usec_t now_realtime,
+static int fill_pool(struct pool *pool, const char *host, usec_t now, usec_t now_realtime, struct snapshot *all,
                      struct snapshot_pool *s) {
     int r;
 
@@ -93,8 +99,8 @@ static int fill_pool(struct pool *pool, const char *host, usec_t now, usec_t now
         if (pool->override.reason && !(s->override_reason = strdup(pool->override.reason)))
             return -ENOMEM;
     }
-    r = fill_holders(pool, host, s);
-    return r < 0 ? r : fill_queue(pool, host, now_realtime, s);
+    r = fill_holders(pool, host, all, s);
+    return r < 0 ? r : fill_queue(pool, host, now_realtime, all, s);
 }
 
 /* Adds the counts of each key to those of its pattern. */
@@ -144,10 +150,10 @@ int pools_snapshot(struct pools *p, const char *host, usec_t now, usec_t now_rea
     size_t n = list_length_to(&p->pools, SIZE_MAX);
     int r;
 
-    if (!s || !NEW_ARRAY(s->pools, n))
+    if (!s || !NEW_ARRAY(s->pools, n) || !(host = snapshot_text(s, host)))
         return -ENOMEM;
     list_foreach(pool, &p->pools, struct pool, link) {
-        r = fill_pool(pool, host, now, now_realtime, &s->pools[s->n_pools++]);
+        r = fill_pool(pool, host, now, now_realtime, s, &s->pools[s->n_pools++]);
         if (r < 0)
             return r;
     }

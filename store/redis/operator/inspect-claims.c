@@ -193,8 +193,12 @@ static size_t take_room(struct inspection *i, size_t before, size_t n) {
     return n;
 }
 
-static const char *host_of(const struct snapshot_session *session) {
-    return session ? session->host : "";
+/* Finds the texts of a claim. Returns 0 or -ENOMEM. */
+static int find_texts(struct inspection *i, const struct claim_record *record, const struct snapshot_session *session,
+                      const char **ret_host, const char **ret_name) {
+    *ret_host = snapshot_text(i->snapshot, session ? session->host : "");
+    *ret_name = snapshot_text(i->snapshot, record->name);
+    return *ret_host && *ret_name ? 0 : -ENOMEM;
 }
 
 /* --- holders --- */
@@ -221,18 +225,17 @@ static void drop_twins(struct snapshot_pool *p) {
     p->n_holders = n;
 }
 
-static void add_holder(struct inspection *i, const struct inspected_claim *c) {
+static int add_holder(struct inspection *i, const struct inspected_claim *c) {
     struct snapshot_pool *p = pool_of(i);
     struct snapshot_holder *h = &p->holders[p->n_holders++];
     const struct snapshot_session *session = inspect_find_session(i->snapshot, c->record.session);
 
     memcpy(h->claim, c->id, sizeof(h->claim));
-    (void) snprintf(h->host, sizeof(h->host), "%s", host_of(session));
-    memcpy(h->name, c->record.name, sizeof(h->name));
     h->permits = c->record.permits;
     h->token = c->record.token;
     h->since_realtime = c->record.since;
     h->seen_usec = session ? session->seen_usec : USEC_INFINITY;
+    return find_texts(i, &c->record, session, &h->host, &h->name);
 }
 
 /* Lists the claims of a call as holders. Returns 1 if more calls follow. */
@@ -245,8 +248,8 @@ static int list_holders(struct inspection *i) {
         return -ENOMEM;
     p->holders = grown;
     for (size_t at = 0; at < i->n_claims; at++)
-        if (i->claims[at].has_record)
-            add_holder(i, &i->claims[at]);
+        if (i->claims[at].has_record && add_holder(i, &i->claims[at]) < 0)
+            return -ENOMEM;
     drop_twins(p);
     room = take_room(i, before, p->n_holders);
     if (strcmp(i->cursor, "0") != 0 && room == p->n_holders && room < inspect_list_max(i))
@@ -268,17 +271,15 @@ int inspect_read_held(struct inspection *i, const struct redisReply *reply) {
 
 /* --- the queue, and then those parked --- */
 
-static void add_waiter(struct inspection *i, const struct inspected_claim *c, uint32_t position) {
+static int add_waiter(struct inspection *i, const struct inspected_claim *c, uint32_t position) {
     struct snapshot_pool *p = pool_of(i);
     struct snapshot_waiter *w = &p->queue[p->n_queue++];
 
     memcpy(w->claim, c->id, sizeof(w->claim));
-    (void) snprintf(w->host, sizeof(w->host), "%s",
-                    host_of(inspect_find_session(i->snapshot, c->record.session)));
-    memcpy(w->name, c->record.name, sizeof(w->name));
     w->permits = c->record.permits;
     w->position = position;
     w->waiting_usec = usec_sub(i->time_realtime, c->record.since);
+    return find_texts(i, &c->record, inspect_find_session(i->snapshot, c->record.session), &w->host, &w->name);
 }
 
 /* Lists the claims of a call as waiting. Returns 1 if more calls follow. */
@@ -292,8 +293,8 @@ static int list_waiting(struct inspection *i, bool is_queued) {
         return -ENOMEM;
     p->queue = grown;
     for (size_t at = 0; at < i->n_claims; at++)
-        if (i->claims[at].has_record)
-            add_waiter(i, &i->claims[at], is_queued ? (uint32_t) (rank + at + 1) : 0);
+        if (i->claims[at].has_record && add_waiter(i, &i->claims[at], is_queued ? (uint32_t) (rank + at + 1) : 0) < 0)
+            return -ENOMEM;
     (void) snprintf(i->cursor, sizeof(i->cursor), "%" PRIu64, rank + i->n_members);
     room = take_room(i, before, p->n_queue);
     if (i->n_members == INSPECT_SLICE_MAX && room == p->n_queue && room < inspect_list_max(i))

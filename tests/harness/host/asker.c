@@ -12,6 +12,7 @@ struct asker *asker_new(const char *pools) {
     if (!a || demands_parse(pools, &a->demands) != 0)
         abort();
     snprintf(a->id, sizeof(a->id), "%p", (void *) a);
+    a->claim.name = "x";
     a->claim.id = a->id;
     demands_get_refs(&a->demands, a->refs);
     a->claim.demands = a->refs;

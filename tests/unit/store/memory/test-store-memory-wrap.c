@@ -94,8 +94,9 @@ static void scenario(sd_event *event, struct events *events) {
         .on_state = on_state};
     const struct store_pool pools[] = {{.name = "db", .limit = 3, .queue_limit = 9}, {.name = "net", .limit = 3, .queue_limit = 9}};
     const struct demand_ref one[] = {{.pool = "db", .permits = 1}}, two[] = {{.pool = "db", .permits = 2}, {.pool = "net", .permits = 2}};
-    struct claim held = {.id = "a", .demands = two, .n_demands = 2, .token = 5}, granted = {.id = "b", .demands = two, .n_demands = 2},
-                 waiting = {.id = "c", .demands = one, .n_demands = 1};
+    struct claim held = {.id = "a", .name = "x", .demands = two, .n_demands = 2, .token = 5},
+                 granted = {.id = "b", .name = "x", .demands = two, .n_demands = 2},
+                 waiting = {.id = "c", .name = "y", .demands = one, .n_demands = 1};
     struct store *s = NULL;
     int reply = NO_REPLY;
 
