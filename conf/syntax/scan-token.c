@@ -194,6 +194,8 @@ void scanner_next(struct scanner *s) {
             syntax_error(s, s->line, "\"+=\" is not supported; write the whole list with =");
         } else if (c == ';') {
             syntax_error(s, s->line, "unexpected ';'; remove it, or put the value with it in quotes");
+        } else if (c == '[') {
+            syntax_error(s, s->line, "unexpected '['; write a list as {\"a\", \"b\"}, or put the value with it in quotes");
         } else if (c > ' ' && c < 0x7f) {
             syntax_error(s, s->line, "unexpected '%c'; a value with it must stand in quotes", c);
         } else {

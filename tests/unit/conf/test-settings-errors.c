@@ -39,6 +39,7 @@ static void test_syntax(void) {
         {"redis url = x", "c:1: '{' is missing after redis; write redis {"},
         {"host = a/b", "c:1: unexpected '/'; a value with it must stand in quotes"},
         {"host = (", "c:1: unexpected '('; a value with it must stand in quotes"},
+        {"host = [\"a\"]", "c:1: unexpected '['; write a list as {\"a\", \"b\"}, or put the value with it in quotes"},
         {"host = x;", "c:1: unexpected ';'; remove it, or put the value with it in quotes"},
         {"host = f\303\274r",
          "c:1: unexpected byte 0xc3; outside of strings only ASCII is allowed: strings stand in \" or ', blanks are spaces"},
