@@ -102,7 +102,7 @@ static void give(struct looker *l, struct control_text *text, const char *unknow
 static void question_on_seen(const struct snapshot *host, const struct snapshot *cluster, void *userdata) {
     struct question *q = userdata;
     const char *unknown = NULL;
-    _cleanup_(control_text_unrefp) struct control_text *text = picture_make(&q->picture, host, cluster, &unknown);
+    _cleanup_(control_text_freep) struct control_text *text = picture_make(&q->picture, host, cluster, &unknown);
     bool is_last;
 
     q->show = NULL;

@@ -34,7 +34,7 @@ struct control_text *picture_make(const struct picture *p, const struct snapshot
                                   const char **ret_unknown) {
     _cleanup_json_ json_t *names = p->has_times ? json_object() : NULL;
     struct pools_text pools = {.names = names};
-    _cleanup_(control_text_unrefp) struct control_text *text = control_text_new(p->continues, &pools.f);
+    _cleanup_(control_text_freep) struct control_text *text = control_text_new(p->continues, &pools.f);
 
     if (!text || fputs("\"pools\":", pools.f) < 0 || pools_text_write(&pools, p->manager, host, cluster, p->wanted) < 0)
         return NULL;

@@ -157,7 +157,7 @@ void verbs_forget(struct show *show) {
 static int pools_answer(struct show *show) {
     const struct picture p = {.manager = show->manager, .wanted = show->wanted, .has_times = show->has_times};
     const char *unknown = NULL;
-    _cleanup_(control_text_unrefp) struct control_text *text = picture_make(&p, show->host, show->cluster, &unknown);
+    _cleanup_(control_text_freep) struct control_text *text = picture_make(&p, show->host, show->cluster, &unknown);
 
     if (unknown)
         return verbs_no_such_pool(steal_pointer(&show->call), show->manager, unknown);

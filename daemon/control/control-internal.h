@@ -7,7 +7,7 @@
  *     control-client.c   one connection: framing, buffers, time limits, order of calls
  *     control-account.c  memory and connections of each user
  *     control-output.c   outgoing messages
- *     control-text.c     the texts of messages, which several clients may share
+ *     control-text.c     the texts of messages in pieces, which several clients may share
  *     control-end.c      graceful end when the listening socket lives on
  *     control-service.c  org.varlink.service */
 
@@ -57,10 +57,16 @@ struct control {
     void *abuse_userdata;
 };
 
+struct control_piece { /* of a text; several clients may read it */
+    unsigned n_refs;                  /* clients at this piece, the piece before it, and the text for its first one */
+    struct control_piece *next;
+    size_t size, room;
+    char bytes[];
+};
+
 struct control_text { /* of messages */
-    unsigned n_refs;
-    char *data;
-    size_t size, room;                /* size: with its NUL */
+    struct control_piece *first, *last;
+    size_t size;                      /* of all pieces, with the NUL */
     bool failed;                      /* for lack of memory */
     bool continues;
     FILE *f;                          /* NULL: finished */
@@ -68,8 +74,8 @@ struct control_text { /* of messages */
 
 struct control_output { /* one outgoing message */
     struct list link;
-    struct control_text *text;
-    size_t sent;
+    struct control_piece *piece;      /* the next one to send; those behind it may be gone */
+    size_t piece_sent, sent, size;
     int fd;                           /* sent with the first byte; -1: none */
 };
 
@@ -165,7 +171,9 @@ void output_discard(struct control_client *c);
 /* --- control-text.c --- */
 /* Returns a document as a message; NULL: no memory. */
 struct control_text *control_text_of(const json_t *document);
-struct control_text *control_text_ref(struct control_text *t);
+struct control_piece *control_piece_ref(struct control_piece *p);
+/* Frees this piece and those behind it, up to one that somebody else needs. Returns NULL. */
+struct control_piece *control_piece_unref(struct control_piece *p);
 
 /* --- control-listen.c --- */
 /* path, listen_fd: as in control_new(); listen_fd is stolen, also on failure. */

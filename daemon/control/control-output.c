@@ -9,17 +9,19 @@
 
 #include "daemon/control/control-internal.h"
 
+#define PIECES_MAX 16 /* in one write; a socket takes less */
+
 /* Frees a message that no client has. */
 static void output_drop(struct control_output *o) {
     close_fd(o->fd);
-    control_text_unref(o->text);
+    control_piece_unref(o->piece);
     free(o);
 }
 
 static void output_free(struct control_client *c, struct control_output *o) {
     list_unlink(&o->link);
-    c->out_bytes -= o->text->size - o->sent;
-    account_give(c->control, c->account, o->text->size);
+    c->out_bytes -= o->size - o->sent;
+    account_give(c->control, c->account, o->size);
     output_drop(o);
 }
 
@@ -33,10 +35,14 @@ static ssize_t output_send(struct control_client *c, const struct control_output
         struct cmsghdr align;
         char space[CMSG_SPACE(sizeof(int))];
     } control = {};
-    struct iovec iov = {o->text->data + o->sent, o->text->size - o->sent};
-    struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+    struct iovec iov[PIECES_MAX];
+    struct msghdr message = {.msg_iov = iov};
     struct cmsghdr *h;
 
+    for (struct control_piece *p = o->piece; p && message.msg_iovlen < PIECES_MAX; p = p->next)
+        iov[message.msg_iovlen++] = (struct iovec){p->bytes, p->size};
+    iov[0].iov_base = o->piece->bytes + o->piece_sent;
+    iov[0].iov_len -= o->piece_sent;
     if (o->fd >= 0) {
         message.msg_control = &control;
         message.msg_controllen = sizeof(control);
@@ -47,6 +53,19 @@ static ssize_t output_send(struct control_client *c, const struct control_output
         memcpy(CMSG_DATA(h), &o->fd, sizeof(int));
     }
     return sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Notes n sent bytes. A piece that is sent may be freed. */
+static void output_advance(struct control_output *o, size_t n) {
+    o->sent += n;
+    o->piece_sent += n;
+    while (o->piece && o->piece_sent >= o->piece->size) {
+        struct control_piece *sent = o->piece;
+
+        o->piece_sent -= sent->size;
+        o->piece = sent->next ? control_piece_ref(sent->next) : NULL;
+        control_piece_unref(sent);
+    }
 }
 
 void output_flush(struct control_client *c) {
@@ -64,42 +83,49 @@ void output_flush(struct control_client *c) {
             return;
         }
         o->fd = close_fd(o->fd);
-        o->sent += (size_t) n;
+        output_advance(o, (size_t) n);
         c->out_bytes -= (size_t) n;
         c->out_since = clock_boottime();
-        if (o->sent == o->text->size)
+        if (o->sent == o->size)
             output_free(c, o);
     }
 }
 
-/* Steals the text. Returns NULL without memory, or if the descriptor cannot be duplicated. */
-static struct control_output *output_new(struct control_text *text, int fd) {
+/* Returns NULL without memory, or if the descriptor cannot be duplicated. */
+static struct control_output *output_new(const struct control_text *text, int fd) {
     struct control_output *o = text ? calloc(1, sizeof(*o)) : NULL;
 
     if (o) {
         list_init(&o->link);
-        o->text = text;
+        o->size = text->size;
         o->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-        if (fd < 0 || o->fd >= 0)
+        if (fd < 0 || o->fd >= 0) {
+            o->piece = control_piece_ref(text->first);
             return o;
+        }
         free(o);
     }
-    control_text_unref(text);
     return NULL;
+}
+
+static struct control_output *output_of(const json_t *document, int fd) {
+    _cleanup_(control_text_freep) struct control_text *text = document ? control_text_of(document) : NULL;
+
+    return output_new(text, fd);
 }
 
 static void output_add(struct control_client *c, struct control_output *o) {
     if (list_is_empty(&c->out))
         c->out_since = clock_boottime();
     list_append(&c->out, &o->link);
-    c->out_bytes += o->text->size;
-    account_take(c->control, c->account, o->text->size);
+    c->out_bytes += o->size;
+    account_take(c->control, c->account, o->size);
 }
 
 /* The user has no memory left for the reply. The client gets this error instead, and is disconnected. */
 static int output_refuse(struct control_client *c, struct control_output **o, const char *why) {
     json_t *error = json_pack("{s:s, s:{s:s}}", "error", "io.berth.Away", "parameters", "text", why);
-    struct control_output *instead = error ? output_new(control_text_of(error), -1) : NULL;
+    struct control_output *instead = output_of(error, -1);
 
     json_decref(error);
     if (!instead)
@@ -119,7 +145,7 @@ static bool client_is_deaf(const struct control_client *c) {
 static int output_queue(struct control_client *c, struct control_output *o) {
     bool was_empty = list_is_empty(&c->out);
     char text[ACCOUNT_TEXT_SIZE];
-    const char *why = o ? account_room(c->control, c->account, o->text->size, text, sizeof(text)) : NULL;
+    const char *why = o ? account_room(c->control, c->account, o->size, text, sizeof(text)) : NULL;
     int r = o ? 0 : -ENOMEM;
 
     if (why)
@@ -142,7 +168,7 @@ int control_client_send(struct control_client *c, json_t *document, int fd) {
     int r = 0;
 
     if (!document || !client_is_deaf(c))
-        r = output_queue(c, document ? output_new(control_text_of(document), fd) : NULL);
+        r = output_queue(c, output_of(document, fd));
     json_decref(document);
     return r;
 }
@@ -150,5 +176,5 @@ int control_client_send(struct control_client *c, json_t *document, int fd) {
 int control_client_send_text(struct control_client *c, struct control_text *text) {
     if (text && client_is_deaf(c))
         return 0;
-    return output_queue(c, text ? output_new(control_text_ref(text), -1) : NULL);
+    return output_queue(c, output_new(text, -1));
 }

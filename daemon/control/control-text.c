@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The texts of messages. Several clients may share one. */
+/* The texts of messages. Several clients may share one, and each piece is freed when all of them have it. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,43 +8,50 @@
 
 #include "daemon/control/control-internal.h"
 
-#define ROOM_BYTES ((size_t) 512)
+#define PIECE_MIN ((size_t) 512)
+#define PIECE_MAX ((size_t) 64 * 1024)
 
-static int add(const char *bytes, size_t size, void *userdata) {
-    struct control_text *t = userdata;
-    size_t room = t->room ? t->room : ROOM_BYTES;
-    char *data = t->data;
+/* Adds a piece twice as large as the last one. -1: no memory. */
+static int add_piece(struct control_text *t) {
+    size_t room = !t->last ? PIECE_MIN : t->last->room < PIECE_MAX ? 2 * t->last->room : PIECE_MAX;
+    struct control_piece *p = t->failed ? NULL : malloc(sizeof(*p) + room);
 
-    while (room < t->size + size)
-        room *= 2;
-    if (room != t->room)
-        data = t->failed ? NULL : realloc(t->data, room);
-    if (!data) {
+    if (!p) {
         t->failed = true;
         return -1;
     }
-    memcpy(data + t->size, bytes, size);
-    t->data = data;
-    t->size += size;
-    t->room = room;
+    *p = (struct control_piece){.n_refs = 1, .room = room};
+    *(t->last ? &t->last->next : &t->first) = p;
+    t->last = p;
     return 0;
 }
 
-static struct control_text *new(void) {
-    struct control_text *t = calloc(1, sizeof(*t));
+static int add(const char *bytes, size_t size, void *userdata) {
+    struct control_text *t = userdata;
 
-    if (t)
-        t->n_refs = 1;
-    return t;
+    while (size > 0) {
+        size_t room = t->last ? t->last->room - t->last->size : 0, n = size < room ? size : room;
+
+        if (n == 0 && add_piece(t) < 0)
+            return -1;
+        if (n == 0)
+            continue;
+        memcpy(t->last->bytes + t->last->size, bytes, n);
+        t->last->size += n;
+        t->size += n;
+        bytes += n;
+        size -= n;
+    }
+    return 0;
 }
 
 /* jansson ignores some failures of its callback, so add() remembers them. */
 struct control_text *control_text_of(const json_t *document) {
-    struct control_text *t = new();
+    struct control_text *t = calloc(1, sizeof(*t));
 
     if (!t || (json_dump_callback(document, add, t, JSON_COMPACT) == 0 && add("", 1, t) == 0 && !t->failed))
         return t;
-    return control_text_unref(t);
+    return control_text_free(t);
 }
 
 /* --- written by a method --- */
@@ -55,14 +62,14 @@ static ssize_t on_write(void *cookie, const char *bytes, size_t size) {
 
 /* open_memstream() would copy the text whenever it grows, and touch twice the memory. */
 struct control_text *control_text_new(bool continues, FILE **ret_members) {
-    struct control_text *t = new();
+    struct control_text *t = calloc(1, sizeof(*t));
 
     if (!t)
         return NULL;
     t->continues = continues;
     t->f = fopencookie(t, "w", (cookie_io_functions_t){.write = on_write});
     if (!t->f)
-        return control_text_unref(t);
+        return control_text_free(t);
     (void) fputs("{\"parameters\":{", t->f);
     *ret_members = t->f;
     return t;
@@ -76,19 +83,29 @@ int control_text_finish(struct control_text *t) {
     return t->failed ? -ENOMEM : 0;
 }
 
-/* --- references --- */
-
-struct control_text *control_text_ref(struct control_text *t) {
-    t->n_refs++;
-    return t;
-}
-
-struct control_text *control_text_unref(struct control_text *t) {
-    if (!t || --t->n_refs > 0)
+struct control_text *control_text_free(struct control_text *t) {
+    if (!t)
         return NULL;
     if (t->f)
         (void) fclose(t->f);
-    free(t->data);
+    control_piece_unref(t->first);
     free(t);
+    return NULL;
+}
+
+/* --- pieces --- */
+
+struct control_piece *control_piece_ref(struct control_piece *p) {
+    p->n_refs++;
+    return p;
+}
+
+struct control_piece *control_piece_unref(struct control_piece *p) {
+    while (p && --p->n_refs == 0) {
+        struct control_piece *next = p->next;
+
+        free(p);
+        p = next;
+    }
     return NULL;
 }

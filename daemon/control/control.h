@@ -85,8 +85,9 @@ struct control_text;
 struct control_text *control_text_new(bool continues, FILE **ret_members);
 /* Ends the text, and closes the stream. -ENOMEM, also if a write has failed. */
 int control_text_finish(struct control_text *t);
-struct control_text *control_text_unref(struct control_text *t);
-DEFINE_CLEANUP(struct control_text, control_text_unref)
+/* A client that has not received all of it keeps the rest. Returns NULL. */
+struct control_text *control_text_free(struct control_text *t);
+DEFINE_CLEANUP(struct control_text, control_text_free)
 /* text: finished, borrowed. NULL is -ENOMEM, as above. */
 int control_call_answer_text(struct control_call *call, struct control_text *text);
 int control_call_notify_text(struct control_call *call, struct control_text *text);

@@ -4,12 +4,16 @@
  * pools have. What that costs Redis, and how long it takes. Another client writes what a host with so many
  * claims would. */
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/client/client.h"
+#include "base/socket.h"
 #include "tests/harness/host/host.h"
 #include "tests/harness/memory.h"
 #include "tests/harness/redis/redis-look.h"
@@ -24,11 +28,14 @@
 #if defined(__SANITIZE_ADDRESS__)
 #define KEPT_KIB (1024 * 1024) /* no bound */
 #define WATCHED_KIB (1024 * 1024)
+#define UNREAD_KIB (1024 * 1024)
 #else
 #define KEPT_KIB 1024
 #define WATCHED_KIB 3072 /* half of what texts of their own would take */
+#define UNREAD_KIB 3400 /* 4200 if a picture is kept until all of it is sent */
 #endif
 #define WATCHING 20
+#define UNREAD 5
 #define SLICE_MAX 110              /* claims in one call: 100, and those that a scan of a set adds */
 
 /* bee has 1000 claims of each pool and more behind them, of the jobs a, b, c and d. Each has 64 known runs.
@@ -262,6 +269,30 @@ static void test_watched(void) {
     end();
 }
 
+/* Clients ask for 4000 claims, each when the one before has the begin of its picture, and read no more of it. What a
+ * socket has taken is not kept. */
+static void test_unread(void) {
+    static const char call[] = "{\"method\":\"io.berth.Look\",\"parameters\":{\"pools\":[\"db\",\"p2\"]}}";
+    struct pollfd clients[UNREAD];
+    unsigned long before, peak;
+
+    ant = host_up("ant", DB "pool \"p2\" { limit = 1000 queue-limit = 5000 }\n");
+    fill(2, 1000);
+    before = memory_kib(ant->berthd->pid, "VmRSS");
+    memory_reset_peak(ant->berthd->pid);
+    for (unsigned i = 0; i < UNREAD; i++) {
+        clients[i] = (struct pollfd){.fd = socket_connect(ant->socket, SOCK_STREAM), .events = POLLIN};
+        TEST_INT(send(clients[i].fd, call, sizeof(call), MSG_NOSIGNAL), sizeof(call));
+        TEST_INT(poll(&clients[i], 1, HOST_PATIENCE / USEC_PER_MSEC), 1);
+    }
+    peak = memory_kib(ant->berthd->pid, "VmHWM") - before;
+    printf("%d clients that have not read pictures of 4000 claims: at most %lu KiB more\n", UNREAD, peak);
+    CU_ASSERT(peak <= UNREAD_KIB);
+    for (unsigned i = 0; i < UNREAD; i++)
+        close(clients[i].fd);
+    lose();
+}
+
 /* Claims of bee are found by their first digits. berthd sends the first hundred of each list, and a thousand
  * if it is asked again. */
 static void test_far(void) {
@@ -357,6 +388,7 @@ static void test_move(void) {
 static CU_TestInfo tests[] = {{"the last of a thousand", test_last},
                        {"fifty pools", test_pools},
                        {"watched", test_watched},
+                       {"unread", test_unread},
                        {"claims far behind", test_far},
                        {"too many", test_too_many},
                        {"a move past ten thousand", test_move},
