@@ -53,9 +53,21 @@ bool text_is_utf8(const char *text) {
     return true;
 }
 
+/* Returns whether a character of 3 bytes changes the direction of writing: U+202A to U+202E, U+2066 to U+2069. */
+static bool is_direction(const unsigned char *t) {
+    return t[0] == 0xe2 && ((t[1] == 0x80 && t[2] >= 0xaa && t[2] <= 0xae) || (t[1] == 0x81 && t[2] >= 0xa6 && t[2] <= 0xa9));
+}
+
 /* Returns whether a character of n bytes is a control character. */
 static bool is_control(const unsigned char *t, size_t n) {
-    return *t < ' ' || *t == 0x7f || (n == 2 && t[0] == 0xc2 && t[1] <= 0x9f);
+    return *t < ' ' || *t == 0x7f || (n == 2 && t[0] == 0xc2 && t[1] <= 0x9f) || (n == 3 && is_direction(t));
+}
+
+size_t text_character(const char *text) {
+    const unsigned char *t = (const unsigned char *) text;
+    size_t n = sequence(t);
+
+    return n > 0 && is_control(t, n) ? 0 : n;
 }
 
 bool text_has_control(const char *text, bool may_break) {

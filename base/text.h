@@ -12,9 +12,12 @@
 int text_copy(char **ret, const char *text);
 /* Returns whether text is well-formed UTF-8 (RFC 3629: no surrogates, nothing above U+10FFFF, shortest forms). */
 bool text_is_utf8(const char *text);
-/* Returns whether UTF-8 text has control characters: C0, DEL or C1 (U+0080 to U+009F, which terminals obey
- * as well). may_break: newlines and tabs do not count. */
+/* Returns whether UTF-8 text has control characters: C0, DEL, C1 (U+0080 to U+009F, which terminals obey as well), or
+ * characters that make a text look like another one by a change of its direction. may_break: newlines and tabs do not
+ * count. */
 bool text_has_control(const char *text, bool may_break);
+/* Returns the length of the character at text; 0: it is a control character as above, or not UTF-8. */
+size_t text_character(const char *text);
 /* Formats n bytes with "\\xHH" for each backslash and each byte that is not printable ASCII. A text that is
  * too long for the buffer ends in "...". */
 void text_escape(const char *data, size_t n, char *buffer, size_t size);

@@ -30,6 +30,19 @@ static void test_control(void) {
     CU_ASSERT(text_has_control("a\nb", false));
     CU_ASSERT(!text_has_control("a\nb\t", true));
     CU_ASSERT(text_has_control("a\r\n", true));
+    CU_ASSERT(text_has_control("db \342\200\256bd", false)); /* U+202E: right to left */
+    CU_ASSERT(text_has_control("\342\201\246", true));
+    CU_ASSERT(!text_has_control("\342\200\251\342\200\257\342\201\245\342\201\252", false)); /* beside them */
+}
+
+static void test_character(void) {
+    TEST_INT(text_character("a\303"), 1);
+    TEST_INT(text_character("\303\274x"), 2);
+    TEST_INT(text_character("\346\235\261"), 3);
+    TEST_INT(text_character("\342\200\252"), 0);
+    TEST_INT(text_character("\342\200"), 0);
+    TEST_INT(text_character("\302\233"), 0);
+    TEST_INT(text_character("\033"), 0);
 }
 
 static void printable(const char *text, const char *expected) {
@@ -75,7 +88,7 @@ static void test_escape(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"utf8", test_utf8}, {"control", test_control}, {"printable", test_printable}, {"escape", test_escape}, CU_TEST_INFO_NULL,
+    {"utf8", test_utf8}, {"control", test_control}, {"character", test_character}, {"printable", test_printable}, {"escape", test_escape}, CU_TEST_INFO_NULL,
 };
 
 TEST_SUITES({.pName = "text", .pTests = tests});
