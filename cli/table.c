@@ -9,6 +9,9 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/param.h>
+#include <wchar.h>
+
+#include "base/text.h"
 
 #define COLUMNS_MAX 16
 #define CUT_MIN 8 /* characters that stay of a text */
@@ -16,6 +19,7 @@
 struct table {
     struct libscols_table *scols;
     struct libscols_line *line; /* the current line */
+    bool is_utf8;               /* the terminal */
     const struct table_column *columns;
     size_t n_columns;
     size_t column, n_lines;
@@ -39,6 +43,8 @@ int table_new(struct table **ret, const struct table_column *columns, size_t n) 
         return -ENOMEM;
     t->columns = columns;
     t->n_columns = n;
+    t->is_utf8 = table_has_utf8();
+    scols_table_enable_noencoding(t->scols, true); /* show() escapes, also what changes the direction of a text */
     t->colours = wants_colours();
     (void) scols_table_enable_colors(t->scols, t->colours);
     for (size_t i = 0; i < n; i++)
@@ -78,8 +84,48 @@ static const char *colour_name(enum table_colour colour) {
     return NULL;
 }
 
+/* --- characters --- */
+
+/* Returns the columns that the character at text takes on the terminal; -1: the C library does not know it. Stores its bytes. */
+static int character_width(const char *text, size_t *ret_size) {
+    mbstate_t state = {0};
+    wchar_t c;
+
+    *ret_size = text_character(text);
+    if (*ret_size == 1)
+        return 1;
+    return *ret_size > 0 && mbrtowc(&c, text, *ret_size, &state) == *ret_size ? wcwidth(c) : -1;
+}
+
+/* Returns a copy with "\\xHH" for each byte that the terminal cannot show or might obey. NULL: no memory. */
+static char *show(const char *text, bool is_utf8) {
+    char *shown = malloc(4 * strlen(text) + 1), *at = shown;
+
+    for (size_t n; shown && *text; text += n) {
+        bool is_plain = character_width(text, &n) >= 0 && (n == 1 || is_utf8);
+
+        if (is_plain)
+            at = mempcpy(at, text, n);
+        else
+            for (size_t i = 0; i < (n = MAX(n, (size_t) 1)); i++)
+                at += sprintf(at, "\\x%02x", (unsigned char) text[i]);
+    }
+    if (shown)
+        *at = '\0';
+    return shown;
+}
+
+/* text: of show(). */
+static size_t text_width(const char *text) {
+    size_t width = 0;
+
+    for (size_t n; *text; text += n)
+        width += (size_t) character_width(text, &n);
+    return width;
+}
+
 void table_cell(struct table *t, enum table_colour colour, const char *format, ...) {
-    _cleanup_free_ char *text = NULL;
+    _cleanup_free_ char *text = NULL, *shown = NULL;
     va_list arguments;
     int n, r;
 
@@ -88,12 +134,13 @@ void table_cell(struct table *t, enum table_colour colour, const char *format, .
     va_end(arguments);
     if (n < 0)
         text = NULL;
-    if (!text || !t->line) {
+    shown = text ? show(text, t->is_utf8) : NULL;
+    if (!shown || !t->line) {
         if (t->error == 0)
             t->error = -ENOMEM;
         return;
     }
-    r = scols_line_set_data(t->line, t->column, text[0] ? text : "-");
+    r = scols_line_set_data(t->line, t->column, shown[0] ? shown : "-");
     if (r == 0 && t->colours && colour != TABLE_PLAIN)
         r = scols_cell_set_color(scols_line_get_cell(t->line, t->column), colour_name(colour));
     if (r != 0 && t->error == 0)
@@ -111,14 +158,6 @@ size_t table_terminal_width(void) {
     struct winsize size = {0};
 
     return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : SIZE_MAX;
-}
-
-static size_t text_width(const char *text) {
-    size_t n = 0;
-
-    for (; *text; text++)
-        n += (*text & 0xC0) != 0x80; /* the first byte of a character */
-    return n;
 }
 
 static struct libscols_cell *get_cell(const struct table *t, size_t line, size_t column) {
@@ -187,13 +226,13 @@ static void leave_out_others(const struct table *t, struct fit *fit) {
 /* Ends a text that is wider than this by "…", or "..." in another locale. Sets *ret to NULL if it is not. */
 static int cut_text(const char *text, size_t width, char **ret) {
     const char *end = table_has_utf8() ? "…" : "...";
-    size_t room = width - text_width(end), n = 0;
+    size_t room = width - text_width(end), n = 0, size;
 
     *ret = NULL;
     if (text_width(text) <= width)
         return 0;
-    for (size_t seen = 0; text[n] && (seen < room || (text[n] & 0xC0) == 0x80); n++)
-        seen += (text[n + 1] & 0xC0) != 0x80;
+    for (size_t seen = 0; (seen += (size_t) character_width(text + n, &size)) <= room;)
+        n += size;
     return asprintf(ret, "%.*s%s", (int) n, text, end) < 0 ? -ENOMEM : 0;
 }
 

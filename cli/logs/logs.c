@@ -7,6 +7,7 @@
 
 #include "base/name.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "cli/client.h"
 #include "cli/cluster-runs.h"
 #include "cli/logs/log-event.h"
@@ -87,18 +88,17 @@ static int is_wanted(struct logs *l, struct line *ret) {
 
 /* --- lines --- */
 
-/* Prints text with control characters escaped, also those of two bytes (C1), which could control the
- * terminal. */
+/* Prints text. Bytes of control characters, which a terminal might obey, and bytes that are not UTF-8 are escaped. */
 static void put_escaped(FILE *f, const char *text) {
-    for (const unsigned char *c = (const unsigned char *) text; *c; c++)
-        if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) {
-            fprintf(f, "\\x%02x", c[1]);
-            c++;
-        } else if ((*c < ' ' && *c != '\t') || *c == 0x7f) {
-            fprintf(f, "\\x%02x", *c);
+    for (size_t n; *text; text += n) {
+        n = *text == '\t' ? 1 : text_character(text);
+        if (n > 0) {
+            (void) fwrite(text, 1, n, f);
         } else {
-            fputc(*c, f);
+            n = 1;
+            fprintf(f, "\\x%02x", (unsigned char) *text);
         }
+    }
 }
 
 /* event: of berthd, instead of a line; or NULL. */

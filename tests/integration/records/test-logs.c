@@ -54,14 +54,14 @@ static void shows(const char *words, const char *expected) {
 static void test_lines(void) {
     if (!journal_files_once(make_journals))
         return;
-    shows("dump", "dump[00000000]: a1\ndump[00000000]: a2 \\x1b[31m \\x9b \xc3\xa4\n"
+    shows("dump", "dump[00000000]: a1\ndump[00000000]: a2 \\x1b[31m \\xc2\\x9b \xc3\xa4\n"
                   "dump[20000000]: c1 without a cgroup\n"); /* a line of copy with dump's identifier does not count */
-    shows(RUN_A, "dump[00000000]: a1\ndump[00000000]: a2 \\x1b[31m \\x9b \xc3\xa4\n");
+    shows(RUN_A, "dump[00000000]: a1\ndump[00000000]: a2 \\x1b[31m \\xc2\\x9b \xc3\xa4\n");
     shows(RUN_C, "dump[20000000]: c1 without a cgroup\n");
     shows("copy", "copy[10000000]: b1 of copy\n");
     shows("2000", "dump[20000000]: c1 without a cgroup\n"); /* as the lines show it, or less of it */
     shows("20000000", "dump[20000000]: c1 without a cgroup\n");
-    shows("-n 1 " RUN_A, "dump[00000000]: a2 \\x1b[31m \\x9b \xc3\xa4\n");
+    shows("-n 1 " RUN_A, "dump[00000000]: a2 \\x1b[31m \\xc2\\x9b \xc3\xa4\n");
     shows("copy --since -1h", "");
 }
 

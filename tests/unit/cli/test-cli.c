@@ -282,10 +282,22 @@ static void test_results(void) {
 
 /* --- the table --- */
 
-static void test_table(void) {
-    static const struct table_column columns[] = {{.name = "NAME"}, {.name = "N", .right = true}};
-    _cleanup_(table_freep) struct table *t = NULL;
+static void print_table(struct table *t) {
     int saved, file;
+
+    fflush(stdout);
+    saved = dup(1);
+    file = memfd_create("table", MFD_CLOEXEC);
+    (void) dup2(file, 1);
+    TEST_INT(table_print(t), 0);
+    fflush(stdout);
+    take(saved, file, 1, said[0], sizeof(said[0]));
+}
+
+static const struct table_column columns[] = {{.name = "NAME"}, {.name = "N", .right = true}};
+
+static void test_table(void) {
+    _cleanup_(table_freep) struct table *t = NULL;
 
     TEST_INT(table_new(&t, columns, ELEMENTSOF(columns)), 0);
     CU_ASSERT(table_is_empty(t));
@@ -296,17 +308,37 @@ static void test_table(void) {
     table_cell(t, TABLE_PLAIN, "%s", "");
     table_cell(t, TABLE_PLAIN, "1000");
     CU_ASSERT(!table_is_empty(t));
-    fflush(stdout);
-    saved = dup(1);
-    file = memfd_create("table", MFD_CLOEXEC);
-    (void) dup2(file, 1);
-    TEST_INT(table_print(t), 0);
-    fflush(stdout);
-    take(saved, file, 1, said[0], sizeof(said[0]));
+    print_table(t);
     /* No colours without a terminal, and no escape sequences from names. */
     TEST_STRING(said[0], "NAME          N\n"
                          "a\\x1b[31mb    7\n"
                          "-          1000\n");
+}
+
+static void shows(const char *locale, const char *name, const char *expected) {
+    _cleanup_(table_freep) struct table *t = NULL;
+
+    TEST_INT(setenv("LC_ALL", locale, 1), 0);
+    TEST_INT(table_new(&t, columns, ELEMENTSOF(columns)), 0);
+    table_line(t);
+    table_cell(t, TABLE_PLAIN, "%s", name);
+    table_cell(t, TABLE_PLAIN, "1");
+    print_table(t);
+    TEST_STRING(strchr(said[0], '\n') + 1, expected);
+    (void) unsetenv("LC_ALL");
+}
+
+/* A terminal with UTF-8 shows letters of all languages; its columns count, not bytes. Another one gets ASCII. */
+static void test_letters(void) {
+    shows("C.UTF-8", "gr\303\266\303\237er", "gr\303\266\303\237er 1\n");
+    shows("C.UTF-8", "\346\235\261", "\346\235\261   1\n");        /* two columns */
+    shows("C.UTF-8", "abcdo\314\210", "abcdo\314\210 1\n");          /* a combining mark */
+    shows("C.UTF-8", "a\342\200\256b", "a\\xe2\\x80\\xaeb 1\n"); /* right to left */
+    shows("C.UTF-8", "a\303", "a\\xc3 1\n");
+    shows("C.UTF-8", "a\300\257", "a\\xc0\\xaf 1\n"); /* an overlong '/' */
+    shows("C.UTF-8", "a\302\233b", "a\\xc2\\x9bb 1\n");
+    shows("C.UTF-8", "a\\xb", "a\\xb 1\n");
+    shows("C", "\303\266", "\\xc3\\xb6 1\n");
 }
 
 static CU_TestInfo tests[] = {
@@ -314,6 +346,7 @@ static CU_TestInfo tests[] = {
     {"away", test_away},         {"help", test_help},
     {"check-config", test_check_config}, {"words", test_words},
     {"results", test_results},   {"table", test_table},
+    {"letters", test_letters},
     CU_TEST_INFO_NULL,
 };
 

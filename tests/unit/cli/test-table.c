@@ -72,7 +72,7 @@ static size_t widest(const char *text) {
         if (*text == '\r' || *text == '\n')
             n = 0;
         else
-            n += (*text & 0xC0) != 0x80;
+            n += (*text & 0xC0) == 0x80 ? 0 : (unsigned char) *text >= 0xe3 ? 2 : 1; /* the latter: letters of Asia */
         most = n > most ? n : most;
     }
     return most;
@@ -118,6 +118,9 @@ static void test_cut(void) {
     text = print_on(40, "2/4", "the config nö lönger has this pööl: a-löng-näme-of-a-pool");
     TEST_INT(widest(text) <= 40, 1);
     CU_ASSERT(strstr(text, "the config nö l") && strstr(text, "…") && !strstr(text, "\\x"));
+    text = print_on(40, "2/4", "東京東京東京東京東京東京東京東京東京");
+    TEST_INT(widest(text) <= 40, 1);
+    CU_ASSERT(strstr(text, "東京東") && strstr(text, "…") && !strstr(text, "\\x"));
     CU_ASSERT_FATAL(unsetenv("LC_ALL") == 0);
 }
 
