@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Compares the page, with made data, with the pictures in tests/page/pictures. Argument "write": writes these pictures again.
+// Compares the page, with made data, with the pictures in tests/page/pictures. Argument "write": writes these pictures and that of README.md again.
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { join, resolve } from 'node:path';
@@ -15,6 +15,7 @@ const [puppeteer, pixelmatch, { PNG }] = [await load('puppeteer-core'), await lo
 const DIFFERENT_MAX = 0.003; // of all pixels; the palette of the files alone makes up to 0.0013
 const sizes = [[1280, 800], [390, 844], [320, 568]];
 const folder = 'tests/page/pictures', left = join(process.env.BUILD, 'page', 'different');
+const readme = { situation: 'busy', width: 1280, height: 860, file: 'doc/page.webp' };
 const writes = process.argv.includes('write');
 let passed = 0, failed = 0, skipped = 0;
 
@@ -59,10 +60,10 @@ async function show(page, url, situation, width, height) {
   await page.waitForFunction((s) => state.overview && state.detail && state.events.length === s.events.events.length &&
     state.bars.size === s.hour.bars.length && Boolean(state.gone) === Boolean(s.gone), { polling: 20, timeout: 10000 }, situation);
 }
-async function take(page, scheme) {
+async function take(page, scheme, type = 'png') {
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }, { name: 'prefers-reduced-motion', value: 'reduce' }]);
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-  return Buffer.from(await page.screenshot());
+  return Buffer.from(await page.screenshot(type === 'webp' ? { type, quality: 80 } : { type }));
 }
 
 /* --- compare --- */
@@ -120,8 +121,12 @@ try {
       }
       if (page.errors.length > 0) throw new Error(page.errors.join('; '));
     }
-  if (writes) writeFileSync(madeWith, here);
-  else console.log(`${shares.length} pictures differ by ${(100 * Math.max(...shares)).toFixed(3)} % at most`);
+  if (writes) {
+    await show(page, `http://127.0.0.1:${server.address().port}/`, situations.find((s) => s.name === readme.situation), readme.width, readme.height);
+    writeFileSync(readme.file, await take(page, 'light', 'webp'));
+    writeFileSync(madeWith, here);
+  }
+  if (!writes) console.log(`${shares.length} pictures differ by ${(100 * Math.max(...shares)).toFixed(3)} % at most`);
   if (!writes && isOther && skipped + failed > 0) console.log(`the pictures are of ${readFileSync(madeWith, 'utf8').trim()}; this is ${here.trim()}`);
 } catch (error) {
   failed++;
