@@ -16,7 +16,7 @@
 #define ASK_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 1) /* after all clients that ask at this moment */
 
 struct question { /* of clients that ask for the same picture at the same moment */
-    struct list link;    /* on `questions` until it is asked */
+    struct list link;    /* on `questions` until it is answered */
     struct list lookers; /* struct looker.link; freed with the last one */
     struct picture picture; /* owns wanted */
     struct show *show;   /* NULL: not asked yet */
@@ -105,6 +105,7 @@ static void question_on_seen(const struct snapshot *host, const struct snapshot 
     _cleanup_(control_text_freep) struct control_text *text = picture_make(&q->picture, host, cluster, &unknown);
     bool is_last;
 
+    list_unlink(&q->link);
     q->show = NULL;
     do {
         struct looker *l = list_first(&q->lookers, struct looker, link);
@@ -121,7 +122,6 @@ static void question_on_seen(const struct snapshot *host, const struct snapshot 
 static void question_on_time(void *userdata) {
     struct question *q = userdata;
 
-    list_unlink(&q->link);
     q->show = verbs_ask(q->picture.manager, q->picture.wanted, question_on_seen, q);
     if (q->show)
         return;
@@ -152,12 +152,14 @@ static struct question *question_new(const struct looker *l, bool continues) {
     return steal_pointer(&q);
 }
 
-/* Returns a question that is not asked yet, so that no picture is older than the wish for it. */
+/* Returns a question that is not asked yet, so that no picture is older than the wish for it. A stream also shares one that
+ * Redis is answering: the picture has its age, and the next one follows. So streams that begin one after another do not
+ * have a text each. */
 static struct question *find_or_add(const struct looker *l) {
     bool continues = l->interval > 0;
 
     list_foreach(q, &questions, struct question, link)
-        if (q->picture.has_hosts == l->hosts && q->picture.continues == continues &&
+        if ((!q->show || continues) && q->picture.has_hosts == l->hosts && q->picture.continues == continues &&
             (q->picture.wanted == l->pools || json_equal(q->picture.wanted, l->pools)))
             return q;
     return question_new(l, continues);

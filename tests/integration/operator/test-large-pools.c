@@ -269,6 +269,40 @@ static void test_watched(void) {
     end();
 }
 
+#define FROZEN (300 * USEC_PER_MSEC)
+
+static struct client *look(void) {
+    struct client *c = NULL;
+
+    TEST_INT(client_connect(&c), 0);
+    TEST_INT(client_send(c, "io.berth.Look", NULL, CLIENT_MORE), 0);
+    return c;
+}
+
+/* A stream that begins while Redis answers another one gets the same picture. */
+static void test_joined(void) {
+    _cleanup_(client_freep) struct client *first = NULL, *second = NULL, *other = NULL;
+    json_t *of_first, *of_second;
+
+    ant = host_up("ant", DB);
+    client_set_socket(ant->socket);
+    TEST_INT(kill(cluster.redis.pid, SIGSTOP), 0);
+    first = look();
+    child_turn(clock_boottime() + FROZEN);
+    second = look();
+    TEST_INT(client_connect(&other), 0);
+    TEST_INT(client_send(other, "io.berth.Version", NULL, 0), 0);
+    json_decref(reply_of(other)); /* so berthd has the second call, too */
+    TEST_INT(kill(cluster.redis.pid, SIGCONT), 0);
+    of_first = reply_of(first);
+    of_second = reply_of(second);
+    CU_ASSERT(berth_number_at(of_first, "age_ms") >= 0);
+    CU_ASSERT(json_equal(of_first, of_second));
+    json_decref(of_first);
+    json_decref(of_second);
+    lose();
+}
+
 /* Clients ask for 4000 claims, each when the one before has the begin of its picture, and read no more of it. What a
  * socket has taken is not kept. */
 static void test_unread(void) {
@@ -388,6 +422,7 @@ static void test_move(void) {
 static CU_TestInfo tests[] = {{"the last of a thousand", test_last},
                        {"fifty pools", test_pools},
                        {"watched", test_watched},
+                       {"joined", test_joined},
                        {"unread", test_unread},
                        {"claims far behind", test_far},
                        {"too many", test_too_many},
