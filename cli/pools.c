@@ -92,8 +92,8 @@ static int print_pools(const json_t *pools) {
     static const struct table_column columns[] = {
         {.name = "POOL"}, {.name = "SCOPE", .drop = 1}, {.name = "LIMIT", .right = true},
         {.name = "USED", .right = true}, {.name = "WAITING", .right = true},
-        {.name = "KEYS", .right = true, .drop = 2}, {.name = "DIFFER", .drop = 4},
-        {.name = "OVERRIDE", .drop = 3}, {.name = "HOLDERS"}, {.name = "QUEUE"},
+        {.name = "KEYS", .right = true, .drop = 2}, {.name = "DIFFER", .drop = TABLE_IF_EMPTY},
+        {.name = "OVERRIDE", .drop = TABLE_IF_EMPTY}, {.name = "HOLDERS"}, {.name = "QUEUE"},
     };
 
     return output_items(pools, columns, ELEMENTSOF(columns), add_pool, "no pools are defined");

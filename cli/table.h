@@ -14,6 +14,8 @@ struct table;
 
 enum table_colour { TABLE_PLAIN, TABLE_GOOD, TABLE_NOTICE, TABLE_BAD };
 
+#define TABLE_IF_EMPTY 255 /* as `drop`: left out only if it is empty */
+
 struct table_column {
     const char *name;
     bool right;          /* numbers */

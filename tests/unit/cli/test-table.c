@@ -30,6 +30,20 @@ static void add(struct table *t, const char *name, const char *attempt, const ch
     table_cell(t, TABLE_PLAIN, "%s", why);
 }
 
+static const struct table_column columns_of_pools[] = {
+    {.name = "POOL"}, {.name = "SCOPE", .drop = 1}, {.name = "OVERRIDE", .drop = TABLE_IF_EMPTY}, {.name = "HOLDERS"},
+};
+
+static void add_pool(struct table *t, const char *override) {
+    table_line(t);
+    table_cell(t, TABLE_PLAIN, "db");
+    table_cell(t, TABLE_PLAIN, "cluster");
+    table_cell(t, TABLE_PLAIN, "%s", override);
+    table_cell(t, TABLE_PLAIN, "ant:report-1, ant:report-2, bee:report-3");
+}
+
+static const char *override; /* NULL: the table has runs */
+
 /* Prints a table with `fd` as standard output, closes `fd`, and returns the text that arrives at `from`. */
 static const char *print(int fd, int from, const char *attempt, const char *why) {
     static char text[4096];
@@ -40,9 +54,14 @@ static const char *print(int fd, int from, const char *attempt, const char *why)
 
     (void) fflush(stdout);
     CU_ASSERT(dup2(fd, STDOUT_FILENO) >= 0);
-    TEST_INT(table_new(&t, columns, sizeof(columns) / sizeof(columns[0])), 0);
-    add(t, "pg-dump", attempt, why);
-    add(t, "nightly", "", "");
+    if (override) {
+        TEST_INT(table_new(&t, columns_of_pools, sizeof(columns_of_pools) / sizeof(columns_of_pools[0])), 0);
+        add_pool(t, override);
+    } else {
+        TEST_INT(table_new(&t, columns, sizeof(columns) / sizeof(columns[0])), 0);
+        add(t, "pg-dump", attempt, why);
+        add(t, "nightly", "", "");
+    }
     TEST_INT(table_print(t), 0);
     (void) fflush(stdout);
     CU_ASSERT(dup2(kept, STDOUT_FILENO) >= 0);
@@ -107,6 +126,20 @@ static void test_empty(void) {
     TEST_INT(widest(text) <= 59, 1);
 }
 
+/* Some columns are important if they have a value: others are left out, and long texts are cut. */
+static void test_kept(void) {
+    const char *text;
+
+    override = "3, ends in 1h59m (a migration)";
+    text = print_on(50, "", "");
+    CU_ASSERT(strstr(text, "OVERRIDE") && strstr(text, "3, ends in") && !strstr(text, "SCOPE") && strstr(text, "ant:report-1"));
+    TEST_INT(widest(text) <= 50, 1);
+    override = "";
+    text = print_on(50, "", "");
+    CU_ASSERT(!strstr(text, "OVERRIDE") && strstr(text, "bee:report-3"));
+    override = NULL;
+}
+
 static void test_cut(void) {
     CU_ASSERT_FATAL(setenv("LC_ALL", "C", 1) == 0);
     const char *text = print_on(40, "2/4", "the config no longer has this pool: a-long-name-of-a-pool");
@@ -136,7 +169,7 @@ static void test_pipe(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"wide", test_wide}, {"narrow", test_narrow}, {"empty", test_empty}, {"cut", test_cut}, {"pipe", test_pipe}, CU_TEST_INFO_NULL,
+    {"wide", test_wide}, {"narrow", test_narrow}, {"empty", test_empty}, {"kept", test_kept}, {"cut", test_cut}, {"pipe", test_pipe}, CU_TEST_INFO_NULL,
 };
 
 TEST_SUITES({.pName = "table", .pTests = tests});
