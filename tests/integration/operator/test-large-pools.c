@@ -31,7 +31,7 @@
 #define UNREAD_KIB (1024 * 1024)
 #else
 #define KEPT_KIB 1024
-#define WATCHED_KIB 3072 /* half of what texts of their own would take */
+#define WATCHED_KIB 1280 /* 600, and 2000 with texts of their own */
 #define UNREAD_KIB 3400 /* 4200 if a picture is kept until all of it is sent */
 #endif
 #define WATCHING 20
