@@ -68,11 +68,15 @@ static struct child *begin_long(void) {
 
 /* Stops the host until bee has sent a heartbeat, and lets `jump` pass for it. */
 static void suspend(usec_t jump, bool guards_late) {
-    static const enum kind kinds[] = {KIND_COMMAND, KIND_BERTHD, KIND_RUNNER, KIND_GUARD, KIND_RUN};
+    /* berthd last: without its heartbeats, the others would fence before a busy machine has stopped them. */
+    static const enum kind kinds[] = {KIND_COMMAND, KIND_GUARD, KIND_RUN, KIND_RUNNER, KIND_BERTHD};
     struct injection late = {0};
 
-    for (size_t i = 0; i < ELEMENTSOF(kinds); i++)
-        (void) hit(&bed, guards_late && i > 2 ? &late : &injection, kinds[i], SIGSTOP, 10, true);
+    for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
+        bool is_late = guards_late && (kinds[i] == KIND_GUARD || kinds[i] == KIND_RUN);
+
+        (void) hit(&bed, is_late ? &late : &injection, kinds[i], SIGSTOP, 10, true);
+    }
     child_turn(0);
     child_pass(clock_boottime() + 800 * USEC_PER_MSEC);
     host_mark(ant);
