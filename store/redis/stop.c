@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
+#include <errno.h>
+#include <syslog.h>
+
 #include "store/redis/store-redis.h"
 
-void stop_finish(struct store_redis *store, int result) {
+/* Closes both connections, and calls `done` with `result`. */
+static void stop_finish(struct store_redis *store, int result) {
     store_reply_fn done = store->stop.done;
 
     store->stop.done = NULL;
@@ -11,6 +15,13 @@ void stop_finish(struct store_redis *store, int result) {
     inspect_fail(store);
     if (done)
         done(result, store->stop.userdata);
+}
+
+void stop_fail(struct store_redis *store, const char *why) {
+    if (store->stop.done)
+        journal_log(store_redis_journal(store), LOG_NOTICE, "Redis did not end this host's session, which lasts until its lease is over: %s",
+                    redis_error_text(why));
+    stop_finish(store, -ENOTCONN);
 }
 
 static void stop_on_bye(const struct redisReply *reply, void *userdata);
@@ -30,6 +41,9 @@ static void stop_on_bye(const struct redisReply *reply, void *userdata) {
         limits_apply_undeclared(store, bye.undeclared, false);
         if (bye.more > 0 && heartbeat_take_extra(store) && send_bye(store) == 0)
             return;
+    } else if (!reply_is(reply_at(reply, 0), "stale")) { /* that session is another berthd's */
+        stop_fail(store, reply && reply_error(reply) ? reply_error(reply) : "no valid answer");
+        return;
     }
     session_forget(store);
     stop_finish(store, 0);

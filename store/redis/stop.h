@@ -15,5 +15,6 @@ struct store_stop {
 
 /* Ends the session; `done` is called once, a turn later at the earliest. */
 void stop_start(struct store_redis *store, store_reply_fn done, void *userdata);
-/* Closes both connections, and calls `done` with `result`. */
-void stop_finish(struct store_redis *store, int result);
+/* Gives up: the session stays in Redis until its lease ends, or the next berthd continues it. Closes both connections, logs why, and
+ * calls `done` with -ENOTCONN. */
+void stop_fail(struct store_redis *store, const char *why);

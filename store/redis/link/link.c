@@ -150,7 +150,7 @@ static void link_on_down(struct redis_connection *connection _unused_, enum redi
     struct store_redis *store = userdata;
 
     if (store->stop.is_under_way)
-        stop_finish(store, -ENOTCONN);
+        stop_fail(store, text);
     else
         link_fail(store, error, text);
 }
@@ -159,7 +159,7 @@ static void link_on_retry(void *userdata) {
     struct store_redis *store = userdata;
 
     if (store->stop.is_under_way) {
-        stop_finish(store, -ENOTCONN);
+        stop_fail(store, "it is not connected");
     } else if (store->link.phase == PHASE_DOWN) {
         link_connect(store);
     } else if (store->link.phase == PHASE_HELLO) {

@@ -3,9 +3,12 @@
 /* A master refuses writes because it has too few replicas, as each one does for a while after a failover. A host asks
  * it often, and rarely with new connections. The test drives the clock. */
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "store/redis/store-redis.h"
 #include "tests/harness/redis/redis-bed.h"
 
@@ -89,9 +92,42 @@ static void test_cheap(void) {
     bed_done(&b);
 }
 
+static void on_stopped(int r, void *userdata) {
+    *(int *) userdata = r;
+}
+
+/* A host stops meanwhile. Its session does not end, so its file stays, and the next berthd continues it. */
+static void test_stopped(void) {
+    _cleanup_free_ char *file = NULL;
+    char path[sizeof(redis_bed.server.directory) + 16];
+    struct bed b;
+    size_t size;
+    int r = 1;
+
+    (void) snprintf(path, sizeof(path), "%s/session", redis_bed.server.directory);
+    redis_bed.session_path[0] = path;
+    if (!redis_bed_begin(&b, 1))
+        return;
+    redis_bed_command("CONFIG SET min-replicas-to-write 1");
+    store_stop(b.stores[0], on_stopped, &r);
+    BED_UNTIL(&b, r <= 0);
+    TEST_INT(r, -ENOTCONN);
+    CU_ASSERT(bed_says(&b, "Redis did not end this host's session, which lasts until its lease is over: Redis refuses writes"));
+    CU_ASSERT(file_read(path, 4096, &file, &size) == 0 && strstr(file, "connection="));
+    redis_bed_command("CONFIG SET min-replicas-to-write 0");
+    bed_die(&b, 0);
+    bed_come_back(&b, 0);
+    CU_ASSERT(bed_start(&b));
+    TEST_INT(bed_count_events(&b, "session-lost: "), 0);
+    bed_done(&b);
+    redis_bed.session_path[0] = NULL;
+    (void) unlink(path);
+}
+
 static CU_TestInfo tests[] = {
     {"soon", test_soon},
     {"cheap", test_cheap},
+    {"a host that stops", test_stopped},
     CU_TEST_INFO_NULL,
 };
 

@@ -345,6 +345,7 @@ static void test_tls(void) {
     host_mark(ant);
     CU_ASSERT(sentinel_bed_fail_over(&bed, 0) > 0);
     host_await(ant, "redis-moved", " ");
+    host_await(ant, "redis-connected", " ");
     cluster.master = &bed.nodes[master_of(ant)];
     TEST_INT(host_count(bee, "redis-connected", " "), 0);
     bee->redis_options = trusting;
