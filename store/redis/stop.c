@@ -19,7 +19,7 @@ static void stop_finish(struct store_redis *store, int result) {
 
 void stop_fail(struct store_redis *store, const char *why) {
     if (store->stop.done)
-        journal_log(store_redis_journal(store), LOG_NOTICE, "Redis was not told that this host stops, so its session lasts until the lease is over: %s",
+        journal_log(store_redis_journal(store), LOG_NOTICE, "Redis does not know that this host stops, so its session lasts until the lease is over: %s",
                     redis_error_text(why));
     stop_finish(store, -ENOTCONN);
 }

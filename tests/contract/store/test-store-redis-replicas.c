@@ -112,7 +112,7 @@ static void test_stopped(void) {
     store_stop(b.stores[0], on_stopped, &r);
     BED_UNTIL(&b, r <= 0);
     TEST_INT(r, -ENOTCONN);
-    CU_ASSERT(bed_says(&b, "Redis was not told that this host stops, so its session lasts until the lease is over: Redis refuses writes"));
+    CU_ASSERT(bed_says(&b, "Redis does not know that this host stops, so its session lasts until the lease is over: Redis refuses writes"));
     CU_ASSERT(file_read(path, 4096, &file, &size) == 0 && strstr(file, "connection="));
     redis_bed_command("CONFIG SET min-replicas-to-write 0");
     bed_die(&b, 0);
