@@ -55,9 +55,7 @@ static bool is_open(const struct parsed_section *section) {
 
 /* ---- texts ---- */
 
-/* Writes the text with the instance for %i and '%' for %%. 0; -EINVAL: there is another '%', at byte *ret_at;
- * or -ENOMEM. The caller frees *ret. */
-static int expand_text(const char *text, const char *instance, char **ret, size_t *ret_at) {
+int template_expand_text(const char *text, const char *instance, char **ret, size_t *ret_at) {
     size_t n_instance = strlen(instance), n_percents = 0, size = 0;
     char *copy;
 
@@ -96,7 +94,7 @@ static bool check_percents(const struct value_reader *template) {
         for (size_t k = 0; k < option->n_values; k++) {
             _cleanup_free_ char *text = NULL;
             size_t at;
-            int r = expand_text(option->values[k].text, "", &text, &at);
+            int r = template_expand_text(option->values[k].text, "", &text, &at);
 
             if (r == -ENOMEM)
                 template->notes->out_of_memory = true;
@@ -165,7 +163,7 @@ static void add_value(struct parsed_option *option, const struct parsed_value *v
     size_t at;
 
     if (expands)
-        (void) expand_text(value->text, instance, &text, &at);
+        (void) template_expand_text(value->text, instance, &text, &at);
     else
         text = strdup(value->text);
     if (text)

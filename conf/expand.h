@@ -14,3 +14,6 @@ void templates_expand(struct parsed *parsed, struct notes *notes);
 /* Makes the section of an instance, NAME@INSTANCE, that the template does not list. The caller frees it. */
 void template_open(const struct parsed_section *template, const char *name, struct parsed_section *ret,
                    struct notes *notes);
+/* Writes the text with the instance for %i and '%' for %%. 0; -EINVAL: there is another '%', at byte *ret_at;
+ * or -ENOMEM. The caller frees *ret. */
+int template_expand_text(const char *text, const char *instance, char **ret, size_t *ret_at);
