@@ -64,7 +64,7 @@ run() {
         log=$1/$(basename "$2").log
         begin=$(date +%s)
         case $2 in */model/*) less=10 ;; *) less=0 ;; esac
-        nice -n $less timeout "${TEST_TIMEOUT:-300}" "$2" >"$log" 2>&1 </dev/null
+        nice -n $less timeout "${TEST_TIMEOUT:-600}" "$2" >"$log" 2>&1 </dev/null
         echo $? >"$log.status"
         echo "$(($(date +%s) - begin)) $2" >"$log.time"' sh "$out" {}
 }
