@@ -228,21 +228,18 @@ static const struct entry *find_end(const struct audit_hold *h) {
     return NULL;
 }
 
-/* Returns the entry of a release without a number, because the session was lost; NULL: none. */
-static const struct entry *find_given_back(const struct audit_hold *h, const struct entry *ended) {
-    for (size_t i = 0; i < h->run->n_ends && !(ended && ended->token == h->token); i++)
-        if (h->run->ends[i].entry->token == h->token && audit_event_gives_back(h->run->ends[i].entry))
-            return h->run->ends[i].entry;
-    return NULL;
-}
+/* Returns the entry of a release that has no number: the session was lost, or a sync made it. Redis may have lost it since, because
+ * it was restored from older data, and another host then reclaims the permits. NULL: none. */
+static const struct entry *find_release_without_number(const struct audit_hold *h, const struct entry *ended) {
+    bool has_end = ended && ended->token == h->token;
+    bool is_reclaimed = ended && strcmp(ended->event, "reclaimed") == 0;
 
-/* Returns the entry of a release without a number whose permits were reclaimed later: Redis had lost the release, because it was
- * restored from older data, or had never got it. NULL: none. */
-static const struct entry *find_released_before(const struct audit_hold *h, const struct entry *reclaimed) {
     for (size_t i = 0; i < h->run->n_ends; i++) {
         const struct entry *e = h->run->ends[i].entry;
 
-        if (e->clock == 0 && e->token == h->token && strcmp(e->event, "released") == 0 && e->time < reclaimed->time)
+        if (e->token != h->token || strcmp(e->event, "released") != 0)
+            continue;
+        if ((!has_end && audit_event_gives_back(e)) || (is_reclaimed && e->clock == 0 && e->time < ended->time))
             return e;
     }
     return NULL;
@@ -251,12 +248,10 @@ static const struct entry *find_released_before(const struct audit_hold *h, cons
 /* Sets the end of a grant: by Redis's number if there is one, else by its host's clock. */
 static void hold_set_end(struct audit *a, struct audit_hold *h) {
     const struct audit_run *r = h->run;
-    const struct entry *ended = find_end(h), *released = find_given_back(h, ended);
+    const struct entry *ended = find_end(h), *released = find_release_without_number(h, ended);
     bool taken = ended && strcmp(ended->event, "reclaimed") == 0;
     usec_t end;
 
-    if (taken && !released)
-        released = find_released_before(h, ended);
     if (released) {
         h->end = usec_sub(audit_hosts_time(a, released),
                           usec_add(a->options->tolerance, a->report->doubt));
