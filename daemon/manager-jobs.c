@@ -105,7 +105,7 @@ int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {
     if (!settings_find_job(m->settings, target) && !settings_find_instance(m->settings, target) &&
         !settings_find_open_template(m->settings, target))
         return id_is_valid(target) && manager_is_recovering(m) ? MANAGER_E_RECOVERING : MANAGER_E_UNKNOWN;
-    run_table_foreach(r, &m->runs, RUN_STATE_STOPPING, RUN_STATE_STOPPING)
+    run_table_foreach(r, &m->runs, RUN_STATE_STOPPING, RUN_STATE_STOPPING) /* before others enter this state */
         *ret_n += is_of(r, target);
     run_table_foreach(r, &m->runs, RUN_STATE_RETRYING, RUN_STATE_RUNNING)
         if (is_of(r, target)) {

@@ -3,7 +3,8 @@
 /* Runs that were granted permits and could not begin: the session was lost before, or the runner did not
  * start them within the lease. Their commands did not run. They return their permits and wait again in their
  * old place.
- * * A run has one guard at a time. So the run of a job claims again only after the runner confirmed that
+ *
+ * A run has one guard at a time. So the run of a job claims again only after the runner confirmed that
  * nothing is left of the attempt. Its permits return before that, so a hung runner keeps no other run
  * waiting. */
 

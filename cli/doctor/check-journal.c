@@ -194,7 +194,7 @@ void doctor_journal(const struct facts *f, struct report *r) {
     report_command(r, "journalctl", "--flush");
 }
 
-/* Stores the time of the first entry of berthd, 0 if there is none. Returns 0 or a negative errno. */
+/* Stores when berthd wrote its first entry; 0: it wrote none. Returns 0 or a negative errno. */
 static int find_oldest(const struct facts *f, usec_t *ret) {
     _cleanup_(journal_reader_freep) struct journal_reader *reader = NULL;
     int r = open_journal(f, &reader);
