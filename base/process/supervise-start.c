@@ -94,15 +94,16 @@ void supervise_withdraw(struct supervise *s) {
     s->pipe_fd = close_fd(s->pipe_fd);
 }
 
-/* Opens the gate. False: the child has ended, and nothing of it is left. */
+/* Opens the gate. False: the child has ended, and nothing of it is left. A terminal's Ctrl-Z may have stopped the child
+ * there, so it is continued; before the gate opens, because the command itself must not receive this signal. */
 static bool open_gate(struct supervise *s) {
     FAILPOINT("gate-opening");
+    (void) pidfd_send_signal(s->pidfd, SIGCONT, NULL, 0);
     if (gate_open(s->gate) < 0) {
         supervise_withdraw(s);
         return false;
     }
     s->gate = NULL;
-    (void) pidfd_send_signal(s->pidfd, SIGCONT, NULL, 0); /* a terminal's Ctrl-Z may have stopped it at the gate */
     FAILPOINT("gate-opened");
     return true;
 }

@@ -137,7 +137,8 @@ void scene_run(struct scene *scene, supervise_child_fn child) {
     CU_ASSERT_FATAL(supervise_new(&scene->supervise, scene->event, &scene->options, &handler) == 0);
     if (scene->gate) {
         CU_ASSERT_FATAL(supervise_prepare(scene->supervise, child, scene, scene->gate) == 0);
-        scene->ahead(scene);
+        if (scene->ahead)
+            scene->ahead(scene);
     }
     CU_ASSERT_FATAL(supervise_start(scene->supervise, child, scene) == 0);
     scene->writer = close_fd(scene->writer);

@@ -33,7 +33,7 @@ struct scene {
     struct supervise_options options;
     const char *script;          /* for sh */
     struct gate *gate;           /* the child is forked ahead, and waits there; NULL: it is not */
-    void (*ahead)(struct scene *scene); /* before its start */
+    void (*ahead)(struct scene *scene); /* before its start; may be NULL */
     int reader, writer;          /* the command's standard output; the writer is closed after the fork */
     int keys[2];                 /* its standard input, to which nobody writes */
     char *cgroup;
