@@ -29,10 +29,11 @@ trap 'exit 130' INT TERM
 alone=(unshare --pid --fork --kill-child=KILL --mount-proc sh -c '"$@"; exit $?' sh) # no test is process 1: berthd watches none of that number
 "${alone[@]}" true 2>/dev/null || alone=()
 
-# What tests start or preload besides the programs.
+# What tests start besides the programs, and what they preload.
 tools=()
 for source in tests/tools/*.c; do tools+=("build/${source%.c}"); done
-for source in tests/preload/*.c; do tools+=("build/${source%.c}.so"); done
+preloads=()
+for source in tests/preload/*.c; do preloads+=("build/${source%.c}.so"); done
 
 names=() lists=() files=() tests=() olds=() news=() red=''
 
@@ -56,7 +57,7 @@ apply() {
 
 # build FOLDER TESTS: builds these tests and, unless they run functions alone, the programs. Without -g links take a fraction of the time.
 build() {
-    local program folder targets=() programs=()
+    local program folder targets=("${preloads[@]}") programs=()
     for program in $2; do
         folder=$(folder "${program%%:*}")
         targets+=("build/tests/$folder/${program%%:*}")
