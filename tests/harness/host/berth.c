@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/process/process-describe.h"
+#include "base/process/process-tree.h"
 #include "tests/harness/host/host.h"
 #include "tests/harness/place.h"
 #include "tests/harness/test.h"
@@ -80,18 +81,31 @@ void berth_forget(void) {
     berth_out = berth_err = NULL;
 }
 
+/* Writes the command line of the process, cut to the size. */
+static void read_words(pid_t pid, char *words, size_t size) {
+    char path[40];
+    _cleanup_free_ char *text = NULL;
+    size_t n = 0;
+
+    (void) snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+    if (file_read(path, 4096, &text, &n) < 0)
+        n = 0;
+    n = n < size ? n : size - 1;
+    for (size_t i = 0; i < n; i++)
+        words[i] = text[i] ? text[i] : ' ';
+    words[n] = '\0';
+}
+
 /* Else a test awaits each of its next calls as long. */
 static void fail_on(struct child *c) {
-    char path[40], words[160] = "", state[PROCESS_TEXT_SIZE] = "";
-    _cleanup_free_ char *text = NULL;
-    size_t size = 0;
+    char words[160], state[PROCESS_TEXT_SIZE] = "", below[PROCESS_TEXT_SIZE] = "no process";
+    pid_t pid;
 
-    (void) snprintf(path, sizeof(path), "/proc/%d/cmdline", c->pid);
-    if (file_read(path, 4096, &text, &size) == 0)
-        for (size_t i = 0; i < size && i + 1 < sizeof(words); i++)
-            words[i] = text[i] ? text[i] : ' ';
+    read_words(c->pid, words, sizeof(words));
     process_describe(c->pid, state);
-    TEST_ABORT("does not end: %s, %s; it said: %s", words, state, child_text(c, 2));
+    if (process_tree_list(c->pid, NULL, 0, &pid, 1) > 0)
+        process_describe(pid, below);
+    TEST_ABORT("does not end: %s, %s; below it is %s; it said: %s", words, state, below, child_text(c, 2));
 }
 
 int berth_end(struct child *c) {
