@@ -129,6 +129,15 @@ struct resource_control {      /* of the run's cgroup */
     uint32_t tasks_max;        /* processes and threads; 0: none */
 };
 
+struct resource_bound {
+    const char *option;        /* "memory-max" */
+    unsigned controller;       /* base/process/cgroup-control.h */
+    const char *file;          /* of the cgroup: "memory.max" */
+    uint64_t value;            /* 0: none */
+};
+#define RESOURCE_BOUNDS 4
+void resource_control_list(const struct resource_control *resources, struct resource_bound ret[static RESOURCE_BOUNDS]);
+
 struct job_command {           /* either argv or a script */
     char **argv;               /* NULL-terminated; none with a script */
     char *script;              /* run by `SHELL -c SCRIPT JOB`; "": none */
@@ -239,7 +248,7 @@ struct job_settings {
     struct job_hooks hooks;
     struct accounts operators; /* may start and stop it without the right to operate */
     char *description;
-    char hash[17];             /* of all options, 16 hex digits: equal jobs have equal hashes, whatever their places */
+    char hash[17];             /* of the options with HASH (conf/options.c), 16 hex digits: equal jobs have equal hashes, whatever their places */
     struct settings_place place;
 };
 

@@ -10,27 +10,12 @@
 
 #define GUARDS_GROUP "guards"
 
-#define BOUNDS 4
-
-struct bound {
-    unsigned controller;
-    const char *file;
-    uint64_t value; /* 0: none */
-};
-
-static void get_bounds(const struct job_settings *job, struct bound ret[static BOUNDS]) {
-    ret[0] = (struct bound) {CGROUP_MEMORY, "memory.max", job->resources.memory_max};
-    ret[1] = (struct bound) {CGROUP_MEMORY, "memory.high", job->resources.memory_high};
-    ret[2] = (struct bound) {CGROUP_CPU, "cpu.weight", job->resources.cpu_weight};
-    ret[3] = (struct bound) {CGROUP_PIDS, "pids.max", job->resources.tasks_max};
-}
-
 unsigned resource_control_needed(const struct job_settings *job) {
-    struct bound bounds[BOUNDS];
+    struct resource_bound bounds[RESOURCE_BOUNDS];
     unsigned needed = 0;
 
-    get_bounds(job, bounds);
-    for (size_t i = 0; i < BOUNDS; i++)
+    resource_control_list(&job->resources, bounds);
+    for (size_t i = 0; i < RESOURCE_BOUNDS; i++)
         needed |= bounds[i].value > 0 ? bounds[i].controller : 0U;
     return needed;
 }
@@ -68,10 +53,10 @@ void resource_control_warn(struct journal *journal, const struct guard_file *rec
 }
 
 int resource_control_apply(const char *cgroup, const struct job_settings *job) {
-    struct bound bounds[BOUNDS];
+    struct resource_bound bounds[RESOURCE_BOUNDS];
 
-    get_bounds(job, bounds);
-    for (size_t i = 0; i < BOUNDS; i++) {
+    resource_control_list(&job->resources, bounds);
+    for (size_t i = 0; i < RESOURCE_BOUNDS; i++) {
         int r = bounds[i].value > 0 ? cgroup_set(cgroup, bounds[i].file, bounds[i].value) : 0;
 
         if (r < 0 && r != -ENOENT)

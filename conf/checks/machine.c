@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Checks a config against what this machine can do. */
+/* Checks a config against what this machine can do, and lists the bounds that need a controller. */
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/process/cgroup-control.h"
 #include "base/process/cgroup.h"
@@ -10,22 +11,29 @@
 #include "conf/syntax/notes.h"
 #include "conf/settings.h"
 
-static void check_job(const struct job_settings *job, unsigned available, struct notes *notes) {
-    const struct {
-        unsigned controller;
-        bool is_needed;
-        const char *option, *name;
-    } needs[] = {{CGROUP_MEMORY, job->resources.memory_max > 0, "memory-max", "memory"},
-                 {CGROUP_MEMORY, job->resources.memory_high > 0, "memory-high", "memory"},
-                 {CGROUP_CPU, job->resources.cpu_weight > 0, "cpu-weight", "cpu"},
-                 {CGROUP_PIDS, job->resources.tasks_max > 0, "tasks-max", "pids"}};
+void resource_control_list(const struct resource_control *resources, struct resource_bound ret[static RESOURCE_BOUNDS]) {
+    const struct resource_bound bounds[] = {
+        {"memory-max", CGROUP_MEMORY, "memory.max", resources->memory_max},
+        {"memory-high", CGROUP_MEMORY, "memory.high", resources->memory_high},
+        {"cpu-weight", CGROUP_CPU, "cpu.weight", resources->cpu_weight},
+        {"tasks-max", CGROUP_PIDS, "pids.max", resources->tasks_max},
+    };
 
-    for (size_t i = 0; i < ELEMENTSOF(needs); i++)
-        if (needs[i].is_needed && !(needs[i].controller & available))
+    _Static_assert(sizeof(bounds) == RESOURCE_BOUNDS * sizeof(*ret), "RESOURCE_BOUNDS is another number");
+    memcpy(ret, bounds, sizeof(bounds));
+}
+
+static void check_job(const struct job_settings *job, unsigned available, struct notes *notes) {
+    struct resource_bound bounds[RESOURCE_BOUNDS];
+    char name[CGROUP_NAMES_SIZE];
+
+    resource_control_list(&job->resources, bounds);
+    for (size_t i = 0; i < RESOURCE_BOUNDS; i++)
+        if (bounds[i].value > 0 && !(bounds[i].controller & available))
             notes_add(notes, &job->place,
                       "job \"%s\": %s needs the controller \"%s\" of cgroup v2, which this machine does not have; remove it, or have "
                       "the machine boot with that controller",
-                      job->name, needs[i].option, needs[i].name);
+                      job->name, bounds[i].option, cgroup_format(bounds[i].controller, name));
 }
 
 int settings_check_controllers(const struct settings *s, unsigned available, struct settings_errors *errors) {
