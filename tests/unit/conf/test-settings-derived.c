@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "conf/options.h"
 #include "tests/harness/host/config.h"
 #include "tests/harness/test.h"
 
@@ -15,6 +16,24 @@ static void job_hash_of(const char *text, char ret[static 17]) {
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
     CU_ASSERT_PTR_NOT_NULL_FATAL(settings_find_job(s, "j"));
     memcpy(ret, settings_find_job(s, "j")->hash, 17);
+}
+
+/* Each option that is part of the hash occurs in one of these jobs. */
+static void expect_all_hashed(const char *const *jobs, size_t n) {
+    const struct section *section = section_get(SECTION_JOB);
+    char begin[64];
+
+    for (size_t i = 0; i < section->n_options; i++) {
+        size_t k = 0;
+
+        snprintf(begin, sizeof(begin), "%s = ", section->options[i].name);
+        while (k < n && !strstr(jobs[k], begin))
+            k++;
+        if (k == n && section->options[i].hash != HASH_NOT) {
+            printf("%s is part of the hash\n", section->options[i].name);
+            CU_FAIL("no job of the test has a hashed option");
+        }
+    }
 }
 
 static void test_hash(void) {
@@ -38,10 +57,12 @@ static void test_hash(void) {
         "command = {\"/j\", \"ab\"} credentials = {a}", "command = {\"/j\", \"ab\"} credentials = {\"a=/a\"}",
         "command = {\"/j\", \"ab\"} stdin = \"/a\"", "command = {\"/j\", \"ab\"} io-class = idle",
         "command = {\"/j\", \"ab\"} io-class = best-effort", "command = {\"/j\", \"ab\"} io-class = best-effort io-priority = 0",
+        "command = {\"/j\", \"ab\"} parameters = {A}", "command = {\"/j\", \"ab\"} parameters = {\"A=a|b\"}",
         "command = {\"/j\", \"ab\"} operators = {ab}", "command = {\"/j\", \"ab\"} operators = {\"@ab\"}",
     };
     char first[17], other[ELEMENTSOF(others)][17], text[256];
 
+    expect_all_hashed(others, ELEMENTSOF(others));
     job_hash_of("job j { command = {\"/j\", \"ab\"} }", first);
     /* Other syntax, another line and explicit defaults do not change the hash. */
     job_hash_of("pool p { limit = 1 scope = host }\n#\njob j {\n command = {'/j', ab}\numask = 0022 stop-timeout = \"5000ms\" timeout = \"\""
