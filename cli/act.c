@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Verbs that change something: stop, revoke, grace, reload, drain. `berth start` is in start.c. */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json/format.h"
@@ -61,26 +63,52 @@ static int explain_stopped(const json_t *answer, const char *name) {
     return stopped || i == 0 ? 0 : EXIT_NO_PERMIT;
 }
 
+/* Receives the reply about one name. Returns the exit status. */
+static int stop_finish(struct client *c, const char *name) {
+    _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
+    int r = client_receive(c, &reply);
+
+    if (r < 0)
+        return client_explain_errno(r);
+    return reply.error ? client_explain(&reply) : explain_stopped(reply.params, name);
+}
+
+/* Stops all before it waits for one: each has its own connection. Returns the first exit status that is not 0. */
+static int stop_all(const json_t *found, char **names, size_t n, bool wait) {
+    _cleanup_free_ struct client **clients = calloc(n, sizeof(struct client *));
+    int first = clients ? 0 : client_explain_errno(-ENOMEM);
+
+    for (size_t i = 0; clients && i < n; i++) {
+        const char *target = format_get_text(json_array_get(found, i), "target");
+        int r = client_connect_patiently(&clients[i]), status;
+
+        if (r == 0)
+            r = client_send(clients[i], "io.berth.Stop", json_pack("{s:s, s:b}", "target", target, "wait", wait), 0);
+        status = r < 0 ? client_explain_errno(r) : wait ? 0 : stop_finish(clients[i], names[i]);
+        if (r < 0 || !wait)
+            clients[i] = client_free(clients[i]);
+        first = first != 0 ? first : status;
+    }
+    for (size_t i = 0; clients && i < n; i++) {
+        int status = clients[i] ? stop_finish(clients[i], names[i]) : 0;
+
+        first = first != 0 ? first : status;
+        client_free(clients[i]);
+    }
+    return first;
+}
+
 int verb_stop(int argc, char **argv) {
     _cleanup_json_ json_t *found = NULL;
-    int words, status, first = 0;
+    bool wait = false;
+    const struct verb_option options[] = {OPTION_FLAG("--wait", &wait)};
+    int words, status;
 
-    words = options_parse(argc, argv, NULL, 0, &status);
+    words = options_parse(argc, argv, options, ELEMENTSOF(options), &status);
     if (words < 0)
         return status;
     status = find_names(argv[0], argv + 1, words, NULL, &found);
-    if (status != 0)
-        return status;
-    for (int i = 0; i < words; i++) {
-        _cleanup_json_ json_t *answer = NULL;
-        const char *target = format_get_text(json_array_get(found, (size_t) i), "target");
-
-        status = client_call("io.berth.Stop", json_pack("{s:s}", "target", target), &answer);
-        if (status == 0)
-            status = explain_stopped(answer, argv[i + 1]);
-        first = first != 0 ? first : status;
-    }
-    return first;
+    return status != 0 ? status : stop_all(found, argv + 1, (size_t) words, wait);
 }
 
 /* --- revoke --- */

@@ -25,12 +25,14 @@ static const struct verb verbs[] = {
      "           is not 0: the command's, or 75 (skipped, refused, waited too long),\n"
      "           76 (lease lost), 124 (timeout), 125 (not started)\n"},
     {"stop", verb_stop, 1, WORDS_ANY, "stop waiting or running runs",
-     "berth stop JOB|RUN|LABEL...\n"
+     "berth stop JOB|RUN|LABEL... [--wait]\n"
      "\n"
      "Stops all runs of a JOB, or one run. RUN is its id (see `berth runs`) or at\n"
      "least four leading digits of it; LABEL is the name given to `berth run --name`.\n"
      "A waiting run is withdrawn, a running command gets its stop signal. If one of\n"
-     "the names is wrong or ambiguous, nothing is stopped.\n"},
+     "the names is wrong or ambiguous, nothing is stopped.\n"
+     "\n"
+     "  --wait   wait until the runs of this host are over\n"},
     {"jobs", verb_jobs, 0, WORDS_ANY, "list the jobs of this host",
      "berth jobs [JOB...] [--json]\n"
      "\n"

@@ -93,12 +93,12 @@ static bool is_of(const struct run *r, const char *target) {
     return r->kind == RUN_KIND_JOB && (strcmp(r->name, target) == 0 || job_name_matches(target, r->name));
 }
 
-int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {
+int manager_stop_target(struct manager *m, const char *target, void (*each)(struct run *run, void *userdata), void *userdata) {
     struct run *run = manager_find_run(m, target);
 
-    *ret_n = 0;
     if (run) {
-        *ret_n = !run_is_over(run);
+        if (!run_is_over(run))
+            each(run, userdata);
         manager_stop_run(run, "stopped");
         return 0;
     }
@@ -106,10 +106,11 @@ int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {
         !settings_find_open_template(m->settings, target))
         return id_is_valid(target) && manager_is_recovering(m) ? MANAGER_E_RECOVERING : MANAGER_E_UNKNOWN;
     run_table_foreach(r, &m->runs, RUN_STATE_STOPPING, RUN_STATE_STOPPING) /* before others enter this state */
-        *ret_n += is_of(r, target);
+        if (is_of(r, target))
+            each(r, userdata);
     run_table_foreach(r, &m->runs, RUN_STATE_RETRYING, RUN_STATE_RUNNING)
         if (is_of(r, target)) {
-            ++*ret_n;
+            each(r, userdata);
             manager_stop_run(r, "stopped");
         }
     return manager_is_recovering(m) ? MANAGER_E_RECOVERING : 0;

@@ -144,9 +144,9 @@ int manager_move(struct manager *m, struct store_move *move, const struct manage
 
 /* Stops a run, waiting or running; idempotent. */
 void manager_stop_run(struct run *r, const char *reason);
-/* Stops all runs of a job, or a run by its id. Returns 0, MANAGER_E_UNKNOWN, or _RECOVERING: the known runs
- * were stopped, and there may be more. ret_n: how many were stopped, or are stopping already. */
-int manager_stop_target(struct manager *m, const char *target, size_t *ret_n);
+/* Stops all runs of a job, or a run by its id. each: called for each run that is not over, before it is
+ * stopped. Returns 0, MANAGER_E_UNKNOWN, or _RECOVERING: the known runs were stopped, and there may be more. */
+int manager_stop_target(struct manager *m, const char *target, void (*each)(struct run *run, void *userdata), void *userdata);
 /* Ends the open turns of a job that hosts share. Returns 0 (fn follows), -ENOMEM or -ENOTCONN. r, ended: as
  * in store_ended_turns_fn; job: valid during the call. */
 typedef void (*manager_stopped_fn)(int r, const char *job, const struct store_ended_turns *ended, void *userdata);

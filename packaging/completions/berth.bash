@@ -78,7 +78,7 @@ _berth() {
     "") _berth_words "$verbs --socket --help" ;;
     run) _berth_run ;;
     start) _berth_words "$(_berth_live name jobs) --set --wait --help" ;;
-    stop) _berth_words "$(_berth_jobs) $(_berth_live run runs) --help" ;;
+    stop) _berth_words "$(_berth_jobs) $(_berth_live run runs) --wait --help" ;;
     jobs) _berth_words "$(_berth_jobs) --json --help" ;;
     hosts) _berth_words "--json --help" ;;
     redis) _berth_words "--json --accept --help" ;;

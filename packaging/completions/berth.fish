@@ -109,6 +109,7 @@ complete -c berth -n '__berth_is steal' -l for -x -a '(__berth_live claim pools)
 complete -c berth -n '__berth_is steal' -l yes -d 'do not ask'
 complete -c berth -n '__berth_is move steal revoke' -a '(__berth_live claim pools)' -d claim
 complete -c berth -n '__berth_is grace' -l end -d 'end the grace period'
+complete -c berth -n '__berth_is stop' -l wait -d 'wait until the runs are over'
 complete -c berth -n '__berth_is drain' -l wait -d 'wait until the last run is over'
 complete -c berth -n '__berth_is check-config import-crontab' -F
 complete -c berth -n '__berth_is import-crontab' -l system -d 'sixth field is the user'

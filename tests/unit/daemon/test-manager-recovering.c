@@ -98,18 +98,20 @@ static void test_bad_waiting(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "ready: "));
 }
 
+static void ignore(_unused_ struct run *run, _unused_ void *userdata) {
+}
+
 /* berthd may not know yet of the run that is to be stopped. */
 static void test_stop_while_recovering(void) {
     struct run *w;
-    size_t n;
 
     (void) manager_bed_run("one");
     manager_bed_restart();
     w = manager_bed_begin("one");
-    TEST_INT(manager_stop_target(manager_bed.manager, "00000000000000000000000000000000", &n),
+    TEST_INT(manager_stop_target(manager_bed.manager, "00000000000000000000000000000000", ignore, NULL),
              MANAGER_E_RECOVERING);
-    TEST_INT(manager_stop_target(manager_bed.manager, "nothing", &n), MANAGER_E_UNKNOWN);
-    TEST_INT(manager_stop_target(manager_bed.manager, "one", &n), MANAGER_E_RECOVERING);
+    TEST_INT(manager_stop_target(manager_bed.manager, "nothing", ignore, NULL), MANAGER_E_UNKNOWN);
+    TEST_INT(manager_stop_target(manager_bed.manager, "one", ignore, NULL), MANAGER_E_RECOVERING);
     CU_ASSERT(run_is_over(w)); /* the known run is stopped */
 }
 

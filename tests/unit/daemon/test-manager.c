@@ -72,27 +72,36 @@ static void test_overlap(void) {
     run_watch_remove(&watch);
 }
 
+static void count(_unused_ struct run *run, void *userdata) {
+    size_t *n = userdata;
+
+    ++*n;
+}
+
+static size_t stop(const char *target) {
+    size_t n = 0;
+
+    TEST_INT(manager_stop_target(manager_bed.manager, target, count, &n), 0);
+    return n;
+}
+
 /* A stop of the job, or of the run alone, withdraws a run that is queued behind another. */
 static void test_stop_of_queued(void) {
     struct run *r = manager_bed_run("queued"), *next = manager_bed_begin("queued");
     struct manager_job job;
-    size_t n;
 
     manager_get_job(manager_bed.manager, settings_find_job(manager_settings(manager_bed.manager), "queued"),
                     &job);
     TEST_INT(job.n_runs, 2);
     CU_ASSERT_PTR_EQUAL(job.run, r);
-    TEST_INT(manager_stop_target(manager_bed.manager, next->id, &n), 0);
-    TEST_INT(n, 1);
+    TEST_INT(stop(next->id), 1);
     TEST_INT(next->end.result, RUN_RESULT_STOPPED);
     TEST_INT(r->state, RUN_STATE_RUNNING);
     next = manager_bed_begin("queued");
     TEST_INT(next->state, RUN_STATE_PENDING);
-    TEST_INT(manager_stop_target(manager_bed.manager, "queued", &n), 0);
-    TEST_INT(n, 2);
+    TEST_INT(stop("queued"), 2);
     TEST_INT(next->state, RUN_STATE_DONE);
-    TEST_INT(manager_stop_target(manager_bed.manager, "queued", &n), 0);
-    TEST_INT(n, 1); /* r is still stopping, so `berth stop` must not say that there is nothing to stop */
+    TEST_INT(stop("queued"), 1); /* r is still stopping, so `berth stop` must not say that there is nothing to stop */
     manager_bed.n_started = 0;
     manager_bed_guard_report(r, "signal", SIGTERM, "stopped");
     CU_ASSERT(manager_bed_await_released(r));
