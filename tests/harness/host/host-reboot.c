@@ -10,6 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/name.h"
+#include "base/process/cgroup.h"
+#include "base/protocol.h"
 #include "tests/harness/place.h"
 #include "tests/harness/test.h"
 
@@ -62,6 +66,24 @@ static bool is_gone(pid_t pid) {
     return child_parent(pid) == 0;
 }
 
+/* A reboot removes the cgroups, too: each guard's file is named by its run, and so is the cgroup. */
+static void remove_cgroups(const struct host *h) {
+    _cleanup_free_ char *own = NULL;
+    char path[512];
+    DIR *runs;
+
+    snprintf(path, sizeof(path), "%s/" PROTOCOL_RUNS, h->runtime);
+    runs = opendir(path);
+    if (cgroup_find_own(&own) < 0)
+        own = NULL;
+    for (struct dirent *entry; runs && own && (entry = readdir(runs));) {
+        snprintf(path, sizeof(path), "%s/berth-%.*s", own, ID_TEXT_SIZE - 1, entry->d_name);
+        (void) cgroup_remove(path);
+    }
+    if (runs)
+        (void) closedir(runs);
+}
+
 void host_reboot(struct host *h) {
     usec_t until = clock_monotonic() + HOST_PATIENCE;
     struct family family = {};
@@ -73,6 +95,7 @@ void host_reboot(struct host *h) {
     for (size_t i = 0; i < family.n; i++)
         while (!is_gone(family.pids[i]) && clock_monotonic() < until)
             (void) usleep(1000);
+    remove_cgroups(h);
     place_remove(h->runtime);
     CU_ASSERT(mkdir(h->runtime, 0755) == 0);
 }
