@@ -26,6 +26,7 @@
 #define SEND_BUFFER (8 << 20)            /* as sd_journal_send(3) has it; the kernel may allow less */
 #define RETRY_MIN (10 * USEC_PER_MSEC)   /* doubled each time that journald takes nothing */
 #define RETRY_MAX (500 * USEC_PER_MSEC)
+#define DRAIN_PAUSE 1 /* ms; nothing else runs then, and the socket holds few entries (net.unix.max_dgram_qlen) */
 
 struct kept {
     struct list in_kept;
@@ -205,6 +206,6 @@ uint64_t journal_socket_drain(struct journal_socket *s, usec_t within) {
     usec_t until = usec_add(clock_monotonic(), within);
 
     for (flush(s); !list_is_empty(&s->kept) && clock_monotonic() < until; flush(s))
-        (void) poll(NULL, 0, (int) (RETRY_MIN / USEC_PER_MSEC));
+        (void) poll(NULL, 0, DRAIN_PAUSE);
     return s->n_kept + s->n_lost;
 }

@@ -108,7 +108,9 @@ static void await_web(void) {
     usec_t until = clock_boottime() + HOST_PATIENCE;
     const char *answer;
 
-    while (ask(false, "GET", "/healthz", "Host: localhost\r\n", "", &answer) != 200) {
+    /* berthd's first picture comes after its first answer. */
+    while (ask(false, "GET", "/healthz", "Host: localhost\r\n", "", &answer) != 200 ||
+           ask(false, "GET", "/api/1/overview", "Host: localhost\r\n", "", &answer) != 200) {
         TEST_FATAL(clock_boottime() < until, "berth-web is not there");
         child_turn(clock_boottime() + 50 * USEC_PER_MSEC);
     }
