@@ -6,11 +6,18 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int text_copy(char **ret, const char *text) {
     *ret = text ? strdup(text) : NULL;
     return text && !*ret ? -ENOMEM : 0;
+}
+
+void text_free_list(char **list) {
+    for (size_t i = 0; list && list[i]; i++)
+        free(list[i]);
+    free(list);
 }
 
 /* Returns the length of the UTF-8 sequence at text; 0: invalid. */

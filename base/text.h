@@ -10,6 +10,8 @@
 
 /* Copies text, to be freed; NULL stays NULL. 0 or -ENOMEM; *ret is NULL then. */
 int text_copy(char **ret, const char *text);
+/* Frees a NULL-terminated list of texts; NULL: does nothing. */
+void text_free_list(char **list);
 /* Returns whether text is well-formed UTF-8 (RFC 3629: no surrogates, nothing above U+10FFFF, shortest forms). */
 bool text_is_utf8(const char *text);
 /* Returns whether UTF-8 text has control characters: C0, DEL, C1 (U+0080 to U+009F, which terminals obey as well), or

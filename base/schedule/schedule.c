@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define BLANKS " \t"
 #define NAME_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 #define TEXT_MAX 4096
@@ -27,19 +29,13 @@ static int fail(char error[static CRON_ERROR_SIZE], const char *format, ...) {
 
 /* ---- entries ---- */
 
-static void free_set(char **set) {
-    for (size_t i = 0; set && set[i]; i++)
-        free(set[i]);
-    free(set);
-}
-
 static void free_entry(struct schedule_entry *entry) {
-    free_set(entry->set);
+    text_free_list(entry->set);
     free(entry->text);
 }
 
 static void free_setp(char ***set) {
-    free_set(*set);
+    text_free_list(*set);
 }
 
 static int check_set(char *const *set, size_t n, const char *text, char error[static CRON_ERROR_SIZE]) {

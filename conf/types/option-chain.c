@@ -267,13 +267,5 @@ static void parse_hosts(const struct value_reader *reader, const struct option *
     parse_names(reader, option, at, is_host_name);
 }
 
-static void free_names(void *at) {
-    char ***list = at;
-
-    for (size_t i = 0; *list && (*list)[i]; i++)
-        free((*list)[i]);
-    free(*list);
-}
-
-const struct option_type option_job_names = {.parse_list = parse_job_names, .done = free_names};
-const struct option_type option_hosts = {.parse_list = parse_hosts, .done = free_names};
+const struct option_type option_job_names = {.parse_list = parse_job_names, .done = option_free_list};
+const struct option_type option_hosts = {.parse_list = parse_hosts, .done = option_free_list};

@@ -40,12 +40,8 @@ static void hash_strings(uint64_t *hash, const struct option *option, const void
         hash_add_text(hash, option->name, (*list)[i]);
 }
 
-static void free_strings(void *at) {
-    char ***list = at;
-
-    for (size_t i = 0; *list && (*list)[i]; i++)
-        free((*list)[i]);
-    free(*list);
+void option_free_list(void *at) {
+    text_free_list(*(char ***) at);
 }
 
 static void parse_command(const struct value_reader *reader, const struct option *option, void *at) {
@@ -56,7 +52,7 @@ static void parse_command(const struct value_reader *reader, const struct option
         value_error(reader, option->name, 0, "must be an absolute path: it is executed without a shell");
 }
 
-const struct option_type option_command = {.parse_list = parse_command, .hash = hash_strings, .done = free_strings};
+const struct option_type option_command = {.parse_list = parse_command, .hash = hash_strings, .done = option_free_list};
 
 #define VARIABLE_FIRST "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
 
@@ -86,7 +82,7 @@ static void parse_environment(const struct value_reader *reader, const struct op
 }
 
 const struct option_type option_environment = {
-    .parse_list = parse_environment, .hash = hash_strings, .done = free_strings};
+    .parse_list = parse_environment, .hash = hash_strings, .done = option_free_list};
 
 /* ---- files ---- */
 
@@ -111,7 +107,7 @@ static void parse_files(const struct value_reader *reader, const struct option *
             value_error(reader, option->name, i, "must be an absolute path, with '-' before it if the file may be missing");
 }
 
-const struct option_type option_files = {.parse_list = parse_files, .hash = hash_strings, .done = free_strings};
+const struct option_type option_files = {.parse_list = parse_files, .hash = hash_strings, .done = option_free_list};
 
 /* The credentials of units/berthd.service that are passwords. */
 #define REDIS_PASSWORD "redis-password"
@@ -140,7 +136,7 @@ static void parse_credentials(const struct value_reader *reader, const struct op
 }
 
 const struct option_type option_credentials = {
-    .parse_list = parse_credentials, .hash = hash_strings, .done = free_strings};
+    .parse_list = parse_credentials, .hash = hash_strings, .done = option_free_list};
 
 /* ---- demands ---- */
 

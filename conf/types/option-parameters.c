@@ -63,16 +63,8 @@ static void hash_parameters(uint64_t *hash, const struct option *option, const v
         hash_add_text(hash, option->name, (*list)[i]);
 }
 
-static void free_parameters(void *at) {
-    char ***list = at;
-
-    for (size_t i = 0; *list && (*list)[i]; i++)
-        free((*list)[i]);
-    free(*list);
-}
-
 const struct option_type option_parameters = {
-    .parse_list = parse_parameters, .hash = hash_parameters, .done = free_parameters};
+    .parse_list = parse_parameters, .hash = hash_parameters, .done = option_free_list};
 
 /* ---- instances ---- */
 

@@ -38,6 +38,7 @@ extern const struct option_type option_server_name; /* char *, a host name or an
 extern const struct option_type option_url;     /* struct redis_settings: several fields of it */
 
 /* conf/types/option-lists.c */
+void option_free_list(void *at); /* struct option_type.done of a list of texts */
 extern const struct option_type option_command;     /* char **, NULL-terminated */
 extern const struct option_type option_environment; /* the same */
 extern const struct option_type option_files;       /* char **: paths, with "-" before one that may be missing */

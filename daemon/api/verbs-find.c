@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "daemon/api/verbs-internal.h"
 
 #define CANDIDATES_MAX 16 /* candidates sent for an ambiguous name */
@@ -82,7 +83,7 @@ static int check_set(struct control_call *call, struct manager *m, const json_t 
         return 0;
     list = params_list_set(set);
     k = list ? params_check_set(call, m, target, list) : -ENOMEM;
-    run_set_free(list);
+    text_free_list(list);
     return k;
 }
 

@@ -7,7 +7,7 @@
  *     verbs-set.c     what a trigger sets
  *     verbs-rights.c  rights to the job, run or pools that a call names
  *     verbs-json.c    runs, jobs, names as JSON
- *     verbs-pools.c   pools and hosts as JSON, from snapshots or from what this host knows
+ *     verbs-pools.c   pools as JSON, from snapshots or from what this host knows; verbs-hosts.c: hosts
  *     verbs-usual.c   how long runs usually hold their permits, as JSON
  *     verbs-picture.c the replies of Pools, Hosts and Look
  *     verbs-show.c    Pools, Hosts, Runs: answered when the stores have answered
@@ -79,7 +79,7 @@ const char *verbs_on_behalf(const json_t *params);
 
 /* Returns an object of strings. set: NAME=VALUE, or NULL. NULL: no memory. */
 json_t *json_set(char *const *set);
-/* Returns what an object of strings (or NULL) sets, for run_set_free(). NULL: no memory. */
+/* Returns what an object of strings (or NULL) sets, for text_free_list(). NULL: no memory. */
 char **params_list_set(json_t *set);
 /* Checks what a trigger of this job sets. Returns 0, VERBS_ANSWERED (BadRequest) or -ENOMEM. An unknown job
  * has no parameters. */
@@ -112,7 +112,7 @@ int places_take(struct list *places, struct place *place, struct control_call *c
 
 /* --- verbs-rights.c: 0, or VERBS_ANSWERED (NotAllowed, or an unknown target) --- */
 
-/* The job, or the open template of which the name is an instance; NULL: there is neither. */
+/* Returns the job, or the open template of which the name is an instance; NULL: there is neither. */
 const struct job_settings *verbs_find_job(struct manager *m, const char *name);
 
 int verbs_check_job(struct control_call *call, struct manager *m, const char *job);
@@ -144,8 +144,8 @@ struct pools_text { /* the list of pools, written claim by claim: its document w
 int pools_text_write(struct pools_text *pools, struct manager *m, const struct snapshot *host, const struct snapshot *cluster,
                      json_t *wanted);
 
-/* cluster: NULL if Redis is away or not configured. */
-/* Returns a list of Usual for these runs (verbs-usual.c); names: of struct pools_text. NULL: no memory. */
+/* Returns a list of Usual for these runs (verbs-usual.c). cluster: NULL if Redis is away or not configured.
+ * names: of struct pools_text. NULL: no memory. */
 json_t *json_usual(struct manager *m, const struct snapshot *cluster, const json_t *names);
 
 /* --- verbs-hosts.c; NULL: no memory. cluster: as above --- */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "conf/parameter.h"
 #include "daemon/api/verbs-internal.h"
 
@@ -35,7 +36,7 @@ char **params_list_set(json_t *set) {
         if (!list || asprintf(&list[n], "%s=%s", name, json_string_value(value)) < 0) {
             if (list)
                 list[n] = NULL;
-            run_set_free(list);
+            text_free_list(list);
             return NULL;
         }
         n++;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/timer.h"
 #include "daemon/api/verbs-internal.h"
 
@@ -212,7 +213,7 @@ int verbs_start(struct control_call *call, json_t *params, void *userdata) {
     k = list ? params_check_set(call, m, job, list) : -ENOMEM;
     if (k == 0)
         k = start(call, m, job, list, wait, params);
-    run_set_free(list);
+    text_free_list(list);
     return k == VERBS_ANSWERED ? 0 : k;
 }
 

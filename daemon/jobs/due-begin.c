@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/failpoint.h"
+#include "base/text.h"
 #include "daemon/jobs/scheduler-internal.h"
 
 void due_begin_take_entry(struct scheduler *scheduler, struct job *job, struct due_entry *entry,
@@ -90,7 +91,7 @@ bool due_begin_make_run(struct scheduler *scheduler, struct job *job, const stru
     if (run_set_copy(find_set(job, entry->due), &set) < 0)
         return false;
     if (triggers_add_run(scheduler, job, entry->run, RUN_STATE_PENDING, now, ret) < 0) {
-        run_set_free(set);
+        text_free_list(set);
         return false;
     }
     (*ret)->job.origin.set = set;

@@ -2,6 +2,7 @@
 
 /* Triggers: each begins a run, queues one behind another, or is skipped. */
 
+#include "base/text.h"
 #include "daemon/jobs/scheduler-internal.h"
 
 /* --- runs of jobs --- */
@@ -150,7 +151,7 @@ static int trigger(struct scheduler *scheduler, struct job *job, enum run_trigge
     if (r == 0)
         r = triggers_add_run(scheduler, job, NULL, RUN_STATE_PENDING, now, &run);
     if (r < 0) {
-        run_set_free(own_set);
+        text_free_list(own_set);
         scheduler_save(scheduler, job);
         return r;
     }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "conf/parameter.h"
 
 #define OF "of-"
@@ -29,12 +30,6 @@ enum run_trigger run_trigger_parse(const char *name) {
     return RUN_TRIGGER_NONE;
 }
 
-void run_set_free(char **set) {
-    for (size_t i = 0; set && set[i]; i++)
-        free(set[i]);
-    free(set);
-}
-
 int run_set_copy(char *const *set, char ***ret) {
     size_t n = 0;
     char **copy;
@@ -47,7 +42,7 @@ int run_set_copy(char *const *set, char ***ret) {
     copy = calloc(n + 1, sizeof(*copy));
     for (size_t i = 0; copy && i < n; i++)
         if (!(copy[i] = strdup(set[i]))) {
-            run_set_free(copy);
+            text_free_list(copy);
             return -ENOMEM;
         }
     *ret = copy;
@@ -62,7 +57,7 @@ void run_origin_init(struct run_origin *origin, const char *run) {
 void run_origin_done(struct run_origin *origin) {
     free(origin->of);
     origin->of = NULL;
-    run_set_free(origin->set);
+    text_free_list(origin->set);
     origin->set = NULL;
 }
 
@@ -158,7 +153,7 @@ static int read_set(struct run_origin *origin, const struct message *m) {
     for (unsigned i = 0; i < PARAMETERS_MAX; i++)
         if (!(list[i] = (char *) message_get_nth(m, "set", i)))
             break;
-    run_set_free(origin->set);
+    text_free_list(origin->set);
     return run_set_copy(list, &origin->set);
 }
 

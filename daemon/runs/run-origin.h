@@ -39,9 +39,8 @@ struct run_origin {
     char **set;                   /* NAME=VALUE of --set or the schedule; NULL-terminated, owned; or NULL */
 };
 
-/* Copies a list of NAME=VALUE; NULL and {NULL} become NULL. 0 or -ENOMEM. */
+/* Copies a list of NAME=VALUE, for text_free_list(); NULL and {NULL} become NULL. 0 or -ENOMEM. */
 int run_set_copy(char *const *set, char ***ret);
-void run_set_free(char **set);
 
 /* Makes the origin of a first attempt, without a trigger. */
 void run_origin_init(struct run_origin *origin, const char *run);
