@@ -24,20 +24,13 @@ struct loader {
 
 static int add_error(struct loader *l, const char *path, const char *format, ...) _printf_(3, 4);
 static int add_error(struct loader *l, const char *path, const char *format, ...) {
-    char **lines = realloc(l->errors->lines, (l->errors->n + 1) * sizeof(*lines));
     char text[512];
     va_list arguments;
 
-    if (!lines)
-        return -ENOMEM;
-    l->errors->lines = lines;
     va_start(arguments, format);
     (void) vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    if (asprintf(&lines[l->errors->n], "%s: %s", path, text) < 0)
-        return -ENOMEM;
-    l->errors->n++;
-    return 0;
+    return settings_errors_add(l->errors, "%s: %s", path, text);
 }
 
 /* ---- trust ---- */

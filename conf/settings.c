@@ -4,6 +4,8 @@
 
 #include "conf/settings.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/job-name.h"
@@ -146,6 +148,28 @@ struct settings *settings_free(struct settings *s) {
     free(s->files);
     free(s);
     return NULL;
+}
+
+int settings_errors_add(struct settings_errors *errors, const char *format, ...) {
+    char **lines = realloc(errors->lines, (errors->n + 1) * sizeof(*lines)), *line;
+    va_list arguments, again;
+    size_t size;
+
+    if (!lines)
+        return -ENOMEM;
+    errors->lines = lines;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    size = (size_t) vsnprintf(NULL, 0, format, again) + 1;
+    va_end(again);
+    line = malloc(size);
+    if (line)
+        (void) vsnprintf(line, size, format, arguments);
+    va_end(arguments);
+    if (!line)
+        return -ENOMEM;
+    lines[errors->n++] = line;
+    return 0;
 }
 
 void settings_errors_done(struct settings_errors *errors) {

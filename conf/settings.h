@@ -317,7 +317,7 @@ bool settings_needs_cluster(const struct settings *s, const struct demands *pool
  * pools and jobs), or NULL. */
 const char *settings_find_fixed_change(const struct settings *running, const struct settings *loaded);
 
-/* Returns a hash of the options that say which Redis it is: the sentinels, and those whose change needs a restart. */
+/* Returns a hash of the options that identify the Redis: the sentinels, and those whose change needs a restart. */
 uint64_t settings_hash_redis(const struct redis_settings *redis);
 
 /* One line for each error: "file:line: what is wrong; what to write instead". */
@@ -326,6 +326,8 @@ struct settings_errors {
     size_t n;
     bool out_of_memory; /* some errors are missing */
 };
+/* Appends a line. 0 or -ENOMEM. */
+int settings_errors_add(struct settings_errors *errors, const char *format, ...) _printf_(2, 3);
 void settings_errors_done(struct settings_errors *errors);
 
 struct settings_source { /* one file's bytes */
@@ -369,14 +371,14 @@ int settings_check_zones(const struct settings *s, const char *directory, usec_t
                          struct settings_errors *errors);
 /* Reports the controllers of cgroup v2 that this machine does not have but that jobs need for their bounds
  * (struct resource_control). A running service warns and starts such jobs without the bounds. available: a
- * mask of base/process/cgroup-control.h. 0, SETTINGS_E_INVALID (appended to errors) or -ENOMEM.
- * settings_check_machine() also checks accounts and commands; it does not check controllers where it cannot
- * find out which ones there are. */
+ * mask of base/process/cgroup-control.h. 0, SETTINGS_E_INVALID (appended to errors) or -ENOMEM. */
 int settings_check_controllers(const struct settings *s, unsigned available, struct settings_errors *errors);
 /* Part of settings_check_machine(): reports missing users, groups, commands and directories of jobs, and
  * a password file that everybody may read. A running berthd accepts such a config, and the job fails at its
  * start. 0, SETTINGS_E_INVALID or -ENOMEM. */
 int settings_check_commands(const struct settings *s, struct settings_errors *errors);
+/* Checks accounts, commands, zones, and the controllers if it can find out which ones there are. Returns as
+ * settings_check_commands(). */
 int settings_check_machine(struct settings *s, struct settings_errors *errors);
 /* Returns "file:line: warning: ..." if a password of Redis crosses a network unencrypted; the caller
  * frees it. NULL: no warning, or out of memory. */

@@ -2,9 +2,6 @@
 
 /* The settings in force. A reload reads the config again and replaces the settings if it has no errors. */
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "daemon/manager-internal.h"
 
 /* A missing account matches no user. That only takes rights away, so berthd goes on. */
@@ -16,19 +13,6 @@ int manager_find_accounts(struct journal *j, struct settings *settings) {
         journal_log(j, LOG_WARNING, "%s", missing.lines[i]);
     settings_errors_done(&missing);
     return k;
-}
-
-static int add_error(struct settings_errors *errors, const char *config, const char *option) {
-    char **lines = realloc(errors->lines, (errors->n + 1) * sizeof(*lines));
-    char *line;
-
-    if (!lines)
-        return -ENOMEM;
-    errors->lines = lines;
-    if (asprintf(&line, "%s: %s has changed: restart berthd, a reload cannot change it", config, option) < 0)
-        return -ENOMEM;
-    errors->lines[errors->n++] = line;
-    return 0;
 }
 
 static void log_refused(struct manager *m, const struct settings_errors *errors) {
@@ -67,7 +51,7 @@ static int load_again(struct manager *m, struct settings_errors *errors) {
     if (k == 0)
         k = settings_check_zones(settings, ZONE_DIRECTORY, clock_realtime(), errors);
     if (k == 0 && (changed = settings_find_fixed_change(m->settings, settings))) {
-        k = add_error(errors, m->config, changed);
+        k = settings_errors_add(errors, "%s: %s has changed: restart berthd, a reload cannot change it", m->config, changed);
         k = k < 0 ? k : SETTINGS_E_INVALID;
     }
     if (k == 0)

@@ -60,24 +60,12 @@ static int compare(const void *a, const void *b) {
 }
 
 static void append(struct settings_errors *errors, const struct note *note) {
-    char **lines = realloc(errors->lines, (errors->n + 1) * sizeof(*lines));
     char number[16] = "";
-    size_t size;
 
-    if (!lines) {
-        errors->out_of_memory = true;
-        return;
-    }
-    errors->lines = lines;
     if (note->place.line > 0)
         snprintf(number, sizeof(number), ":%d", note->place.line);
-    size = strlen(note->place.file) + strlen(number) + strlen(note->text) + sizeof(": ");
-    lines[errors->n] = malloc(size);
-    if (!lines[errors->n]) {
+    if (settings_errors_add(errors, "%s%s: %s", note->place.file, number, note->text) < 0)
         errors->out_of_memory = true;
-        return;
-    }
-    snprintf(lines[errors->n++], size, "%s%s: %s", note->place.file, number, note->text);
 }
 
 void notes_finish(struct notes *notes, char *const *files, size_t n_files, struct settings_errors *errors) {
