@@ -33,7 +33,7 @@ static void act_on_reply(int r, void *userdata) {
     if (!act->call)
         ;
     else if (r == 0)
-        (void) control_call_reply(act->call, NULL);
+        (void) control_call_done(act->call);
     else if (r == STORE_E_UNKNOWN)
         (void) answer_unknown(act);
     else if (r == STORE_E_CONFLICT)
@@ -157,7 +157,7 @@ int verbs_resume(struct control_call *call, json_t *params, void *userdata) {
 
 /* --- claims and grace --- */
 
-/* Whether only this host's own store has the claim. Other claims may be of any host. */
+/* Returns whether only this host's own store has the claim. Other claims may be of any host. */
 static bool is_host_claim(struct manager *m, const char *claim) {
     const struct run *r = manager_find_run(m, claim);
 

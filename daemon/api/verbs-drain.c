@@ -15,7 +15,7 @@ struct drainer { /* a waiting client */
 static void drainer_on_idle(struct manager_idle_watch *watch) {
     struct drainer *d = list_entry(watch, struct drainer, watch);
 
-    (void) control_call_reply(d->call, NULL);
+    (void) control_call_done(d->call);
     free(d);
 }
 
@@ -39,7 +39,7 @@ int verbs_drain(struct control_call *call, json_t *params, void *userdata) {
     if (k < 0)
         return k;
     if (!wait || manager_is_idle(m))
-        return control_call_reply(call, NULL);
+        return control_call_done(call);
     d = calloc(1, sizeof(*d));
     if (!d)
         return -ENOMEM;
@@ -56,5 +56,5 @@ int verbs_undrain(struct control_call *call, json_t *params, void *userdata) {
     if (k != 0)
         return k;
     k = manager_undrain(userdata, control_call_peer(call)->uid, verbs_on_behalf(params));
-    return k < 0 ? k : control_call_reply(call, NULL);
+    return k < 0 ? k : control_call_done(call);
 }

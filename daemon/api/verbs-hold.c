@@ -137,7 +137,7 @@ static void holder_on_change(struct run_watch *watch, struct run *run) {
     holder_free(h);
 }
 
-/* Whether a client of the run is connected. Not all watches are clients. */
+/* Returns whether a client of the run is connected. Not all watches are clients. */
 static bool has_holder(const struct run *run) {
     list_foreach(w, &run->watches, struct run_watch, link)
         if (w->on_change == holder_on_change)
@@ -326,7 +326,7 @@ int verbs_started(struct control_call *call, json_t *params, void *userdata) {
     if (!r)
         return verbs_no_such_run(call, id);
     manager_client_started(r, (pid_t) pid, (usec_t) started);
-    return control_call_reply(call, NULL);
+    return control_call_done(call);
 }
 
 #define STUCK_MAX 160 /* as long as PROCESS_TEXT_SIZE of base/process/process-describe.h */
@@ -348,7 +348,7 @@ int verbs_stuck(struct control_call *call, json_t *params, void *userdata) {
         return verbs_no_such_run(call, id);
     text_escape(what, strlen(what), text, sizeof(text));
     manager_client_stuck(r, text);
-    return control_call_reply(call, NULL);
+    return control_call_done(call);
 }
 
 int verbs_ended(struct control_call *call, json_t *params, void *userdata) {
@@ -383,5 +383,5 @@ int verbs_ended(struct control_call *call, json_t *params, void *userdata) {
                                                    .deadline = (usec_t) until,
                                                    .pid = (pid_t) pid,
                                                    .started = (usec_t) started});
-    return control_call_reply(call, NULL);
+    return control_call_done(call);
 }

@@ -165,7 +165,7 @@ int verbs_accept_namespace(struct control_call *call, json_t *params, void *user
     verbs_record(call, userdata, params, &(struct change){});
     if (store_redis_accept(s) != 0)
         return verbs_bad_request(call, "nothing to accept: Redis has no other namespace than the one of this host");
-    return control_call_reply(call, NULL);
+    return control_call_done(call);
 }
 
 int verbs_redis(struct control_call *call, json_t *params, void *userdata) {

@@ -233,13 +233,13 @@ static bool client_take(struct control_client *c) {
 
 /* --- time limits --- */
 
-/* Whether the rest of a message is awaited. */
+/* Returns whether the rest of a message is awaited. */
 static bool client_is_unfinished(const struct control_client *c) {
     return !c->eof && !c->closing && !client_is_full(c) && !client_is_slow(c) && !client_is_busy(c) &&
            c->in.size > c->in.kept;
 }
 
-/* Whether the client must read its replies now: there are many, or nothing else is left to do. */
+/* Returns whether the client must read its replies now: there are many, or nothing else is left to do. */
 static bool client_must_listen(const struct control_client *c) {
     return !list_is_empty(&c->out) && (client_is_slow(c) || c->closing || (c->eof && !c->current));
 }

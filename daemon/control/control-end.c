@@ -8,7 +8,7 @@
 #include "base/listener.h"
 #include "daemon/control/control-internal.h"
 
-/* Whether the client has called before and awaits no reply. Clients of streams ("more") reconnect. */
+/* Returns whether the client has called before and awaits no reply. Clients of streams ("more") reconnect. */
 static bool client_is_drained(const struct control_client *c) {
     list_foreach(call, &c->calls, struct control_call, link)
         if (!call->more)

@@ -58,18 +58,15 @@ static json_t *pack(json_t *params, const char *key, json_t *value) {
     return document;
 }
 
-int control_call_reply(struct control_call *call, json_t *params) {
-    int r = call_send(call, pack(params, NULL, NULL), -1);
-
-    call_end(call);
-    return r;
-}
-
 int control_call_answer(struct control_call *call, json_t *params) {
     int r = call_send(call, params ? pack(params, NULL, NULL) : NULL, -1);
 
     call_end(call);
     return r;
+}
+
+int control_call_done(struct control_call *call) {
+    return control_call_answer(call, json_object());
 }
 
 int control_call_notify(struct control_call *call, json_t *params, int fd) {
@@ -151,7 +148,7 @@ size_t control_call_count_waiting(const struct control_call *call) {
     return call->client->out_bytes;
 }
 
-/* Whether this caller may not make the call, whatever its target. */
+/* Returns whether this caller may not make the call, whatever its target. */
 static bool lacks_right(const struct control_call *call, enum right right) {
     if (call->client->looks_only)
         return right != RIGHT_LOOK;
@@ -179,7 +176,7 @@ static int call_dispatch(struct control_call *call, const char *name, json_t *pa
         if (lacks_right(call, m->right))
             return refuse_all(call, m->right);
         if (call->oneway && m->right == RIGHT_LOOK) /* no work for a result that nobody reads */
-            return control_call_reply(call, NULL);
+            return control_call_done(call);
         return m->fn(call, params, c->userdata);
     }
     return control_service_run(call, name, params);

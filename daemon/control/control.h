@@ -69,13 +69,13 @@ struct control_limits {
 };
 void control_set_limits(struct control *c, const struct control_limits *limits);
 
-/* All steal params (NULL: {}, unless noted) and return 0 or -ENOMEM. Only on_gone reports a client that is
- * gone or too slow, never from inside these. After reply, answer or error the call is gone. notify sends
- * {"continues": true}, if the client sent "more". fd, if >= 0, is duplicated and passed with SCM_RIGHTS. */
-int control_call_reply(struct control_call *call, json_t *params);
-/* Like control_call_reply(), but NULL params are -ENOMEM: the client is dropped, because it would take an
- * empty reply for the whole answer. control_call_notify() does the same. */
+/* All steal params and return 0 or -ENOMEM. Only on_gone reports a client that is gone or too slow, never from
+ * inside these. After done, answer or error the call is gone. notify sends {"continues": true}, if the client
+ * sent "more". fd, if >= 0, is duplicated and passed with SCM_RIGHTS. NULL params are -ENOMEM: the client is
+ * dropped, because it would take an empty reply for the whole answer; of an error they are {}. */
 int control_call_answer(struct control_call *call, json_t *params);
+/* Answers without parameters. */
+int control_call_done(struct control_call *call);
 int control_call_notify(struct control_call *call, json_t *params, int fd);
 /* A reply whose parameters its method writes as text, because thousands of claims as a document would take six times the
  * memory. Any number of calls may send the same one. */

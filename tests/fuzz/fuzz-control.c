@@ -17,7 +17,7 @@ static char path[64];
 
 static int answer(struct control_call *call, json_t *params, void *userdata) {
     (void) userdata;
-    return control_call_reply(call, json_incref(params));
+    return control_call_answer(call, json_incref(params));
 }
 
 static int notify(struct control_call *call, json_t *params, void *userdata) {

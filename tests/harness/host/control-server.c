@@ -24,13 +24,13 @@ const struct control_limits server_small = {
 /* --- the methods --- */
 
 static int call_echo(struct control_call *call, json_t *params, _unused_ void *userdata) {
-    return control_call_reply(call, json_incref(params));
+    return control_call_answer(call, json_incref(params));
 }
 
 static int call_note(struct control_call *call, _unused_ json_t *params, void *userdata) {
     CU_ASSERT_PTR_EQUAL(userdata, &server);
     server.n_notes++;
-    return control_call_reply(call, NULL);
+    return control_call_done(call);
 }
 
 static void on_gone(struct control_call *call, _unused_ void *userdata) {
@@ -60,7 +60,7 @@ static int call_big(struct control_call *call, json_t *params, _unused_ void *us
     int r;
 
     memset(text, 'x', size);
-    r = control_call_reply(call, json_pack("{s:s%}", "text", text, size));
+    r = control_call_answer(call, json_pack("{s:s%}", "text", text, size));
     free(text);
     return r;
 }
@@ -71,7 +71,7 @@ static int call_pass(struct control_call *call, _unused_ json_t *params, _unused
     if (r == 0)
         r = control_call_notify(call, json_pack("{s:s}", "state", "granted"), server.pass_fd);
     if (r == 0)
-        r = control_call_reply(call, json_pack("{s:s}", "state", "over"));
+        r = control_call_answer(call, json_pack("{s:s}", "state", "over"));
     return r;
 }
 
@@ -82,7 +82,7 @@ static int call_pass_big(struct control_call *call, _unused_ json_t *params, _un
     memset(text, 'x', 2000000);
     r = control_call_notify(call, json_pack("{s:s%}", "text", text, (size_t) 2000000), server.pass_fd);
     free(text);
-    return r < 0 ? r : control_call_reply(call, NULL);
+    return r < 0 ? r : control_call_done(call);
 }
 
 static const struct control_method methods[] = {

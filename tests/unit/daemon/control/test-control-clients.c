@@ -33,7 +33,7 @@ static void test_full(void) {
         peer_send(fd, text);
     }
     TEST_STRING(peer_answer(fd), "(nothing)");
-    TEST_INT(control_call_reply(server.kept[0], NULL), 0);
+    TEST_INT(control_call_done(server.kept[0]), 0);
     TEST_STRING(peer_answer(fd), "{\"parameters\":{}}");
     for (int i = 0; i < 200; i++) {
         snprintf(text, sizeof(text), "{\"parameters\":{\"i\":%d}}", i);
@@ -123,7 +123,7 @@ static void test_half_closed(void) {
     TEST_INT(server.n_gone, 0);
     TEST_INT(control_call_notify(server.kept[0], json_object(), -1), 0);
     TEST_STRING(peer_answer(fd), "{\"continues\":true,\"parameters\":{}}");
-    TEST_INT(control_call_reply(server.kept[0], NULL), 0);
+    TEST_INT(control_call_done(server.kept[0]), 0);
     TEST_STRING(peer_answer(fd), "{\"parameters\":{}}");
     TEST_STRING(peer_answer(fd), ECHOED);
     TEST_STRING(peer_answer(fd), "");

@@ -79,7 +79,7 @@ static void test_answered_first(void) {
     TEST_INT(n_quiet, 0);
     peer_put(silent, "{\"meth", 6); /* a message has begun */
     server_turn();
-    TEST_INT(control_call_reply(server.kept[0], NULL), 0);
+    TEST_INT(control_call_done(server.kept[0]), 0);
     server_turn();
     TEST_INT(n_quiet, 0);
     peer_send(silent, "od\":\"io.test.Note\"}");

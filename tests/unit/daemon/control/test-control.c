@@ -216,7 +216,7 @@ static void test_oneway(void) {
     TEST_INT(server.n_notes, 3);
     TEST_INT(server.n_kept, 1);
     TEST_STRING(peer_answer(fd), "(nothing)");
-    TEST_INT(control_call_reply(server.kept[0], json_pack("{s:i}", "kept", 0)), 0);
+    TEST_INT(control_call_answer(server.kept[0], json_pack("{s:i}", "kept", 0)), 0);
     TEST_STRING(peer_answer(fd), "{\"parameters\":{\"kept\":0}}");
     TEST_STRING(peer_answer(fd), "{\"parameters\":{\"n\":1}}");
     TEST_STRING(peer_answer(fd), "(nothing)");
