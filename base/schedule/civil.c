@@ -30,7 +30,6 @@ static void set_date(int64_t days, struct civil *ret) {
     ret->day = (unsigned) (of_year - (153 * month + 2) / 5 + 1);
     ret->month = (unsigned) (month < 10 ? month + 3 : month - 9);
     ret->year = year + era * 400 + (ret->month <= 2);
-    ret->weekday = (unsigned) (((days + 4) % 7 + 7) % 7); /* 1970-01-01 was a Thursday */
 }
 
 void civil_from_seconds(int64_t local, struct civil *ret) {

@@ -10,12 +10,11 @@ struct civil {
     int64_t year;
     unsigned month, day;                  /* 1 to 12, 1 to 31 */
     unsigned hour, minute, second;
-    unsigned weekday;                     /* 0: Sunday */
 };
 
 /* Days since 1970-01-01; negative before. The date must exist. */
 int64_t civil_to_days(int64_t year, unsigned month, unsigned day);
 /* local: seconds since 1970-01-01 00:00 of the same clock. */
 void civil_from_seconds(int64_t local, struct civil *ret);
-int64_t civil_to_seconds(const struct civil *civil); /* ignores the weekday */
+int64_t civil_to_seconds(const struct civil *civil);
 unsigned civil_month_length(int64_t year, unsigned month);
