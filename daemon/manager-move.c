@@ -34,16 +34,12 @@ static struct store *store_for(struct manager *m, const char *id) {
     return is_here ? m->host_store : m->cluster_store;
 }
 
-static const char *pools_of(const struct claim *c, char buffer[static DEMANDS_TEXT_SIZE]) {
-    return demands_format_refs(c->demands, c->n_demands, buffer);
-}
-
 /* Logs the move as the host of the run. */
 static void log_received(struct run *run, const struct claim *c) {
     char pools[DEMANDS_TEXT_SIZE], text[DURATION_TEXT_SIZE];
     struct event e = run_event(run, EVENT_MOVED, pools);
 
-    e.pools = pools_of(c, pools);
+    e.pools = demands_format_refs(c->demands, c->n_demands, pools);
     e.token = 0;
     e.ticket = c->ticket;
     e.clock = c->moved;

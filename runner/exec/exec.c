@@ -19,8 +19,8 @@
 #include "base/process/supervise.h"
 #include "runner/exec/exec-internal.h"
 
-static int exec_open(const char *path, int flags) {
-    int fd = open(path, flags | O_CLOEXEC, 0666);
+static int exec_open_null(int flags) {
+    int fd = open("/dev/null", flags | O_CLOEXEC);
 
     return fd < 0 ? -errno : fd;
 }
@@ -98,7 +98,7 @@ static int exec_input(struct exec_context *context) {
 
     if (path && *path)
         return exec_place(exec_name_path(context, exec_open_input(path), "stdin", path), STDIN_FILENO);
-    return exec_place(exec_open("/dev/null", O_RDONLY), STDIN_FILENO);
+    return exec_place(exec_open_null(O_RDONLY), STDIN_FILENO);
 }
 
 static int exec_output(struct exec_context *context) {
@@ -115,7 +115,7 @@ static int exec_output(struct exec_context *context) {
         r = exec_place(exec_name_path(context, r, "output", output->path), STDOUT_FILENO);
         break;
     case JOB_OUTPUT_NULL:
-        r = exec_place(exec_open("/dev/null", O_WRONLY), STDOUT_FILENO);
+        r = exec_place(exec_open_null(O_WRONLY), STDOUT_FILENO);
         break;
     }
     if (r == 0 && dup2(STDOUT_FILENO, STDERR_FILENO) < 0)

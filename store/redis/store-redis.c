@@ -28,7 +28,7 @@ static struct store *store_redis_free(struct store *base) {
     inspect_fail(store);
     inspect_done(store);
     publish_done(store);
-    turns_done(store);
+    turns_reset(store);
     claim_table_done(store);
     full_done(store);
     heartbeat_done(store);

@@ -2,30 +2,24 @@
 
 /* OpenSSL has a memory BIO on either side, so it never reads or writes a descriptor, and only waits for bytes. */
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/redis/client/resolve.h"
 #include "store/redis/client/tls-internal.h"
 
 struct tls_session *tls_session_of(const SSL *ssl) {
     return openssl.SSL_get_ex_data(ssl, 0);
 }
 
-static bool is_address(const char *name) {
-    unsigned char buffer[sizeof(struct in6_addr)];
-
-    return inet_pton(AF_INET, name, buffer) == 1 || inet_pton(AF_INET6, name, buffer) == 1;
-}
-
 /* --- made and freed --- */
 
 /* No SNI for an address (RFC 6066, section 3). */
 static bool set_name(struct tls_session *session) {
-    if (is_address(session->name))
+    if (redis_resolve_is_address(session->name))
         return openssl.X509_VERIFY_PARAM_set1_ip_asc(openssl.SSL_get0_param(session->ssl), session->name) ==
                1;
     return openssl.SSL_set1_host(session->ssl, session->name) == 1 &&

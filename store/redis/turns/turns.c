@@ -207,7 +207,3 @@ void turns_reset(struct store_redis *store) {
 void turns_init(struct store_redis *store) {
     list_init(&store->turns.questions);
 }
-
-void turns_done(struct store_redis *store) {
-    turns_reset(store);
-}

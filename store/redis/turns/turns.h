@@ -17,7 +17,6 @@ struct turns {
 };
 
 void turns_init(struct store_redis *store);
-void turns_done(struct store_redis *store);
 /* Fails questions, because the connection is closed. Other calls are sent again. */
 void turns_reset(struct store_redis *store);
 /* Forgets the turn of a claim, because the session is lost. */
