@@ -17,6 +17,8 @@ hears of
 beaten
 foretold
 so long as
+for so long
+so long (before|after)
 is one, too
 asked for again
 (is|are|was|were|be|been|being|has|have|not|nobody) told

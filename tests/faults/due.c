@@ -11,7 +11,7 @@
 
 #define MINUTE (60 * USEC_PER_SEC)
 #define LASTS USEC_PER_SEC
-#define BEFORE (50 * USEC_PER_MSEC) /* the clock is set so long before a due time */
+#define BEFORE (50 * USEC_PER_MSEC) /* from the time to which the clock is set to a due time */
 #define FIRST                                                                                               \
     INT64_C(1735693200) /* 2025-01-01T01:00:00Z, so that the audit sees no clock set back */
 #define MINUTES 128

@@ -14,7 +14,7 @@
 #include "tests/harness/test.h"
 
 #define WARM_UP (700 * USEC_PER_MSEC)
-#define LEAD_IN (400 * USEC_PER_MSEC) /* so long before a fault, the run starts that the fault must stop */
+#define LEAD_IN (400 * USEC_PER_MSEC) /* from the start of the run that a fault must stop to the fault */
 #define PATIENCE (25 * USEC_PER_SEC)
 #define OVERLAP_STALL (300 * USEC_PER_MSEC) /* shorter ones do not use up the margin of 500 ms */
 

@@ -16,7 +16,7 @@
 #include "tests/harness/judge/witness.h"
 
 #define HOUR (3600 * USEC_PER_SEC)
-#define BEFORE (30 * USEC_PER_MSEC)  /* the clock is set so long before a due time */
+#define BEFORE (30 * USEC_PER_MSEC)  /* from the time to which the clock is set to a due time */
 #define FIRST "2025-01-01T01:00:00Z" /* so that the audit sees no clock set back */
 #define EACH_HOUR 9U                 /* commands */
 #define MANY 1000000U

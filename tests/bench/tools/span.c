@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* span FILE USEC: a command that lasts so long and notes in FILE (tests/bench/span.h) when it began and
+/* span FILE USEC: a command that lasts this long and notes in FILE (tests/bench/span.h) when it began and
  * ended. It reads the clock first and notes the end last. Linked statically, because that starts fastest. */
 
 #include "tests/bench/span.h"

@@ -17,7 +17,7 @@
 
 static struct host *ant;
 
-#define START_MSEC 30000 /* berthd starts so long before the time, so a slow start does no harm */
+#define START_MSEC 30000 /* from the start of berthd to the time, so a slow start does no harm */
 #define HOST_AT(time, ...)                            \
     do {                                              \
         ant = host_add_alone("ant", __VA_ARGS__);     \
