@@ -16,8 +16,8 @@ int file_write(int fd, const void *data, size_t size);
 int file_write_atomic(const char *path, const void *data, size_t size, unsigned mode);
 /* The same with fsync: the file outlives a crash of the machine. */
 int file_write_durable(const char *path, const void *data, size_t size, unsigned mode);
-/* Makes a directory with this mode, regardless of the umask. An existing one stays as it is. Negative errno.
- * */
+/* Makes a directory with this mode, regardless of the umask. Leaves an existing one as it is. Negative
+ * errno. */
 int file_make_directory(const char *path, unsigned mode);
 /* Calls fn for each entry of a directory whose name does not begin with a dot. A negative result of fn ends
  * the walk and is returned. Otherwise 0 or a negative errno: some entries were not visited. */

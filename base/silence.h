@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /* Returns how long ago a live host may have been seen, in the unit of the arguments. An idle host sends a
- * heartbeat after 11/30 of a lease. Another idle host sees that after as much again. With long heartbeats
- * it is one of that host, one of this host, and one to spare. */
+ * heartbeat each 11/30 of a lease, and learns of another one's with its own next heartbeat: twice that time.
+ * With long heartbeats the bound is three of them, of which one is to spare. */
 static inline uint64_t silence_bound(uint64_t lease, uint64_t heartbeat) {
     uint64_t idle = lease * 3 / 4, busy = 3 * heartbeat;
 

@@ -45,14 +45,14 @@ struct counters {
 extern const struct histogram_bounds counters_bounds;
 
 void counters_start(struct counters *c, usec_t realtime);
-/* The config was read again. is_refused: it has errors. */
+/* Counts a reload. is_refused: the config has errors. */
 void counters_reload(struct counters *c, bool is_refused, usec_t realtime);
-/* The run is over, with run->end.result. */
+/* Counts a run that is over, with run->end.result. */
 void counters_finish(struct counters *c, const struct run *run);
-/* The run was granted its permits, or returned them, after that time. */
+/* Count a run that was granted its permits, or returned them, after that time. */
 void counters_wait(struct counters *c, const struct run *run, usec_t usec);
 void counters_hold(struct counters *c, const struct run *run, usec_t usec);
-/* A run got no permits and was not queued. The names are those of the reasons in the journal. */
+/* Counts a run that got no permits and was not queued. The names are those of the reasons in the journal. */
 void counters_refuse(struct counters *c, enum counters_refusal refusal);
 enum counters_refusal counters_refusal_parse(const char *reason); /* OTHER: any other text */
 const char *counters_refusal_name(enum counters_refusal refusal);

@@ -117,7 +117,7 @@ void manager_run_taken(struct run *r);
 
 /* --- manager-claims.c --- */
 extern const struct store_listener manager_listener; /* .userdata: NULL, to be set */
-/* A store has released a claim of the run, or the run has none. */
+/* Goes on with a run of which a store has released a claim, or which has none. */
 void manager_run_released(struct run *r);
 
 /* --- manager-turn.c --- */
@@ -128,7 +128,7 @@ void manager_turn_refused(struct claim *c, const struct store_turn_answer *answe
 void manager_turn_committed(struct claim *c, bool is_ours, void *manager);
 void manager_turn_open(struct store *s, const struct store_open_turn *turn, void *manager);
 void manager_turn_superseded(struct claim *c, const struct store_ended_turn *turn, void *manager);
-/* Whether a granted run may start. False: its turn is being committed first, or the run was withdrawn. */
+/* Returns whether a granted run may start. False: its turn is being committed first, or the run was withdrawn. */
 bool manager_turn_is_ours(struct run *r);
 void manager_turn_give_back(struct run *r); /* ends a run that did not start, for another host */
 

@@ -83,9 +83,9 @@ struct coming; /* daemon/coming.h */
 int manager_list_coming(struct manager *m, const char *job, usec_t from, size_t count, struct coming **ret, size_t *ret_n);
 
 #define MANAGER_WHY_SIZE 384 /* of these texts */
-/* "redis away: Connection refused", or "connecting to Redis" while the cause is unknown */
+/* Returns "redis away: Connection refused", or "connecting to Redis" while the cause is unknown */
 const char *manager_away_text(const struct manager *m, char *buffer, size_t size);
-/* "no-memory: the memory of Redis at 10.0.0.5:6379 is full" */
+/* Returns "no-memory: the memory of Redis at 10.0.0.5:6379 is full" */
 const char *manager_full_text(const struct manager *m, char *buffer, size_t size);
 /* Returns what a run waits for, as in `berth runs --json`: "pool full: db", "behind both on ant, which waits
  * for db: net", "grace", "overlap", "no berth-runner" ...; NULL if it does not wait. Takes snapshots of both stores; each may
@@ -118,16 +118,16 @@ int manager_start_job(struct manager *m, const char *job, char *const *set, stru
 /* Begins a run for a `berth run`. ret_nested: no run was begun; the client may start at once under the
  * permits of *ret, the run around it. ret_text: static, or in the manager until the next call. */
 int manager_hold(struct manager *m, const struct adhoc_request *request, struct run **ret, bool *ret_nested, const char **ret_text);
-/* The client of a recovered or orphaned ad hoc run is back. Returns 0, MANAGER_E_UNKNOWN if there is no such
+/* Takes back the client of a recovered or orphaned ad hoc run. Returns 0, MANAGER_E_UNKNOWN if there is no such
  * run, or _RECOVERING if that is not known yet. */
 int manager_attach(struct manager *m, const char *run, uid_t uid, pid_t pid, struct run **ret);
-/* The client has gone: a waiting run is withdrawn, a granted one lasts as long as its hold. */
+/* As adhoc_client_gone(). */
 void manager_client_gone(struct run *r);
 /* Returns the write end of a granted ad hoc run's FIFO, which the caller sends and closes; -1 if it was
  * taken. */
 int manager_take_hold_fd(struct run *r);
-/* As adhoc_client_started() and _ended(). */
 void manager_ask_guards(struct manager *m); /* somebody looks at the runs: see executor_ask_guards() */
+/* As adhoc_client_stuck(), _started() and _ended(). */
 void manager_client_stuck(struct run *r, const char *what);
 void manager_client_started(struct run *r, pid_t pid, usec_t started);
 void manager_client_ended(struct run *r, const struct adhoc_report *report);

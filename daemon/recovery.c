@@ -57,7 +57,7 @@ static int adopt_run(struct manager *m, struct run *r, enum run_state state) {
     return k < 0 ? k : adopt_claims(r);
 }
 
-/* Whether the error is transient: retrying, or restarting berthd, may help. */
+/* Returns whether the error is transient: retrying, or restarting berthd, may help. */
 static bool is_transient(int error) {
     return error != -EBADMSG && error != -ENOTSUP && error != -EEXIST && error != -ENOENT &&
            error != -EISDIR && error != -EINVAL;

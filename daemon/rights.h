@@ -20,11 +20,11 @@ const char *right_name(enum right right); /* "look", "run", "operate" */
 
 /* Returns the greatest right of a caller: LOOK, RUN or OPERATE. */
 enum right rights_get(const struct settings *s, const struct caller *c);
-/* Whether a caller may use a pool by `berth run`. */
+/* Returns whether a caller may use a pool by `berth run`. */
 bool rights_cover_pool(const struct settings *s, const struct caller *c, const struct pool_settings *pool);
-/* Whether a caller may start and stop a job. job: NULL if the config does not have it. */
+/* Returns whether a caller may start and stop a job. job: NULL if the config does not have it. */
 bool rights_cover_job(const struct settings *s, const struct caller *c, const struct job_settings *job);
-/* Whether a caller may stop a run: its own ad hoc run, or one of a job that it may stop. */
+/* Returns whether a caller may stop a run: its own ad hoc run, or one of a job that it may stop. */
 bool rights_cover_run(const struct settings *s, const struct caller *c, const struct run *run);
 
 /* Writes "root and members of group berth-admin have it". besides: accounts that have the right as well, or

@@ -8,7 +8,7 @@
 #include "daemon/manager-internal.h"
 
 #define STATUS_DELAY USEC_PER_SEC           /* of the status line: a burst of runs is one notification */
-#define EXIT_SLACK (4 * USEC_PER_SEC)       /* so long after the longest stop timeout berthd exits */
+#define EXIT_SLACK (4 * USEC_PER_SEC)       /* after the longest stop timeout; then berthd exits */
 #define STOP_EXTRA_USEC (15 * USEC_PER_SEC) /* after it, for reports and the end of the session */
 
 /* --- the service manager --- */

@@ -35,9 +35,9 @@ struct times_summary { /* of one name */
     uint64_t cap_msec; /* a run cannot take longer; 0: no such bound */
 };
 
-/* A run of that name ended. Returns how many of them are known now. */
+/* Adds a run of that name that ended. Returns how many of them are known now. */
 uint32_t times_add(struct times *t, const char *name, usec_t held_usec);
-/* Percentile p of n sorted durations: interpolated at p * (n + 1), within the first and the last. */
+/* Percentile p of n sorted durations is interpolated at p * (n + 1), within the first and the last. */
 void times_summarize(const struct times_name *name, struct times_summary *ret);
 
 /* times_save() returns all durations as a text, to be freed; NULL: no memory. times_load() adds those of a

@@ -141,7 +141,7 @@ static int wait_for(sd_event *e) {
     return 0;
 }
 
-/* Whether the source is pending now. polled: advances past the entry of a source for io. */
+/* Returns whether the source is pending now. polled: advances past the entry of a source for io. */
 static bool is_pending(sd_event_source *s, const sigset_t *signals, const struct pollfd **polled) {
     switch (s->kind) {
     case KIND_IO:

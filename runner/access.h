@@ -15,5 +15,5 @@ struct access {
 void access_init(struct access *a); /* blocks (NSS) */
 /* Creates a listening packet socket for these users. Returns a descriptor or a negative errno. */
 int access_listen(const struct access *a, const char *path);
-/* Whether the peer of a connection is one of them. */
+/* Returns whether the peer of a connection is one of them. */
 bool access_is_allowed(const struct access *a, int fd);

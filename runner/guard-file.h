@@ -62,7 +62,7 @@ int guard_file_add_over(int fd);
 int guard_file_load(struct guard_file *ret, const char *directory, const char *run);
 /* Reads a message of this verb from a file. Returns 0, -ENOENT, -EBADMSG, or another negative errno. */
 int guard_file_load_message(struct message *m, const char *path, const char *verb);
-/* Whether the guard lives: 1, 0 (also if there is no file), or a negative errno. */
+/* Returns whether the guard lives: 1, 0 (also if there is no file), or a negative errno. */
 int guard_file_is_locked(const char *directory, const char *run);
 /* Calls `each` for every RUN that has a file with this suffix. Returns 0, or a negative errno if it may have
  * missed some. */

@@ -49,8 +49,8 @@ static int parse(struct guard_file *record, const struct message *m) {
     return 0;
 }
 
-/* Writes the grant to the guard file before the command runs. A guard that dies without it there was no
- * run. */
+/* Writes the grant to the guard file before the command runs. If the guard dies before that, its command has
+ * not run. */
 int guard_take_grant(struct guard *g, const struct message *m) {
     int r;
 

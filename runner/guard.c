@@ -34,7 +34,7 @@ static int guard_on_berthd(sd_event_source *source, int fd, uint32_t revents, vo
 
 /* --- the end --- */
 
-/* Whether the command has not begun because too little time was left. */
+/* Returns whether the command has not begun because too little time was left. */
 static bool guard_is_waiting(const struct guard *g) {
     return g->phase == PHASE_STARTING && (!g->supervise || supervise_is_prepared(g->supervise));
 }

@@ -11,7 +11,7 @@
 #include "base/process/process-environ.h"
 #include "runner/report.h"
 
-/* Whether a guard file exists and cannot be read at the moment (out of descriptors, for example). */
+/* Returns whether a guard file exists and cannot be read at the moment (out of descriptors, for example). */
 static bool is_unread(int error) {
     return error < 0 && error != -ENOENT && error != -EBADMSG && error != -EFBIG;
 }

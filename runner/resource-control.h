@@ -9,7 +9,7 @@
 #include "conf/settings.h"
 #include "runner/guard-file.h"
 
-/* The controllers that a job needs. */
+/* Returns the controllers that a job needs. */
 unsigned resource_control_needed(const struct job_settings *job);
 /* Enables controllers for the groups below `cgroup` (NULL: none) and returns those that are missing.
  * If systemd delegated the group, this process and guards of an earlier runner first move to a group

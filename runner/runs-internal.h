@@ -42,7 +42,7 @@ void entry_free(struct entry *e);
 /* Takes ownership of pidfd, also on failure. Returns 0 or a negative errno. */
 int entry_watch(struct entry *e, pid_t pid, int pidfd);
 
-/* Whether the command has not run and will not without a grant. Reads the guard file; one that cannot be
+/* Returns whether the command has not run and will not without a grant. Reads the guard file; one that cannot be
  * read counts as granted. */
 bool entry_is_prepared(struct entry *e);
 

@@ -45,7 +45,7 @@ DEFINE_CLEANUP(struct runs, runs_free)
 /* Finds what an earlier runner left: guards that live, and runs to reap. Returns 0 or a negative errno. */
 int runs_recover(struct runs *r);
 
-/* Whether the run was started and is not forgotten. A prepared run was not started. */
+/* Returns whether the run was started and is not forgotten. A prepared run was not started. */
 bool runs_exists(const struct runs *r, const char *run);
 /* Forks a guard, which listens when this returns, and sets record->cgroup. With record->is_prepared the
  * guard waits for its grant. Returns 0; else nothing was started, and the answer is a negative errno or
@@ -65,6 +65,6 @@ void runs_forget(struct runs *r, const char *run);
 bool runs_withdraw(struct runs *r);
 bool runs_is_reaping(const struct runs *r);
 const char *runs_directory(const struct runs *r);
-/* Every run that has a guard; every run that has a report. */
+/* Call `each` for every run that has a guard, or a report. */
 void runs_each_guard(const struct runs *r, void (*each)(const char *run, void *userdata), void *userdata);
 int runs_each_report(const struct runs *r, void (*each)(const char *run, void *userdata), void *userdata);

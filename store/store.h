@@ -94,7 +94,7 @@ struct store_listener {
      * host learns of it. */
     void (*on_turn_superseded)(struct claim *c, const struct store_ended_turn *turn, void *userdata);
     /* Move number claim->moved gave the claim another head start (R2). Never with store-memory, where the reply to
-     * store_move() says it. */
+     * store_move() has it. */
     void (*on_moved)(struct claim *c, void *userdata);
     void *userdata;
 };
@@ -356,7 +356,7 @@ void store_memory_emit_overrides(struct store *s);
 struct redis_settings;
 struct store_redis_options { /* copied */
     const struct redis_settings *redis;
-    uint64_t redis_hash; /* of the options that say which Redis it is */
+    uint64_t redis_hash; /* settings_hash_redis() */
     const char *host, *namespace, *version;
     usec_t lease_usec, heartbeat_usec;
     const char *session_path; /* file that stores the session's id over a restart of berthd, or NULL */

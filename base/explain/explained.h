@@ -15,5 +15,5 @@ json_t *explained_new(const json_t *run, const char *host);
  * waiting. pools: of io.berth.Pools. -1: no memory. */
 int explained_add_pools(json_t *names, const json_t *list, const json_t *pools);
 /* Adds reasons, estimates (if they are wanted) and commands to each run of the list. answer: of io.berth.Pools for those pools, with
- * "usual"; NULL: they want none. -ENOMEM, or -1 for it. */
+ * "usual"; NULL: they want none. Negative: no memory. */
 int explained_fill(json_t *list, const json_t *answer, bool estimates);

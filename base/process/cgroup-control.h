@@ -10,8 +10,7 @@
 enum { CGROUP_CPU = 1, CGROUP_MEMORY = 2, CGROUP_PIDS = 4 };
 #define CGROUP_NAMES_SIZE 24
 
-/* Returns the controllers that this group could enable for groups below it. 0 and *ret, or a negative errno.
- * */
+/* Stores the controllers that this group could enable for groups below it. 0 or a negative errno. */
 int cgroup_available(const char *path, unsigned *ret);
 /* Returns the controllers of the groups below this one. */
 unsigned cgroup_enabled(const char *path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What /proc says about one process, and about all below it. For base/process/ alone. -ENOTSUP: /proc is that of another
+/* Reads one process, or all below it, from /proc. For base/process/ alone. -ENOTSUP: /proc is that of another
  * PID namespace. */
 
 #include <stdbool.h>

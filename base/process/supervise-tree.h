@@ -25,7 +25,8 @@ void supervise_tree_signal(const struct supervise_tree *tree, int pidfd, int sig
 void supervise_tree_kill(const struct supervise_tree *tree, int pidfd);
 /* Notes that a child was reaped. */
 void supervise_tree_reaped(struct supervise_tree *tree, pid_t pid);
-/* This process has children. Returns whether all of them are others; false: unknown, too. */
+/* To be called if this process has children. Returns whether all of them are `others`; false if that is
+ * unknown. */
 bool supervise_tree_is_of_others(const struct supervise_tree *tree);
 /* Returns whether no process is in the cgroup; true also without one. */
 bool supervise_tree_is_cgroup_empty(struct supervise_tree *tree);

@@ -117,6 +117,6 @@ void supervise_stop(struct supervise *s, enum supervise_reason reason);
 int supervise_signal(struct supervise *s, int signal);
 /* Lists the first n living processes of the tree. Returns how many there are, or a negative errno. */
 int supervise_list(const struct supervise *s, pid_t *ret, size_t n);
-/* Whether a process is this one or in the tree. */
+/* Returns whether a process is this one or in the tree. */
 bool supervise_has(const struct supervise *s, pid_t pid);
 usec_t supervise_started(const struct supervise *s); /* boottime; 0 before the start */

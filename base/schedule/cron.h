@@ -23,8 +23,8 @@ struct cron {
     bool needs_both;            /* "+": day of month and weekday must both match */
 };
 
-/* Parses five fields, or a word such as @daily. 0, or -EINVAL with an error that says what to write and does not repeat the
- * text. */
+/* Parses five fields, or a word such as @daily. 0, or -EINVAL with an error text that has what to write instead, and not the
+ * wrong text. */
 int cron_parse(const char *text, struct cron *ret, char error[static CRON_ERROR_SIZE]);
 /* Returns whether all 24 hours match: then due times follow real time instead of the time of day. */
 bool cron_is_every_hour(const struct cron *cron);

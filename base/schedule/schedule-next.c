@@ -128,7 +128,7 @@ static struct found find_entry(const struct cron *cron, const struct zone *zone,
         m = find_in(cron, zone, &s, t);
         if (m != NEVER)
             return (struct found){m - s.offset < SCHEDULE_END ? m - s.offset : NEVER, NEVER};
-        /* No instant so long before the next match is due. */
+        /* No instant this long before the next match is due. */
         t = s.end;
         m = t < SCHEDULE_END ? first_match(cron, t - ZONE_OFFSET_MAX, SCHEDULE_END + ZONE_OFFSET_MAX)
                              : NEVER;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Names, found by text. They have their own file because search.h, too, defines a struct entry. */
+/* Names, found by text. names.c alone includes <search.h>, which defines another struct entry. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,6 +35,7 @@ struct audit_name *audit_names_find(const struct audit_names *names, const char 
 struct audit_name *audit_names_add(struct audit_names *names, const char *text, const char *host);
 /* Notes that the entry at this place of the log shows this scope, unless it has shown one before. 0 or -ENOMEM. */
 int audit_name_add_scope(struct audit_name *name, size_t order, bool is_host);
-/* Returns the scope at this place of the log, before the first entry that shows one the scope that it shows. The name has one. */
+/* Returns whether the scope is host at this place of the log. Before the first entry that shows a scope, that
+ * scope counts. The name has at least one. */
 bool audit_name_is_host(const struct audit_name *name, size_t order);
 void audit_names_done(struct audit_names *names);

@@ -134,7 +134,7 @@ static const struct change *find_last(const struct changes *last, const struct c
     return last->n > 0 ? bsearch(&key, last->items, last->n, sizeof(key), compare_keys) : NULL;
 }
 
-/* Whether the pool was one of the host alone when its limit was last logged. */
+/* Returns whether the pool was one of the host alone when its limit was last logged. */
 static bool is_host_pool(const struct changes *last, const struct change *pool, const char *host) {
     const struct change *own = find_last(last, pool, host), *shared = find_last(last, pool, NULL);
 
@@ -295,7 +295,7 @@ static bool is_pattern(const struct change *c) {
     return c->name[c->name_length - 1] == '*';
 }
 
-/* Whether the pool is a key of the pattern, "tenant/" and a star. */
+/* Returns whether the pool is a key of the pattern, "tenant/" and a star. */
 static bool is_key_of(const struct change *key, const struct change *pattern) {
     return key->name_length >= pattern->name_length &&
            strncmp(key->name, pattern->name, pattern->name_length - 1) == 0;

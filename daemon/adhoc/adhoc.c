@@ -12,7 +12,7 @@
 #include "daemon/adhoc/hold.h"
 #include "daemon/runs/run-log.h"
 
-/* From the start of berthd: so long a released hold waits for the report of its client. */
+/* How long after the start of berthd a released hold waits for the report of its client. */
 #define REPORT_WINDOW USEC_PER_SEC
 
 /* --- the end --- */

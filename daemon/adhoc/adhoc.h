@@ -43,7 +43,7 @@ int adhoc_check_pools(const struct adhoc_request *request, const struct settings
  * guard_pid: of the run of a job. */
 struct run *adhoc_find_outer(struct run_table *runs, const struct adhoc_request *request,
                              pid_t (*guard_pid)(const struct run *run));
-/* Whether the run around the client holds all requested permits. */
+/* Returns whether the run around the client holds all requested permits. */
 bool adhoc_is_covered(const struct run *outer, const struct adhoc_request *request);
 /* Checks whether a run may begin inside of outer (NULL: none), by that client's clock, and for that user. Returns 0, INVALID or
  * QUOTA. */
@@ -99,10 +99,10 @@ void adhoc_detach(struct run *run);
 /* Arms the end of a recovered run that waits, in case that its client does not reconnect. */
 void adhoc_await_client(struct adhoc *adhoc, struct run *run);
 
-/* The client of a recovered or orphaned run is back. Returns 0, or UNKNOWN: the run is over, or not of this
+/* Takes back the client of a recovered or orphaned run. Returns 0, or UNKNOWN: the run is over, or not of this
  * client. */
 int adhoc_attach(struct adhoc *adhoc, struct run *run, uid_t uid, pid_t pid);
-/* The client has gone. A waiting run is withdrawn, a granted one lasts as long as its hold. */
+/* Handles that the client has gone: a waiting run is withdrawn, a granted one lasts as long as its hold. */
 void adhoc_client_gone(struct adhoc *adhoc, struct run *run);
 /* Returns the write end of the FIFO of a granted run, which the caller sends and closes; -1: it was
  * taken. */

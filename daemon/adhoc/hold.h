@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The hold of one granted `berth run` (holds/): a FIFO whose write end the client and its command inherit, * and a record of the claim beside it. The hold is over when no process has the write end any more (the FIFO
+/* The hold of one granted `berth run` (holds/): a FIFO whose write end the client and its command inherit,
+ * and a record of the claim beside it. The hold is over when no process has the write end any more (the FIFO
  * has hung up) and the command is gone (its pidfd, if the pid is known). It outlives berthd: a starting berthd
  * recovers the holds before it grants anything. */
 
@@ -34,7 +35,7 @@ int hold_write_record(struct hold *h, const struct message_writer *record);
 int hold_watch_command(struct hold *h, pid_t client, pid_t pid);
 /* Returns the command if it is known and lives, else 0. */
 pid_t hold_get_command(const struct hold *h);
-/* Whether the hold is over. True already before on_over is called. */
+/* Returns whether the hold is over. True already before on_over is called. */
 bool hold_is_released(const struct hold *h);
 /* Removes both files and frees. */
 struct hold *hold_free(struct hold *h);

@@ -152,7 +152,7 @@ static struct question *question_new(const struct looker *l, bool continues) {
     return steal_pointer(&q);
 }
 
-/* Returns a question that is not asked yet, so that no picture is older than the wish for it. A stream also shares one that
+/* Returns a question that is not asked yet, so that no picture is older than its request. A stream also shares one that
  * Redis is answering: the picture has its age, and the next one follows. So streams that begin one after another do not
  * have a text each. */
 static struct question *find_or_add(const struct looker *l) {

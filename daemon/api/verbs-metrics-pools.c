@@ -95,7 +95,7 @@ static int put_own(json_t *metrics, const struct pool_settings *p, uint64_t held
                        (double) held);
 }
 
-/* Whether a pool is shown although this host's config does not name it. */
+/* Returns whether a pool is shown although this host's config does not name it. */
 static bool is_foreign(const struct settings *s, const struct snapshot_pool *p) {
     const struct pool_settings *known = settings_find_pool(s, p->name);
 

@@ -169,7 +169,7 @@ static int put_own(struct manager *m, json_t *pool, const struct pool_settings *
 
 /* --- all pools --- */
 
-/* Whether the request names the pool. A request without names wants all but pools of jobs. by_pattern: the
+/* Returns whether the request names the pool. A request without names wants all but pools of jobs. by_pattern: the
  * request may also name its pattern. */
 static bool is_wanted(json_t *wanted, const char *name, bool by_pattern) {
     json_t *item;

@@ -47,7 +47,7 @@ void executor_arm_kill(struct run *run);
 void executor_arm_timeout(struct run *run, const struct message *started);
 /* Adds the fields of `start` and `prepare` that are known before the grant. */
 void executor_put_run(const struct executor *executor, const struct run *run, struct message_writer *w);
-/* A guard of the run may have this deadline. Arms the time from which its start can be given up. */
+/* Notes that a guard of the run may have this deadline. Arms the time from which its start can be given up. */
 void executor_note_start(struct run *run, usec_t deadline);
 
 /* --- guards.c --- */
@@ -56,7 +56,7 @@ void executor_guard_connect(struct executor *executor, const char *run); /* the 
 void executor_guard_drop(struct run *run);
 void executor_guard_take(struct run *run, struct guard_link *guard); /* a prepared one that has its grant */
 void executor_guard_check(struct run *run); /* reports it if it is silent */
-/* Whether an error of guard_link_new() means that there is no such guard. Other errors are transient. */
+/* Returns whether an error of guard_link_new() means that there is no such guard. Other errors are transient. */
 bool executor_guard_is_gone(int error);
 /* Retries the connections to all guards that are wanted, after a while. Needs no memory. */
 void executor_guard_retry(struct executor *executor, const char *run, int error);

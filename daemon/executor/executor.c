@@ -90,7 +90,7 @@ bool executor_may_have_begun(const struct run *run) {
     return run->job.guard || run->job.start_sent;
 }
 
-/* Whether the start was sent, and no guard is known. */
+/* Returns whether the start was sent, and no guard is known. */
 static bool is_unconfirmed(const struct run *run) {
     return !run->job.guard && !run->job.guard_wanted && run->started.pid == 0 && run->job.start_due > 0;
 }
@@ -227,7 +227,7 @@ static void runner_on_refused(const char *id, const char *reason, const char *te
         executor->handler.on_config_differs(executor->handler.userdata);
 }
 
-/* Whether the report answers a kill of an earlier attempt. One attempt can be killed twice, because both the
+/* Returns whether the report answers a kill of an earlier attempt. One attempt can be killed twice, because both the
  * socket and the report show that its guard is gone. */
 static bool is_of_older_attempt(const struct run *run, const struct message *report) {
     uint64_t killed;

@@ -57,7 +57,7 @@ struct executor_options {  /* all copied */
     const char *with_runner; /* as in runner_link_new() */
     const char *config;      /* likewise */
     usec_t margin_usec;      /* between a deadline and the end of the lease */
-    usec_t silence_usec;     /* a guard found at start is killed if it sends no state for so long */
+    usec_t silence_usec;     /* a guard found at start is killed if it sends no state for this long */
 };
 
 /* journal and runs belong to the caller and must outlive the executor. */
@@ -67,7 +67,7 @@ struct executor *executor_free(struct executor *executor);
 DEFINE_CLEANUP(struct executor, executor_free)
 /* Connects to the runner, or starts it. */
 int executor_connect(struct executor *executor);
-/* Whether all runs that an earlier berthd left are in the table. */
+/* Returns whether all runs that an earlier berthd left are in the table. */
 bool executor_is_recovered(const struct executor *executor);
 bool executor_is_connected(const struct executor *executor); /* to the runner */
 
@@ -79,7 +79,7 @@ void executor_withdraw_prepared(struct executor *executor);
 /* Starts a granted run: sends the grant to its prepared guard, or `start` to the runner. A runner that is
  * not connected receives it later. Idempotent by run. */
 void executor_start(struct executor *executor, struct run *run);
-/* Whether the run may have a guard. */
+/* Returns whether the run may have a guard. */
 bool executor_may_have_begun(const struct run *run);
 /* Stops a run that may have begun, for run->stop_reason. After its stop timeout the runner kills what is
  * left. */

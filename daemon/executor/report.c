@@ -9,7 +9,7 @@
 #include "base/failpoint.h"
 #include "daemon/executor/executor-internal.h"
 
-/* Whether the run was stopped before its command began. */
+/* Returns whether the run was stopped before its command began. */
 static bool is_stopped_before(const struct message *report) {
     const char *stage = message_get(report, "stage"), *reason = message_get(report, "reason");
 
@@ -87,7 +87,7 @@ static bool parse_fenced(const struct run *run, const struct message *report, in
     return true;
 }
 
-/* Whether the guard did not begin the command, because too little time was left or the lease was lost. */
+/* Returns whether the guard did not begin the command, because too little time was left or the lease was lost. */
 static bool is_not_begun(const struct run *run, const struct message *report) {
     const char *stage = message_get(report, "stage");
 

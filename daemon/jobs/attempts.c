@@ -137,7 +137,7 @@ static bool has_reason(const struct run *run, const char *reason) {
     return strcmp(run->reason, reason) == 0;
 }
 
-/* Whether the run was to be stopped, even if it ended by itself before its guard received the stop. */
+/* Returns whether the run was to be stopped, even if it ended by itself before its guard received the stop. */
 static bool was_to_stop(const struct run *run) {
     return run->end.result == RUN_RESULT_STOPPED || run->stop_reason == SUPERVISE_REASON_STOPPED ||
            run->stop_reason == SUPERVISE_REASON_REVOKED;
@@ -173,7 +173,7 @@ static void retry_anywhere(struct scheduler *scheduler, const struct job *job, s
     log_retry(job, run, delay);
 }
 
-/* Whether the run is the last one of its chain. */
+/* Returns whether the run is the last one of its chain. */
 static bool is_last(struct scheduler *scheduler, struct job *job, struct run *run, struct run_time now) {
     struct run_end end = run->end;
     struct chain chain;

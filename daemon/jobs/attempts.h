@@ -15,7 +15,7 @@ struct job_attempts {
     struct health health;
 };
 
-/* Whether the job has an option of retries, restarts or hooks. Without one, none of this is used or
+/* Returns whether the job has an option of retries, restarts or hooks. Without one, none of this is used or
  * recorded. */
 bool attempts_are_used(const struct job_settings *settings);
 /* Add the fields of a record: all, or only the health, which outlasts a reboot. */

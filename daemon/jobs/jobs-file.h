@@ -25,7 +25,7 @@ struct jobs_file_handler {
 /* Makes the directory if its parent exists. Returns 0 or a negative errno, logged; go on with NULL. */
 int jobs_file_open(struct jobs_file **ret, sd_event *event, const char *directory, struct journal *journal,
                    const struct jobs_file_handler *handler);
-/* Whether an earlier berthd left a file there. */
+/* Returns whether an earlier berthd left a file there. */
 bool jobs_file_is_there(const char *directory);
 struct jobs_file *jobs_file_close(struct jobs_file *f);
 DEFINE_CLEANUP(struct jobs_file, jobs_file_close)

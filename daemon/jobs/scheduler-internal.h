@@ -89,7 +89,7 @@ static inline void scheduler_withdraw(const struct scheduler *scheduler, struct 
 }
 
 /* --- open.c --- */
-/* The job, which is made if it is an instance that an open template does not list; NULL: it is none, or
+/* Finds the job, or makes it if it is an instance that an open template does not list. NULL: it is neither, or
  * cannot be made (logged). */
 struct job *open_find(struct scheduler *scheduler, const char *name);
 bool open_may_be(const struct scheduler *scheduler,
@@ -133,7 +133,7 @@ void attempts_forget_service(struct scheduler *scheduler, struct job *job);
 /* --- attempts-reboot.c; these do nothing for jobs that do not use attempts --- */
 /* Writes the job's records in both directories. */
 void attempts_save(struct scheduler *scheduler, const struct job *job);
-/* The run begins, or will begin after its delay. */
+/* Notes that the run begins, or will begin after its delay. */
 void attempts_note_run(struct scheduler *scheduler, const struct job *job, const struct run *run);
 void attempts_note_over(struct scheduler *scheduler, const struct job *job, const struct run *run);
 /* Sets the time from which max-silence counts, unless it is set. */
@@ -166,10 +166,10 @@ void due_runs_set_drained(struct scheduler *scheduler); /* noted due times are m
 /* Begins, queues or skips each noted due time of a job that is not shared. Returns false without memory;
  * then the remaining entries stay. */
 bool due_begin_entries(struct scheduler *scheduler, struct job *job, struct run_time now);
-/* Whether the run has a due time of a job that is not shared. Its own record proves until its end that this
+/* Returns whether the run has a due time of a job that is not shared. Its own record proves until its end that this
  * due time, and each before it, is decided; the job's record need not. */
 bool due_begin_is_proven_by(const struct job *job, const struct run *run);
-/* Recovery found such a run, perhaps: notes what it proves. */
+/* Notes what a recovered run proves, if it has such a due time. */
 void due_begin_adopt(struct scheduler *scheduler, struct job *job, const struct run *run);
 /* Removes and frees an entry that is decided. The record of a queued one stays. */
 void due_begin_take_entry(struct scheduler *scheduler, struct job *job, struct due_entry *entry, bool is_queued);
@@ -184,13 +184,13 @@ bool turns_is_shared(const struct job *job);
 /* Asks for the job's due times whose moment has come. Returns false without memory; then the remaining
  * entries stay. */
 bool turns_begin(struct scheduler *scheduler, struct job *job, struct run_time now);
-/* Whether this due time is noted or was asked for already. */
+/* Returns whether this due time is noted or was asked for already. */
 bool turns_is_asked(const struct job *job, int64_t due);
 /* Notes why this host cannot ask now, for the event missed. reason: static. */
 void turns_hold_back(struct job *job, const char *reason);
 /* Returns when to call turns_begin() again, on CLOCK_REALTIME; USEC_INFINITY: an event will cause it. */
 usec_t turns_next(const struct scheduler *scheduler, const struct job *job, struct run_time now);
-/* Notes due times as missed, until Redis says whether another host began them. reason: static. Returns 0 or
+/* Notes due times as missed, until Redis has replied whether another host began them. reason: static. Returns 0 or
  * a negative errno. */
 int turns_note_missed(struct scheduler *scheduler, struct job *job, const struct due_missed *missed, const char *reason);
 void turns_note_known(struct scheduler *scheduler, const struct job *job, int64_t due);

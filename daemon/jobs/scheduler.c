@@ -71,7 +71,7 @@ static bool is_defined(const char *name, void *userdata) {
 
 /* --- started and stopped --- */
 
-/* Whether a recovered run cannot start, because the config no longer has its job. */
+/* Returns whether a recovered run cannot start, because the config no longer has its job. */
 static bool is_useless(const struct scheduler *scheduler, const struct run *run) {
     if (run->kind != RUN_KIND_JOB || scheduler_find(scheduler, run->name))
         return false;

@@ -57,9 +57,8 @@ int scheduler_new(struct scheduler **ret, sd_event *event, struct run_table *run
 struct scheduler *scheduler_free(struct scheduler *scheduler);
 DEFINE_CLEANUP(struct scheduler, scheduler_free)
 
-/* Takes the jobs of new settings, which must last until the next call and get the jobs of
- * scheduler_open(). Returns 0 or a negative errno,
- * logged; then some jobs are unknown. */
+/* Takes the jobs of new settings, which must last until the next call and get the jobs of scheduler_open().
+ * Returns 0 or a negative errno, logged; then some jobs are unknown. */
 int scheduler_update(struct scheduler *scheduler, struct settings *settings, struct run_time now);
 /* Begins runs from now on: after recovery, and after a drain. */
 void scheduler_start(struct scheduler *scheduler, struct run_time now);
@@ -95,7 +94,7 @@ enum run_result scheduler_judge(const struct scheduler *scheduler, const struct 
 void scheduler_begin_attempt(struct scheduler *scheduler, struct run *run, struct run_time now);
 /* Begins the run that is queued behind this one. */
 void scheduler_run_over(struct scheduler *scheduler, struct run *run, struct run_time now);
-/* Whether the journal has the event `exited` of a recovered run. The job's record is written after the
+/* Returns whether the journal has the event `exited` of a recovered run. The job's record is written after the
  * event, so the event is there twice only if berthd was killed between the two. */
 bool scheduler_is_end_logged(struct scheduler *scheduler, const struct run *run);
 
@@ -106,16 +105,16 @@ void scheduler_ask_turns(struct scheduler *scheduler);
 void scheduler_turns_passed(struct scheduler *scheduler, const char *pool, const char *id,
                             enum scheduler_passed passed);
 void scheduler_turn_opened(struct scheduler *scheduler, const struct store_open_turn *turn, struct run_time now);
-/* This host did not get the turn of the run. The caller drops the run. */
+/* Notes that this host did not get the turn of the run. The caller drops the run. */
 void scheduler_turn_refused(struct scheduler *scheduler, struct run *run, const struct store_turn_answer *answer,
                             struct run_time now);
-/* Whether a granted run that has its turn may begin. False: it would be later than retry-within allows. */
+/* Returns whether a granted run that has its turn may begin. False: it would be later than retry-within allows. */
 bool scheduler_turn_may_begin(struct scheduler *scheduler, struct run *run, struct run_time now);
-/* The turn of the run replaced this attempt of an earlier due time. */
+/* Notes that the turn of the run replaced this attempt of an earlier due time. */
 void scheduler_turn_superseded(struct scheduler *scheduler, const struct run *run, const struct store_ended_turn *turn);
 /* An operator ended these open turns of the job. Logs the attempts that are not made. */
 void scheduler_turns_stopped(struct scheduler *scheduler, const char *job, const struct store_ended_turns *ended);
-/* This host has the turn of the run. Idempotent. */
+/* Notes that this host has the turn of the run. Idempotent. */
 void scheduler_turn_taken(struct scheduler *scheduler, struct run *run, struct run_time now);
 
 /* Returns why the state directory cannot be written, or "". */

@@ -48,7 +48,7 @@ struct chain_decision {
 /* Returns what follows the end of an attempt. */
 struct chain_decision chain_decide(const struct job_retry *retry, const struct chain *chain,
                                    const struct run_end *end, usec_t now_realtime);
-/* Whether an attempt that begins at this time is beyond retry-within. */
+/* Returns whether an attempt that begins at this time is beyond retry-within. */
 bool chain_is_late(const struct job_retry *retry, const struct chain *chain, usec_t begin_realtime);
 
 /* Returns the delay from the loss of this attempt's host to the next attempt. USEC_INFINITY: none
@@ -59,7 +59,7 @@ usec_t chain_again(const struct job_retry *retry, const struct chain *chain, use
  * retry-delay-max. Calls with the same first run and k return the same. */
 usec_t chain_delay(const struct job_retry *retry, const char *first_run, uint32_t k);
 
-/* Whether `restart` begins another run after this result. */
+/* Returns whether `restart` begins another run after this result. */
 bool chain_restarts(const struct job_retry *retry, enum run_result result);
 /* Returns how many ends in a row came less than retry-delay-max after their start; 0: this one came later.
  * run_usec: from start to end; 0: it never started. */

@@ -45,15 +45,15 @@ void state_close(struct state *state);
 const char *state_holds_path(const struct state *state, char path[static STATE_PATH_SIZE]);
 const char *state_session_path(const struct state *state, char path[static STATE_PATH_SIZE]);
 const char *state_overrides_path(const struct state *state, char path[static STATE_PATH_SIZE]);
-/* The id of this boot; "": not known. */
+/* Returns the id of this boot; "": not known. */
 #define STATE_BOOT_SIZE SD_ID128_STRING_MAX
 const char *state_get_boot(char ret[static STATE_BOOT_SIZE]);
 
-/* Whether this host is drained. state_set_drained() returns 0 or a negative errno. */
+/* Returns whether this host is drained. state_set_drained() returns 0 or a negative errno. */
 bool state_is_drained(const struct state *state);
 int state_set_drained(const struct state *state, bool drained);
 
-/* Whether a berthd of this boot has read what the state directory had of the boot before. Since then the
+/* Returns whether a berthd of this boot has read what the state directory had of the boot before. Since then the
  * runtime directory alone counts. */
 bool state_is_resumed(const struct state *state);
 void state_set_resumed(const struct state *state);
@@ -66,7 +66,7 @@ char *state_load_times(const struct state *state);
 /* Waiting runs. */
 void state_save_run(const struct state *state, struct run *run);
 void state_remove_run(const struct state *state, struct run *run); /* idempotent */
-/* Whether there is a record of the run. The event `started` is logged before the record is removed. So if a
+/* Returns whether there is a record of the run. The event `started` is logged before the record is removed. So if a
  * running command has a record, the event may be missing and is logged again: it comes twice at worst. */
 bool state_has_run(const struct state *state, struct run *run);
 struct state_run_handler {

@@ -28,7 +28,7 @@ static bool has_ids(const struct exec_plan *plan) {
     return true;
 }
 
-/* Whether the process has exactly the plan's supplementary groups. Kernel and plan keep them sorted. */
+/* Returns whether the process has exactly the plan's supplementary groups. Kernel and plan keep them sorted. */
 static bool has_groups(const struct exec_plan *plan) {
     _cleanup_free_ gid_t *groups = calloc(plan->n_groups + 1, sizeof(*groups));
 

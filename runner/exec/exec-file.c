@@ -25,7 +25,7 @@ struct way { /* a walk along a path, directory by directory */
     unsigned n_links;
 };
 
-/* Whether only root and this process's user can make or replace files in this directory. */
+/* Returns whether only root and this process's user can make or replace files in this directory. */
 static bool is_trusted(int fd) {
     struct stat st;
 
@@ -61,7 +61,7 @@ static bool way_follow(struct way *w, const char *name, const char *rest) {
     return target[0] != '/' || way_enter(w, "/");
 }
 
-/* Whether nobody but root and this user can have made any part of the path, the file itself included. */
+/* Returns whether nobody but root and this user can have made any part of the path, the file itself included. */
 static bool is_way_trusted(const char *path) {
     struct way w = {.fd = AT_FDCWD};
     bool trusted = strlen(path) < sizeof(w.rest) && way_enter(&w, "/");

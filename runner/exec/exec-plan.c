@@ -61,7 +61,7 @@ static int find_groups(struct exec_plan *plan, const char *user) {
     return 0;
 }
 
-/* Whether the plan has the ids of this process. Without root it can have no others. */
+/* Returns whether the plan has the ids of this process. Without root it can have no others. */
 static bool is_own(const struct exec_plan *plan) {
     return plan->uid == geteuid() && plan->gid == getegid();
 }

@@ -28,7 +28,7 @@ struct exec_plan {
     struct environment environment; /* HOME to LANG; the child adds the rest */
     pid_t parent;        /* the guard: the command dies with it */
     struct gate *gate;
-    const struct supervise_term *term; /* looked at right before exec */
+    const struct supervise_term *term; /* checked right before exec */
     char text[SUPERVISE_TEXT_SIZE];    /* set in the child: what failed, if an errno is not enough */
 };
 

@@ -21,5 +21,5 @@ void batch_add_claim(struct claim_entry *entry);
 void batch_add_release(struct claim_entry *entry);
 /* Sends the open batch. */
 void batch_flush(struct store_redis *store);
-/* The connection is closed. */
+/* Forgets all batches, because the connection is closed. */
 void batch_reset(struct store_redis *store);

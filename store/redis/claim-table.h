@@ -50,9 +50,9 @@ void claim_table_remove(struct claim_entry *entry);
 struct claim_entry *claim_table_find(struct store_redis *store, const char *id);
 /* Notes whether Redis has the claim. */
 void claim_table_confirm(struct claim_entry *entry, bool confirmed);
-/* Nothing of the claim is left in Redis: on_released is called a turn later. */
+/* Ends a claim of which nothing is left in Redis: on_released is called a turn later. */
 void claim_table_finish(struct claim_entry *entry);
-/* The claim would not wait: on_refused is called a turn later. */
+/* Ends a claim that would not wait: on_refused is called a turn later. */
 void claim_table_refuse(struct claim_entry *entry);
 
 static inline bool claim_entry_is_finished(const struct claim_entry *entry) {

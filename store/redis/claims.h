@@ -71,5 +71,5 @@ int claims_handle_released(struct claim_entry *entry, const struct release_reply
 /* Handles that Redis had no memory for the claim: refuses it if it would not wait, else requests it again before all
  * later ones. */
 void claims_handle_full(struct claim_entry *entry);
-/* Redis does not know the claim. */
+/* Handles that Redis does not know the claim. */
 void claims_handle_unknown(struct claim_entry *entry);

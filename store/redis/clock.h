@@ -25,7 +25,7 @@ void clock_observe_drawn(struct store_redis *store, uint64_t number);
 void clock_observe_latest(struct store_redis *store, uint64_t number, usec_t sent);
 /* Takes the value of the session's file. */
 void clock_restore(struct store_redis *store, uint64_t latest, usec_t since);
-/* Another namespace has another clock. */
+/* Forgets the clock, because another namespace has another one. */
 void clock_forget(struct store_redis *store);
 /* Returns a number that no number drawn until now exceeds, as far as this host knows. 0: not known. */
 uint64_t clock_latest(const struct store_redis *store, usec_t now);

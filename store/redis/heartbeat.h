@@ -36,7 +36,7 @@ struct heartbeat {
 
 int heartbeat_init(struct store_redis *store);
 void heartbeat_done(struct store_redis *store);
-/* The link is live: sends the first one and starts the timer. */
+/* Sends the first one and starts the timer, because the link is live. */
 void heartbeat_start(struct store_redis *store);
 /* Forgets the one under way. */
 void heartbeat_reset(struct store_redis *store);
@@ -57,7 +57,7 @@ usec_t heartbeat_round_trip(const struct store_redis *store);
 bool heartbeat_is_ready(const struct store_redis *store);
 /* Resends everything that is pending after the next heartbeat. */
 void heartbeat_request_resend(struct store_redis *store);
-/* The session is lost: there is no deadline. */
+/* Drops the deadline, because the session is lost. */
 void heartbeat_drop_deadline(struct store_redis *store);
 /* Returns whether the lease is over. */
 bool heartbeat_is_past_deadline(const struct store_redis *store);

@@ -35,7 +35,7 @@ struct limits {
 void limits_done(struct store_redis *store);
 /* Replaces what this host declares. 0 or -ENOMEM. */
 int limits_declare(struct store_redis *store, const struct store_pool *pools, size_t n, bool drained);
-/* Another namespace has other overrides. */
+/* Forgets the overrides, because another namespace has others. */
 void limits_forget_overrides(struct store_redis *store);
 /* NULL: not declared here, or with scope host. */
 struct declared *limits_find(struct store_redis *store, const char *pool);

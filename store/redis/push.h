@@ -33,7 +33,7 @@ void push_observe_number(struct store_redis *store, uint64_t before, uint64_t nu
 /* Takes the last number before a sync, up to which no push is missing. */
 void push_skip_to(struct store_redis *store, uint64_t number);
 void push_on_message(const struct redisReply *reply, void *userdata);
-/* A heartbeat is about to be sent. */
+/* Notes that a heartbeat is about to be sent. */
 void push_note_heartbeat(struct store_redis *store);
 /* Returns whether pushes are missing. last_number: the last number given to this session, by the heartbeat's
  * reply. */

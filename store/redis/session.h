@@ -45,7 +45,7 @@ bool session_must_be_known(const struct store_redis *store);
 void session_begin_connection(struct store_redis *store);
 /* Continues above this number, because the file was older than Redis's record. */
 void session_skip_connections(struct store_redis *store, uint64_t connection);
-/* Redis confirmed the session. */
+/* Notes that Redis confirmed the session. */
 void session_confirm(struct store_redis *store);
 /* Writes the clock to the file if it has changed. */
 void session_save_clock(struct store_redis *store);

@@ -19,7 +19,7 @@ struct verify {
 
 /* To be called after each answered heartbeat. */
 void verify_some(struct store_redis *store);
-/* An entry is about to be freed. */
+/* Forgets an entry that is about to be freed. */
 void verify_forget(struct claim_entry *entry);
 /* Forgets the call under way. */
 void verify_reset(struct store_redis *store);

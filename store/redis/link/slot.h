@@ -26,5 +26,6 @@ bool slot_goes_in_circles(const struct store_redis *store);
 void slot_wait(struct store_redis *store, const char *why);
 /* Returns whether the slot has been moving for longer than `timeout`. */
 bool slot_is_away(const struct store_redis *store);
-/* Returns by how much the grace period exceeds a lease: for so long a replaced master may go on answering (R10). */
+/* Returns by how much the grace period exceeds a lease: the time for which a replaced master may go on answering
+ * (R10). */
 usec_t slot_failover_margin(const struct store_redis *store);

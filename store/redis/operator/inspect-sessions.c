@@ -213,7 +213,7 @@ static bool declares(const struct snapshot_session *session, const char *pool) {
     return false;
 }
 
-/* Whether hosts may differ in it: jobs are defined where they shall run. */
+/* Returns whether hosts may differ in it: jobs are defined where they shall run. */
 static bool is_job(const char *pool) {
     return pool_name_parse(pool) == POOL_NAME_JOB;
 }

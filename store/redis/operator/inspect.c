@@ -10,7 +10,7 @@
 #define BRIEF_MAX 100   /* claims listed of a pool that the question does not name */
 #define MINE_MAX 1000   /* this host's waiting claims of a pool whose positions are requested */
 #define NAMES_MAX 1000
-#define TRIM_AFTER (10 * USEC_PER_SEC) /* nobody has looked for so long */
+#define TRIM_AFTER (10 * USEC_PER_SEC) /* since somebody last looked */
 
 struct inspect_asker {
     struct list link; /* on inspection->askers */
