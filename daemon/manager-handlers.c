@@ -9,6 +9,13 @@ static usec_t run_get_deadline(const struct run *r, _unused_ void *userdata) {
     return manager_run_deadline(r);
 }
 
+static usec_t job_get_timeout(const struct run *r, void *userdata) {
+    const struct manager *m = userdata;
+    const struct job_settings *job = settings_find_job(m->settings, r->name);
+
+    return job ? job->timeout_usec : USEC_INFINITY;
+}
+
 static void run_on_started(struct run *r, pid_t pid, usec_t started, _unused_ void *userdata) {
     manager_run_started(r, pid, started);
 }
@@ -68,6 +75,7 @@ static void job_on_config_differs(void *userdata) {
 
 const struct executor_handler manager_executor_handler = {
     .get_deadline = run_get_deadline,
+    .get_timeout = job_get_timeout,
     .on_started = run_on_started,
     .on_stopping = job_on_stopping,
     .on_stuck = run_on_stuck,

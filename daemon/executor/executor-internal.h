@@ -42,13 +42,17 @@ struct executor {
 void executor_clear(struct run *run);
 /* Arms the kill by the runner, in case that the stop does not end in time. */
 void executor_arm_kill(struct run *run);
-/* Stops the run soon after the time limit that this `started` or `state` names, in case that its guard hangs and does
- * not. */
-void executor_arm_timeout(struct run *run, const struct message *started);
 /* Adds the fields of `start` and `prepare` that are known before the grant. */
 void executor_put_run(const struct executor *executor, const struct run *run, struct message_writer *w);
 /* Notes that a guard of the run may have this deadline. Arms the time from which its start can be given up. */
 void executor_note_start(struct run *run, usec_t deadline);
+
+/* --- time-limit.c --- */
+/* Stops the run soon after the time limit that this `started` or `state` names, in case that its guard hangs and does
+ * not. */
+void executor_arm_timeout(struct run *run, const struct message *started);
+/* The same for a guard that hangs before it reports the start. Nothing if the job has no time limit. */
+void executor_arm_start_timeout(struct run *run);
 
 /* --- guards.c --- */
 int executor_guards_init(struct executor *executor);

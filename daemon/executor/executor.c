@@ -33,8 +33,8 @@ static bool give_up_start(struct run *run) {
 }
 
 static void run_on_start_overdue(struct run *run) {
-    if (run->state == RUN_STATE_STARTING)
-        (void) give_up_start(run);
+    if (run->state == RUN_STATE_STARTING && !give_up_start(run))
+        executor_arm_start_timeout(run);
 }
 
 /* deadline: the latest that any guard of this run can have been given. */
@@ -48,6 +48,8 @@ void executor_note_start(struct run *run, usec_t deadline) {
     note_deadline(run, deadline);
     if (run->job.start_due > 0)
         run_arm_after_io(run, run->job.start_due, run_on_start_overdue);
+    else
+        executor_arm_start_timeout(run);
 }
 
 void executor_put_run(const struct executor *executor, const struct run *run, struct message_writer *w) {
@@ -111,22 +113,6 @@ static void run_on_stop_overdue(struct run *run) {
 void executor_arm_kill(struct run *run) {
     run_arm_after_io(run, usec_add(clock_boottime(), usec_add(run->terms.stop_timeout_usec, STOP_SLACK)),
                      run_on_stop_overdue);
-}
-
-/* The guard hangs, so it does not stop the run at its time limit. */
-static void run_on_timeout_overdue(struct run *run) {
-    if (run->state != RUN_STATE_RUNNING)
-        return;
-    run->stop_reason = SUPERVISE_REASON_TIMEOUT;
-    executor_call(run->job.executor, on_stopping, run, run->stop_reason);
-    executor_stop(run->job.executor, run);
-}
-
-void executor_arm_timeout(struct run *run, const struct message *started) {
-    uint64_t timeout;
-
-    if (run->state == RUN_STATE_RUNNING && message_get_u64(started, "timeout", &timeout) == 0)
-        run_arm_after_io(run, usec_add(usec_add(run->started.boottime, timeout), STOP_SLACK), run_on_timeout_overdue);
 }
 
 void executor_stop(struct executor *executor, struct run *run) {

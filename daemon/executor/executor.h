@@ -23,6 +23,7 @@ struct executor_handler {
     /* Returns when the processes of the run must be gone. USEC_INFINITY: never; 0: not known yet, so the
      * guard keeps its deadline. */
     usec_t (*get_deadline)(const struct run *run, void *userdata);
+    usec_t (*get_timeout)(const struct run *run, void *userdata); /* of its job; USEC_INFINITY: none */
     void (*on_started)(struct run *run, pid_t pid /* 0: gone already */, usec_t started /* boottime */,
                        void *userdata);
     /* The guard has begun to stop the command by itself. */

@@ -253,6 +253,55 @@ static void is_reported(void) {
         host_await(ant, "exited", "job=%s result=success", jobs[i]);
 }
 
+/* Returns the guard that was made ready for a run before its grant: the one that is not `other`. 0: there is none yet. */
+static pid_t find_prepared(pid_t other) {
+    char path[64];
+    FILE *children;
+    int pid, ret = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int) child_parent(other), (int) child_parent(other));
+    children = fopen(path, "re");
+    TEST_FATAL(children != NULL, "berth-runner has no list of children");
+    while (ret == 0 && fscanf(children, "%d", &pid) == 1)
+        if (pid != other)
+            ret = pid;
+    (void) fclose(children);
+    return ret;
+}
+
+/* A guard hangs before it reports the start, and its run has no deadline. The time limit of the job bounds how long it keeps
+ * its permits. */
+static void is_bounded(void) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+    char at_gate[512];
+    pid_t guards[RUNS], guard = 0;
+
+    (void) snprintf(at_gate, sizeof(at_gate), "%s", witness_at_gate("first", 0));
+    ant = host_add_alone("ant", "pool \"slot\" { limit = 1 scope = \"host\" }\njob \"first\" { %s pools = {\"slot\"} }\n"
+                         "job \"next\" { %s pools = {\"slot\"} timeout = \"1s\" stop-timeout = \"100ms\" }\n"
+                         "job \"last\" { command = {\"/bin/true\"} pools = {\"slot\"} }\n", at_gate, witness_command("--id next"));
+    host_start(ant);
+    TEST_INT(berth(ant, "start first"), 0);
+    witness_await_start(cluster.witness, "first");
+    host_await(ant, "started", "job=first");
+    TEST_INT(find_guards(guards), 1);
+    TEST_INT(berth(ant, "start next"), 0);
+    while (guard == 0 && clock_boottime() < until) {
+        child_turn(clock_boottime() + 10 * USEC_PER_MSEC);
+        guard = find_prepared(guards[0]);
+    }
+    TEST_FATAL(guard > 0, "no guard is ready");
+    TEST_INT(kill(guard, SIGSTOP), 0);
+    test_gate_open(&cluster.gate);
+    host_await(ant, "granted", "job=next");
+    TEST_INT(berth(ant, "start last"), 0);
+    host_await_within(ant, 3 * HOST_PATIENCE, "stopping", "job=next");
+    host_await(ant, "exited", "job=next result=not-started");
+    CU_ASSERT_PTR_NOT_NULL(strstr(ant->event, "next was not started: its guard did not report the start within the timeout"));
+    host_await(ant, "exited", "job=last result=success");
+    TEST_INT(host_count(ant, "started", "job=next"), 0);
+}
+
 static CU_TestInfo tests[] = {
     {"a stopped guard is ended", is_ended},
     {"a stopped guard is reported", is_reported},
@@ -260,6 +309,7 @@ static CU_TestInfo tests[] = {
 };
 static CU_TestInfo alone[] = {
     {"a stopped guard goes on", goes_on},
+    {"a guard that stops before the start", is_bounded},
     {"berthd is out of descriptors", out_of_descriptors},
     CU_TEST_INFO_NULL,
 };
