@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `berth hosts`: the live hosts, and what differs between them. */
+#include <errno.h>
 #include <stdio.h>
 
 #include "base/json/format.h"
@@ -27,11 +28,12 @@ static const char *limits_text(const json_t *host, char buffer[static FORMAT_SIZ
 }
 
 static void add_host(struct table *t, const json_t *h) {
+    bool drained = json_is_true(json_object_get(h, "drained")), silent = json_is_true(json_object_get(h, "silent"));
     char text[FORMAT_SIZE];
 
     table_cell(t, TABLE_PLAIN, "%s", format_get_text(h, "host"));
     table_cell(t, TABLE_PLAIN, "%s", format_get_text(h, "version"));
-    table_cell(t, TABLE_NOTICE, "%s", json_is_true(json_object_get(h, "drained")) ? "drained" : "");
+    table_cell(t, silent ? TABLE_BAD : TABLE_NOTICE, "%s", silent ? "silent" : drained ? "drained" : "");
     table_cell(t, TABLE_PLAIN, INT, format_get_number(h, "claims"));
     output_seen(t, h);
     table_cell(t, TABLE_NOTICE, "%s", limits_text(h, text));
@@ -43,7 +45,14 @@ static int print_hosts(const json_t *answer) {
         {.name = "SEEN"}, {.name = "DIFFERS"},
     };
 
+    json_int_t silent_ms = output_silent_ms(answer);
+    json_t *host;
+    size_t i;
+
     output_caveats(answer);
+    json_array_foreach (json_object_get(answer, "hosts"), i, host)
+        if (format_get_number(host, "seen_ms") > silent_ms && json_object_set_new(host, "silent", json_true()) < 0)
+            return output_error(-ENOMEM);
     return output_items(json_object_get(answer, "hosts"), columns, ELEMENTSOF(columns), add_host,
                         "no host is alive");
 }

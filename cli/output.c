@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/json/format.h"
+#include "base/silence.h"
 #include "cli/client.h"
 #include "cli/verbs.h"
 
@@ -20,6 +21,12 @@ void output_seen(struct table *t, const json_t *item) {
         table_cell(t, TABLE_PLAIN, "%s ago", format_duration(item, "seen_ms", text));
     else
         table_cell(t, TABLE_PLAIN, "%s", "not known");
+}
+
+json_int_t output_silent_ms(const json_t *reply) {
+    json_int_t lease = format_get_number(json_object_get(reply, "redis"), "lease_ms");
+
+    return lease > 0 ? (json_int_t) silence_bound((uint64_t) lease, 0) : INT64_MAX;
 }
 
 int output_error(int r) {

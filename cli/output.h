@@ -17,6 +17,8 @@ int output_items(const json_t *items, const struct table_column *columns, size_t
                  void (*add)(struct table *t, const json_t *item), const char *nothing);
 /* Adds a cell with the time since the host of an item was last seen. */
 void output_seen(struct table *t, const json_t *item);
+/* Returns after which time a host counts as silent, by a reply of Pools or Hosts; INT64_MAX: the lease is not known. */
+json_int_t output_silent_ms(const json_t *reply);
 /* Prints a negative errno. Returns EXIT_INTERNAL. */
 int output_error(int error);
 /* Prints on standard error what restricts a reply of Pools, Hosts, Jobs or Runs: Redis is away, grace

@@ -62,7 +62,8 @@ static void format_behind(const struct snapshot *s, const struct snapshot_pool *
 
 enum wait_kind {
     WAIT_NONE,
-    WAIT_UNDEFINED, /* no host declares the pool */
+    WAIT_UNDEFINED,  /* no host declares the pool */
+    WAIT_NOT_HERE,   /* it is of scope host, and this host does not declare it */
     WAIT_PAUSED, /* the limit of the pool is 0 */
     WAIT_LIMIT,  /* the limit is below the demand: only a change of the limit ends this wait */
     WAIT_POOL_FULL,
@@ -84,6 +85,13 @@ static enum wait_kind wait_of(const struct snapshot_pool *p, uint32_t permits, u
     return p->used >= p->limit ? WAIT_POOL_FULL : position > 1 ? WAIT_BEHIND : WAIT_PERMITS;
 }
 
+/* A pool that no config has comes first: nobody can change its limit. */
+static enum wait_kind parked_by(const struct snapshot_pool *p) {
+    if (p->is_undefined)
+        return p->host_scope ? WAIT_NOT_HERE : WAIT_UNDEFINED;
+    return p->limit > 0 ? WAIT_LIMIT : WAIT_PAUSED;
+}
+
 /* Returns the first pool that keeps the claim waiting. A pool that parks it comes before those that are
  * full. */
 static struct wait_reason find_reason(const struct snapshot *s, const struct claim *c) {
@@ -93,10 +101,7 @@ static struct wait_reason find_reason(const struct snapshot *s, const struct cla
         reason.permits = c->demands[i].permits;
         reason.pool = snapshot_find_pool(s, c->demands[i].pool);
         if (reason.pool && reason.pool->limit < reason.permits) {
-            reason.kind = reason.pool->limit > 0       ? WAIT_LIMIT
-                          : reason.pool->has_override ? WAIT_PAUSED
-                          : reason.pool->is_undefined ? WAIT_UNDEFINED
-                                                      : WAIT_PAUSED;
+            reason.kind = parked_by(reason.pool);
             return reason;
         }
     }
@@ -121,6 +126,9 @@ static const char *format_reason(const struct wait_reason *reason, char *buffer,
         return NULL;
     case WAIT_UNDEFINED:
         snprintf(buffer, size, "no host defines it: %s", p->name);
+        break;
+    case WAIT_NOT_HERE:
+        snprintf(buffer, size, "this host's config lacks it: %s", p->name);
         break;
     case WAIT_PAUSED:
         snprintf(buffer, size, "paused: %s", p->name);
@@ -190,12 +198,16 @@ const char *manager_blocked_by(struct manager *m, const struct run *r, const str
     if ((r->state == RUN_STATE_PENDING || r->state == RUN_STATE_STARTING) && r->kind == RUN_KIND_JOB &&
         !executor_is_connected(m->executor))
         return "no berth-runner";
+    if (r->state == RUN_STATE_PENDING && manager_is_recovering(m))
+        return executor_is_connected(m->executor) ? "recovering" : "no berth-runner";
     if (r->state != RUN_STATE_WAITING)
         return NULL;
     if (r->host_claim->n_demands > 0 && r->host_claim->state != CLAIM_STATE_HELD) {
         reason = find_reason(host, r->host_claim);
         if (reason.kind == WAIT_POOL_FULL && is_host_limit(m, reason.pool))
             reason.kind = WAIT_HOST_LIMIT;
+        else if (reason.kind == WAIT_NOT_HERE && settings_find_pool(m->settings, reason.pool->name))
+            reason.kind = WAIT_LIMIT; /* the pool is one of the cluster now, or has lost its host-limit */
         return format_reason(&reason, buffer, size);
     }
     if (!m->cluster_store || m->cluster_store->state == STORE_STATE_AWAY)

@@ -239,7 +239,10 @@ static void begin_adhoc(struct manager *m, struct run *run) {
     if (m->phase == MANAGER_PHASE_READY)
         manager_run_begin(run);
     else if (run->terms.nowait)
-        manager_run_withdraw(run, RUN_RESULT_NOT_STARTED, "berthd is still recovering");
+        manager_run_withdraw(run, RUN_RESULT_NOT_STARTED,
+                             executor_is_connected(m->executor)
+                                 ? "berthd is still recovering"
+                                 : "berthd is still recovering, and cannot reach berth-runner");
     else
         manager_arm_queue_timeout(run);
 }

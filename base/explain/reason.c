@@ -52,7 +52,7 @@ struct wait {
     const char *claim;
     const json_t *pool, *pools;
     json_int_t wants, limit, free, place; /* place 0: not known, or parked */
-    bool is_held;
+    bool is_held, is_granting; /* nothing but the pools keeps it waiting */
     char text[FORMAT_SIZE];
 };
 
@@ -96,8 +96,10 @@ static const char *write_behind(struct wait *w) {
         snprintf(w->text + n, sizeof(w->text) - (size_t) n, " needs " INT, needs);
     else if (other)
         snprintf(w->text + n, sizeof(w->text) - (size_t) n, " waits for %.130s", other);
-    else if (first)
+    else if (first && w->is_granting)
         snprintf(w->text + n, sizeof(w->text) - (size_t) n, " is about to start");
+    else if (first)
+        snprintf(w->text + n, sizeof(w->text) - (size_t) n, " is before it");
     return "head-needs";
 }
 
@@ -136,6 +138,11 @@ static bool is_reason(const char *blocked_by, const char *what, const char *pool
     return strncmp(blocked_by, what, strlen(what)) == 0 && strcmp(blocked_by + strlen(what), pool) == 0;
 }
 
+/* What is known of a pool of the cluster then is only what this host holds and waits for. */
+static bool is_away(const char *blocked_by) {
+    return strncmp(blocked_by, "redis away", 10) == 0 || strncmp(blocked_by, "connecting", 10) == 0;
+}
+
 /* Writes the reason into w->text. Returns its code. */
 static const char *write_reason(struct wait *w, const char *blocked_by) {
     const char *name = format_get_text(w->pool, "name");
@@ -148,9 +155,13 @@ static const char *write_reason(struct wait *w, const char *blocked_by) {
         snprintf(w->text, sizeof(w->text), "host-limit: full on this host");
         return "host-limit";
     }
-    if (is_reason(blocked_by, "no host defines it: ", name)) {
-        snprintf(w->text, sizeof(w->text), "no host defines it");
+    if (is_reason(blocked_by, "no host defines it: ", name) || is_reason(blocked_by, "this host's config lacks it: ", name)) {
+        snprintf(w->text, sizeof(w->text), "%.*s", (int) (strlen(blocked_by) - strlen(name) - 2), blocked_by);
         return "undefined";
+    }
+    if (is_away(blocked_by) && strcmp(format_get_text(w->pool, "scope"), "cluster") == 0) {
+        snprintf(w->text, sizeof(w->text), "Redis alone knows");
+        return "away";
     }
     if (w->wants > w->limit)
         return write_low(w);
@@ -211,6 +222,7 @@ int reason_add_pools(json_t *explained, const json_t *wants, const char *blocked
 
         if (!pool)
             continue;
+        w.is_granting = reason_is_pools(explained);
         w.limit = format_get_number(pool, "limit");
         w.free = w.limit - format_get_number(pool, "used");
         w.is_held = reason_claim(json_object_get(pool, "holders"), claim) != NULL;

@@ -120,7 +120,7 @@ static int show(json_t *list, const json_t *answer, const char *host, bool json)
     if (answer)
         output_caveats(answer);
     json_array_foreach (list, i, e)
-        explain_print(e);
+        explain_print(e, output_silent_ms(answer));
     return 0;
 }
 

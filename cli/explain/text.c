@@ -118,7 +118,7 @@ static void print_usual(const json_t *usual) {
                format_msec(json_integer_value(json_array_get(q, HIGH)), high));
 }
 
-static void print_holders(const json_t *pools, int width) {
+static void print_holders(const json_t *pools, int width, json_int_t silent_ms) {
     const char *label = "holders";
     char text[FORMAT_SIZE];
     json_t *item, *holder;
@@ -136,6 +136,8 @@ static void print_holders(const json_t *pools, int width) {
             print_who(holder);
             printf("%s", format_when(holder, "since", clock_realtime(), text));
             print_usual(json_object_get(holder, "usual"));
+            if (format_get_number(holder, "seen_ms") > silent_ms)
+                printf(", its host is silent");
             printf("\n");
         }
         if (json_array_size(holders) > k) {
@@ -293,20 +295,70 @@ static void print_sooner(const json_t *sooner) {
     }
 }
 
-void explain_print(const json_t *e) {
+/* --- what to do, where no command of `sooner` helps --- */
+
+static const struct step {
+    const char *reason; /* how it begins */
+    const char *text;
+} steps[] = {
+    {"redis away", "berth redis names the server; berthd connects again by itself"},
+    {"connecting", "berth redis names the server; berthd goes on trying"},
+    {"grace", "it ends by itself; berth help grace says how to end it now"},
+    {"no-memory", "give Redis more memory (berth doctor); berthd asks again by itself"},
+    {"host-limit", "a run of this host must end, or raise host-limit and run berth reload"},
+    {"no host defines it", "define the pool in a config again and run berth reload there, or stop the run"},
+    {"this host's config lacks it", "define the pool again and run berth reload, or stop the run"},
+    {"no berth-runner", "berth doctor says why; then systemctl status berth-runner"},
+    {"recovering", "berthd has just started, and waits for guards; berth runs lists its runs"},
+    {"overlap", "an earlier run of the job must end first; berth runs lists it"},
+};
+
+/* Returns a holder whose host is silent, or NULL. */
+static const json_t *find_silent(const json_t *pools, json_int_t silent_ms) {
+    json_t *item, *holder;
+    size_t i, k;
+
+    json_array_foreach (pools, i, item)
+        json_array_foreach (json_object_get(item, "holders"), k, holder)
+            if (format_get_number(holder, "seen_ms") > silent_ms)
+                return holder;
+    return NULL;
+}
+
+static void print_next(const json_t *e, json_int_t silent_ms) {
+    const json_t *silent = find_silent(json_object_get(e, "pools"), silent_ms);
+    const char *label = "next", *why = format_get_text(e, "blocked_by");
+    char text[FORMAT_SIZE];
+
+    for (size_t i = 0; i < ELEMENTSOF(steps); i++)
+        if (strncmp(why, steps[i].reason, strlen(steps[i].reason)) == 0) {
+            begin_line(&label, NULL, 0);
+            printf("%s\n", steps[i].text);
+        }
+    if (silent) {
+        begin_line(&label, NULL, 0);
+        printf("%.64s was last seen %s ago; after a lease others get its permits\n", format_get_text(silent, "host"),
+               format_duration(silent, "seen_ms", text));
+    }
+}
+
+void explain_print(const json_t *e, json_int_t silent_ms) {
     const json_t *pools = json_object_get(e, "pools");
     int width = pool_width(pools);
 
     printf("%s  run %.8s on %s, ", format_get_text(e, "name"), format_get_text(e, "run"),
            format_get_text(e, "host"));
     print_state(e);
-    if (strcmp(format_get_text(e, "state"), "waiting") != 0 || json_array_size(pools) == 0)
+    if (strcmp(format_get_text(e, "state"), "waiting") != 0 || json_array_size(pools) == 0) {
+        print_next(e, silent_ms);
         return;
+    }
     print_wants(pools);
     print_moved(e);
     print_blocked(e, pools, width);
     print_ahead(pools, width);
-    print_holders(pools, width);
+    print_holders(pools, width, silent_ms);
     print_start(e, pools);
     print_sooner(json_object_get(e, "sooner"));
+    print_next(e, silent_ms);
 }

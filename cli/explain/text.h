@@ -3,5 +3,5 @@
 
 #include <jansson.h>
 
-/* Prints an item of "explained" of `berth explain --json` for people. */
-void explain_print(const json_t *explained);
+/* Prints an item of "explained" of `berth explain --json` for people. silent_ms: after which a host counts as silent. */
+void explain_print(const json_t *explained, json_int_t silent_ms);

@@ -132,6 +132,7 @@ static void test_runner(void) {
     char program[512];
     char *argv[] = {program, (char *) "-c", bee->config, NULL};
     usec_t until = clock_boottime() + HOST_PATIENCE;
+    struct child *waiter;
 
     is_fine(ant, "daemon");
     (void) snprintf(program, sizeof(program), "%s/berthd", cluster.build);
@@ -141,6 +142,16 @@ static void test_runner(void) {
         ;
     TEST_INT(doctor(bee, "daemon"), 2);
     expect("CRIT daemon berth-runner does not run: no process listens on ");
+    TEST_INT(berth(bee, "run -n -p db -- true"), 75);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "no permit: berthd is still recovering, and cannot reach berth-runner\n"));
+    waiter = berth_start(bee, "run -v -p db --name waiter -- true");
+    while (!strstr(child_text(waiter, 2), "waiting: no berth-runner") && clock_boottime() < until)
+        child_turn(until);
+    CU_ASSERT_PTR_NOT_NULL(strstr(child_text(waiter, 2), "waiting: no berth-runner"));
+    TEST_INT(berth(bee, "explain waiter"), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, " on bee, pending: no berth-runner\n  next     berth doctor says why; "));
+    child_kill(waiter, SIGTERM);
+    TEST_INT(berth_end(waiter), 143);
 }
 
 static void set_changed(const char *path, long ahead_sec) {

@@ -3,6 +3,7 @@
 /* `berth explain` of runs that wait for something else than the permits of a pool: each reason, with its place and
  * name, as JSON and as text. */
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,10 +72,117 @@ static void undefined(void) {
     TEST_INT(json_array_size(berth_at(answer, "explained.0.sooner")), 0);
     json_decref(answer);
     shows("report", "\n  blocked  net  no host defines it\n");
+    shows("report", "\n  next     define the pool in a config again and run berth reload there, or stop the run\n");
     host_set_config(ant, NET);
     TEST_INT(berth(ant, "reload"), 0);
     test_gate_open(&cluster.gate);
     TEST_INT(berth_end(children[0]), 0);
+    TEST_INT(berth_end(children[1]), 0);
+}
+
+/* The config has lost a pool of this host, while a run is parked there. A limit cannot be set, so none is proposed. */
+static void lost_here(void) {
+    struct child *children[2];
+    json_t *answer;
+
+    ant = host_up("ant", "pool \"disk\" { limit = 2 scope = \"host\" }\n");
+    children[0] = berth_at_gate(ant, "-p disk", "import", "started");
+    children[1] = berth_at_gate(ant, "-p disk:2", "report", "queued");
+    TEST_INT(berth(ant, "limit disk 1"), 0);
+    host_await(ant, "parked", "job=report");
+    host_set_config(ant, DB);
+    TEST_INT(berth(ant, "reload"), 0);
+    answer = explain("report");
+    AT_STRING(answer, "explained.0.blocked_by", "this host's config lacks it: disk");
+    AT_STRING(answer, NOW("disk") ".why.code", "undefined");
+    AT_STRING(answer, NOW("disk") ".why.text", "this host's config lacks it");
+    TEST_INT(json_array_size(berth_at(answer, "explained.0.sooner")), 0);
+    json_decref(answer);
+    shows("report", "\n  blocked  disk  this host's config lacks it\n");
+    shows("report", "\n  next     define the pool again and run berth reload, or stop the run\n");
+    TEST_INT(berth(ant, "limit disk 3"), 65);
+    host_set_config(ant, "pool \"disk\" { limit = 2 scope = \"host\" }\n");
+    TEST_INT(berth(ant, "reload"), 0); /* as it says */
+    TEST_INT(berth(ant, "limit disk --clear"), 0);
+    test_gate_open(&cluster.gate);
+    TEST_INT(berth_end(children[0]), 0);
+    TEST_INT(berth_end(children[1]), 0);
+}
+
+/* The pool is one of the cluster now. The run that waits for a host-limit that is gone is not said to wait for a lost pool. */
+static void lost_host_limit(void) {
+    struct child *children[2];
+    json_t *answer;
+
+    ant = host_up("ant", "pool \"db\" { limit = 3 host-limit = 3 }\n");
+    children[0] = berth_at_gate(ant, "-p db:2", "import", "started");
+    children[1] = berth_at_gate(ant, "-p db:3", "report", "queued");
+    host_set_config(ant, "pool \"db\" { limit = 2 }\n");
+    TEST_INT(berth(ant, "reload"), 0);
+    answer = explain("report");
+    AT_STRING(answer, "explained.0.blocked_by", "limit 2 is below 3: db");
+    json_decref(answer);
+    host_set_config(ant, "pool \"db\" { limit = 3 }\n");
+    TEST_INT(berth(ant, "reload"), 0);
+    test_gate_open(&cluster.gate);
+    TEST_INT(berth_end(children[0]), 0);
+    TEST_INT(berth_end(children[1]), 0);
+}
+
+/* While Redis is away, this host knows neither what is free nor who is about to start. */
+static void away(void) {
+    struct child *children[3];
+    json_t *answer;
+
+    ant = host_up("ant", "pool \"db\" { limit = 3 }\npool \"disk\" { limit = 1 scope = \"host\" }\n");
+    children[0] = berth_at_gate(ant, "-p db:2", "import", "started");
+    children[1] = berth_at_gate(ant, "-p db:2", "load", "queued");
+    children[2] = berth_at_gate(ant, "-p db -p disk", "report", "queued");
+    redis_server_kill(&cluster.redis);
+    host_await(ant, "redis-lost", " ");
+    answer = explain("report");
+    AT_STRING(answer, NOW("db") ".why.code", "away");
+    AT_STRING(answer, NOW("db") ".why.text", "Redis alone knows");
+    AT_STRING(answer, NOW("disk") ".why.code", "held");
+    json_decref(answer);
+    shows("report", "\n  blocked  redis away: ");
+    shows("report", "\n  next     berth redis names the server; ");
+    CU_ASSERT_PTR_NULL(strstr(berth_out, "about to start"));
+    TEST_INT(redis_server_resume(&cluster.redis), 0);
+    host_end_grace(ant);
+    test_gate_open(&cluster.gate);
+    for (size_t i = 0; i < 3; i++)
+        TEST_INT(berth_end(children[i]), 0);
+}
+
+static bool says(struct host *h, const char *words, const char *text) {
+    return berth(h, "%s", words) == 0 && strstr(berth_out, text);
+}
+
+/* A host hangs. Until its session expires, the others see that it is silent. */
+static void silent(void) {
+    struct child *children[2];
+    usec_t until = clock_boottime() + 2 * HOST_PATIENCE;
+    struct host *bee;
+    bool is_silent = false;
+
+    cluster.lease = "10s";
+    cluster.heartbeat = "1s";
+    ant = host_up("ant", "pool \"db\" { limit = 1 }\n");
+    bee = host_up("bee", "pool \"db\" { limit = 1 }\n");
+    children[0] = berth_at_gate(bee, "-p db", "import", "started");
+    children[1] = berth_at_gate(ant, "-p db", "report", "queued");
+    CU_ASSERT(!says(ant, "hosts", "silent") && !says(ant, "explain report", "silent"));
+    host_signal(bee, SIGSTOP);
+    while (!is_silent && clock_boottime() < until && host_count(ant, "started", "job=report") == 0) {
+        is_silent = says(ant, "hosts", "silent") && says(ant, "explain report", ", its host is silent\n");
+        child_turn(clock_boottime() + 50 * USEC_PER_MSEC);
+    }
+    CU_ASSERT(is_silent);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "\n  next     bee was last seen "));
+    host_signal(bee, SIGCONT);
+    test_gate_open(&cluster.gate);
+    (void) berth_end(children[0]); /* its lease may be over */
     TEST_INT(berth_end(children[1]), 0);
 }
 
@@ -92,7 +200,7 @@ static void overlap(void) {
     AT_STRING(answer, "explained.1.state", "pending");
     AT_STRING(answer, "explained.1.blocked_by", "overlap");
     json_decref(answer);
-    shows("copy", " on ant, pending: overlap\n");
+    shows("copy", " on ant, pending: overlap\n  next     an earlier run of the job must end first; ");
     test_gate_open(&cluster.gate);
     host_await_count(ant, 2, "exited", "job=copy");
 }
@@ -114,6 +222,7 @@ static void grace(void) {
     TEST_INT(json_array_size(berth_at(answer, "explained.0.sooner")), 0);
     json_decref(answer);
     shows("report", "\n  blocked  grace\n");
+    shows("report", "\n  next     it ends by itself; ");
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "berth: grace period: nothing is granted for up to "));
     host_end_grace(ant);
     host_await(ant, "started", "job=report");
@@ -142,7 +251,8 @@ static void drained(void) {
 
 static CU_TestInfo tests[] = {
     {"host-limit", host_limit}, {"undefined", undefined}, {"overlap", overlap}, {"grace", grace},
-    {"drained", drained},       CU_TEST_INFO_NULL,
+    {"drained", drained},       {"lost here", lost_here}, {"lost host-limit", lost_host_limit},
+    {"away", away},             {"silent", silent},       CU_TEST_INFO_NULL,
 };
 
 TEST_SUITES({.pName = "explain-codes", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests});
