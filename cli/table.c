@@ -70,16 +70,18 @@ void table_line(struct table *t) {
         t->error = -ENOMEM;
 }
 
-static const char *colour_name(enum table_colour colour) {
+/* Of the 256 colours those that are readable on white and on black: contrast 4:1 at least on both, where yellow has 1:1 on
+ * white. The first 16 depend on the terminal's palette. */
+static const char *colour_sequence(enum table_colour colour) {
     switch (colour) {
     case TABLE_PLAIN:
         return NULL;
     case TABLE_GOOD:
-        return "green";
+        return "\033[38;5;28m"; /* green */
     case TABLE_NOTICE:
-        return "yellow";
+        return "\033[38;5;130m"; /* brown */
     case TABLE_BAD:
-        return "red";
+        return "\033[38;5;196m"; /* red */
     }
     return NULL;
 }
@@ -141,8 +143,8 @@ void table_cell(struct table *t, enum table_colour colour, const char *format, .
         return;
     }
     r = scols_line_set_data(t->line, t->column, shown[0] ? shown : "-");
-    if (r == 0 && t->colours && colour != TABLE_PLAIN)
-        r = scols_cell_set_color(scols_line_get_cell(t->line, t->column), colour_name(colour));
+    if (r == 0 && t->colours && colour != TABLE_PLAIN && shown[0])
+        r = scols_cell_set_color(scols_line_get_cell(t->line, t->column), colour_sequence(colour));
     if (r != 0 && t->error == 0)
         t->error = r < 0 ? r : -EINVAL;
     t->column++;

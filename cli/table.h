@@ -2,7 +2,7 @@
 #pragma once
 
 /* A table for people; the only user of libsmartcols. Colours are used only on a terminal without NO_COLOR
- * (no-color.org), and no greys, which are unreadable on some backgrounds. Unprintable characters are
+ * (no-color.org), and all are readable on white and on black. Unprintable characters are
  * escaped, so that no name can control the terminal. */
 
 #include <stdbool.h>

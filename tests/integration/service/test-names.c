@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names and ids on command lines: which run they mean, and that a verb checks all of them before it acts. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,10 @@
     "pool \"tenant/*\" { limit = 1 }\n"                                                                    \
     "job \"quick\" { command = {\"/bin/true\"} }\n"                                                        \
     "job \"slow\" { command = {\"/bin/sleep\", \"1000\"} pools = {\"net\"} stop-timeout = \"1s\" }\n"
+
+#define GREEN "\033[38;5;28m"
+#define NOTICE "\033[38;5;130m"
+#define RED "\033[38;5;196m"
 
 static struct host *ant;
 
@@ -173,16 +178,57 @@ static struct child *show_pools(const char *kind, int *ret_master) {
     return c;
 }
 
-/* A terminal gets colours, but no grey, which is unreadable on some backgrounds. */
+/* Returns the share of a channel in the relative luminance of WCAG 2. step: of the cube of 6x6x6 colours. */
+static double luminance_of(double weight, unsigned step) {
+    double value = step == 0 ? 0 : (55 + 40 * step) / 255.0;
+
+    return weight * (value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4));
+}
+
+/* Each colour of the text has a contrast of 4:1 on white and on black. The first 16 are those of the terminal's palette. */
+static void is_readable(const char *text) {
+    size_t n = 0;
+
+    for (const char *at = text; (at = strstr(at, "\033[")); at++) {
+        unsigned colour = 0;
+        double luminance;
+
+        if (sscanf(at, "\033[38;5;%um", &colour) != 1) {
+            CU_ASSERT(strncmp(at, "\033[0m", 4) == 0 || strncmp(at, "\033[39m", 5) == 0);
+            continue;
+        }
+        TEST_FATAL(colour >= 16 && colour < 232, "a colour of the palette, or a grey");
+        colour -= 16;
+        luminance = luminance_of(0.2126, colour / 36) + luminance_of(0.7152, colour / 6 % 6) + luminance_of(0.0722, colour % 6);
+        CU_ASSERT(1.05 / (luminance + 0.05) >= 3.99);
+        CU_ASSERT((luminance + 0.05) / 0.05 >= 4);
+        n++;
+    }
+    CU_ASSERT(n > 0);
+}
+
+/* A terminal gets colours. */
 static void test_colours(void) {
     char id[40];
-    struct child *one = run_as("one", id), *c;
+    struct child *one = run_as("one", id), *waiter, *c;
     int master = -1;
 
+    TEST_INT(berth(ant, "limit db 1"), 0);
+    waiter = berth_start(ant, "run -p db:2 --name two -- true");
+    host_await(ant, "parked", "job=two");
+    TEST_INT(berth(ant, "limit db 0"), 0);
     c = show_pools("TERM=xterm-256color", &master);
-    CU_ASSERT_PTR_NOT_NULL(strstr(child_text(c, 1), "\033[32m")); /* permits are in use: green */
-    CU_ASSERT_PTR_NULL(strstr(child_text(c, 1), "\033[90m"));
-    CU_ASSERT_PTR_NULL(strstr(child_text(c, 1), "\033[1;30m"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(child_text(c, 1), RED));    /* more in use than the limit */
+    CU_ASSERT_PTR_NOT_NULL(strstr(child_text(c, 1), NOTICE)); /* a claim waits */
+    CU_ASSERT_PTR_NULL(strstr(child_text(c, 1), "m-"));       /* what is empty is no notice */
+    is_readable(child_text(c, 1));
+    child_free(c);
+    close(master);
+    TEST_INT(berth(ant, "limit db --clear"), 0);
+    TEST_INT(berth_end(waiter), 0);
+    c = show_pools("TERM=xterm-256color", &master);
+    CU_ASSERT_PTR_NOT_NULL(strstr(child_text(c, 1), GREEN)); /* permits are in use */
+    is_readable(child_text(c, 1));
     child_free(c);
     close(master);
     c = show_pools("TERM=dumb", &master);
@@ -204,8 +250,8 @@ static void test_pattern_colours(void) {
     host_await(ant, "started", "job=a");
     host_await(ant, "started", "job=b");
     c = show_pools("TERM=xterm-256color", &master);
-    CU_ASSERT_PTR_NOT_NULL(strstr(child_text(c, 1), "\033[32m   2")); /* used: green */
-    CU_ASSERT_PTR_NULL(strstr(child_text(c, 1), "\033[31m"));         /* nothing is red */
+    CU_ASSERT_PTR_NOT_NULL(strstr(child_text(c, 1), GREEN "   2")); /* used: green */
+    CU_ASSERT_PTR_NULL(strstr(child_text(c, 1), RED));         /* nothing is red */
     child_free(c);
     close(master);
     TEST_INT(berth(ant, "stop a b"), 0);
