@@ -17,13 +17,16 @@ int verb_check_config(int argc, char **argv) {
     _cleanup_(settings_freep) struct settings *settings = NULL;
     _cleanup_free_ char *warning = NULL;
     struct settings_errors errors = {};
-    const char *file;
+    const char *file = NULL;
+    const struct verb_option options[] = {OPTION_VALUE("-c", &file)};
     int words, status, r;
 
-    words = options_parse(argc, argv, NULL, 0, &status);
+    words = options_parse(argc, argv, options, ELEMENTSOF(options), &status);
     if (words < 0)
         return status;
-    file = words == 1 ? argv[1] : SETTINGS_PATH_DEFAULT;
+    if (words == 1 && file)
+        return options_wrong_usage("check-config", "name the file once: FILE or -c FILE");
+    file = words == 1 ? argv[1] : file ? file : SETTINGS_PATH_DEFAULT;
     r = settings_load(file, &settings, &errors);
     if (r == 0)
         r = settings_check_machine(settings, &errors);

@@ -17,9 +17,14 @@ int sources_explain(const char *verb, const char *directory, int error) {
             stderr,
             "berth %s: %s: no permission to read it (root and the groups systemd-journal and adm have)\n",
             verb, directory ? directory : "the journal");
+    else if (error == -ENODATA && directory)
+        fprintf(stderr, "berth %s: %s: no journal found; name a folder that has *.journal files\n", verb, directory);
     else if (error == -ENODATA)
-        fprintf(stderr, "berth %s: %s: no journal found%s\n", verb, directory ? directory : "the journal",
-                !directory && strcmp(verb, "history") == 0 ? " (`berth runs --all` lists what berthd remembers)" : "");
+        fprintf(stderr, "berth %s: this machine has no journal; --directory DIR names a copy of one%s\n", verb,
+                strcmp(verb, "history") == 0 ? " (`berth runs --all` lists what berthd remembers)" : "");
+    else if (error == -EBADMSG)
+        fprintf(stderr, "berth %s: %s: cannot be read: a file of it is damaged (journalctl --verify%s%s finds it)\n", verb,
+                directory ? directory : "the journal", directory ? " --directory " : "", directory ? directory : "");
     else
         fprintf(stderr, "berth %s: %s: cannot be read: %s\n", verb, directory ? directory : "the journal", strerror(-error));
     return EXIT_UNKNOWN_NAME;

@@ -263,7 +263,7 @@ static const struct verb verbs[] = {
      "                 folder crontabs, the caller for -\n"
      "  --prefix NAME  beginning of the names of the jobs (default: the file's name)\n"},
     {"check-config", verb_check_config, 0, 1, "check a config file",
-     "berth check-config [FILE]\n"
+     "berth check-config [FILE | -c FILE]\n"
      "\n"
      "Reads FILE (default: /etc/berth/berth.conf) and FILE.d/*.conf. Prints all\n"
      "errors (exit status 78), or the number of pools and jobs (0). Needs no berthd.\n"},

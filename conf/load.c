@@ -110,7 +110,7 @@ static int check_way(struct loader *l, const char *path) {
         return -ENOMEM;
     }
     if (!real || (path[0] != '/' && !folder)) {
-        r = errno == ENOMEM ? -ENOMEM : add_error(l, path, "cannot be found: %s; create it, or name another one", strerror(errno));
+        r = errno == ENOMEM ? -ENOMEM : add_error(l, path, "cannot be found: %s; create it, or name another one with -c", strerror(errno));
         return r < 0 ? r : SETTINGS_E_INVALID;
     }
     r = check_parents(l, path, written);
@@ -145,7 +145,9 @@ static int load_file(struct loader *l, int directory, const char *name, const ch
 
     if (fd < 0 || fstat(fd, &st) < 0)
         return add_error(l, path, "cannot be opened: %s; %s", strerror(errno),
-                         errno == EACCES ? "let this user read it, or run this as root" : "create it, or name another one");
+                         errno == EACCES           ? "let this user read it, or run this as root"
+                         : directory == AT_FDCWD ? "create it, or name another one with -c"
+                                                 : "mend it, or remove it");
     r = check_trust(l, path, &st, S_IFREG);
     if (r == 0 && directory == AT_FDCWD) /* that of drop-ins is checked with their directory */
         r = check_way(l, path);
@@ -157,7 +159,7 @@ static int load_file(struct loader *l, int directory, const char *name, const ch
     if (r == -EFBIG)
         return add_error(l, path, "is larger than 1 MiB; split it");
     if (r < 0)
-        return add_error(l, path, "cannot be read: %s; repair it, or name another one", strerror(-r));
+        return add_error(l, path, "cannot be read: %s; repair it, or name another one with -c", strerror(-r));
     return add_source(l, path, text, size);
 }
 

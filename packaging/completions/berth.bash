@@ -183,7 +183,10 @@ _berth() {
             ;;
         esac
         ;;
-    check-config) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+    check-config)
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        [[ $current != -* ]] || _berth_words "-c --help"
+        ;;
     help) _berth_words "$verbs" ;;
     *) _berth_words "--help" ;;
     esac

@@ -59,11 +59,18 @@ static void test_words(void) {
 
     SAYS(65, "berth history: /nonexistent: cannot be read: No such file or directory\n",
          "history --directory /nonexistent");
-    snprintf(text, sizeof(text), "berth history: %s: no journal found\n", cluster.folder);
+    snprintf(text, sizeof(text), "berth history: %s: no journal found; name a folder that has *.journal files\n", cluster.folder);
     SAYS(65, text, "history --directory %s", cluster.folder);
-    if (berth(NULL, "history") == 65 && strstr(berth_err, "found")) /* this machine has no journal */
-        TEST_STRING(berth_err,
-                    "berth history: the journal: no journal found (`berth runs --all` lists what berthd remembers)\n");
+    if (berth(NULL, "history") == 65 && strstr(berth_err, "has no journal")) {
+        TEST_STRING(berth_err, "berth history: this machine has no journal; --directory DIR names a copy of one "
+                               "(`berth runs --all` lists what berthd remembers)\n");
+        SAYS(65, "berth audit: this machine has no journal; --directory DIR names a copy of one\n", "audit");
+        SAYS(65, "berth logs: this machine has no journal; --directory DIR names a copy of one\n", "logs pg-dump");
+    }
+    SAYS(78, "/nonexistent: cannot be opened: No such file or directory; create it, or name another one with -c\n",
+         "check-config -c /nonexistent");
+    SAYS(64, "berth check-config: name the file once: FILE or -c FILE\nberth check-config [FILE | -c FILE]\n",
+         "check-config -c /nonexistent /nonexistent");
     SAYS(64, "berth: no check \"redis-polcy\" (did you mean \"redis-policy\"? --list has all)\n",
          "doctor --only redis-polcy");
     SAYS(70, "berth: /nonexistent/x.tmp: No such file or directory\n", "metrics --output /nonexistent/x");

@@ -166,7 +166,7 @@ static void test_errors_name_the_file(void) {
 
 static void test_missing(void) {
     CU_ASSERT(unlink(config) == 0);
-    refuses("%s: cannot be opened: No such file or directory; create it, or name another one", config);
+    refuses("%s: cannot be opened: No such file or directory; create it, or name another one with -c", config);
 }
 
 static void test_unreadable(void) {
