@@ -23,7 +23,7 @@
 static struct host *ant;
 
 static void up(void) {
-    cluster_up();
+    cluster_up_patient();
     ant = host_up("ant", CONFIG);
 }
 
