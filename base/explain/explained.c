@@ -98,16 +98,15 @@ int explained_add_pools(json_t *names, const json_t *list, const json_t *pools) 
 
 /* --- why --- */
 
-/* Returns whether the run is in the queue of each pool that it does not hold. */
+/* Returns whether the run waits in each pool that it does not hold. */
 static bool is_in_all_queues(const json_t *e, const json_t *pools) {
-    json_t *item;
-    size_t i;
+    const char *claim = format_get_text(e, "run"), *name;
+    json_t *permits;
 
-    json_array_foreach (json_object_get(e, "pools"), i, item) {
-        const json_t *pool = reason_pool(pools, format_get_text(item, "pool"), format_get_text(e, "run"));
+    json_object_foreach (json_object_get(e, "wants"), name, permits) {
+        const json_t *pool = reason_pool(pools, name, claim);
 
-        if (strcmp(format_get_text(json_object_get(item, "why"), "code"), "held") != 0 &&
-            !reason_claim(json_object_get(pool, "queue"), format_get_text(e, "run")))
+        if (!reason_claim(json_object_get(pool, "holders"), claim) && !reason_claim(json_object_get(pool, "queue"), claim))
             return false;
     }
     return true;
@@ -145,16 +144,64 @@ static int fill_one(json_t *e, const json_t *answer, const struct estimate_view 
     return k;
 }
 
+/* --- parked claims --- */
+
+/* Returns the waiter of a parked claim, which only the pool lists that parks it. NULL: the claim is not parked. */
+static const json_t *find_parked(const json_t *pools, const char *claim) {
+    json_t *pool;
+    size_t i;
+
+    json_array_foreach (pools, i, pool) {
+        const json_t *waiter = reason_claim(json_object_get(pool, "queue"), claim);
+
+        if (waiter && format_get_number(waiter, "position") == 0)
+            return waiter;
+    }
+    return NULL;
+}
+
+/* Adds a parked run to the lists of its other pools: it needs their permits as well when it comes back. */
+static int add_parked(const json_t *e, const json_t *pools) {
+    const char *claim = format_get_text(e, "run"), *name;
+    const json_t *parked = find_parked(pools, claim);
+    json_t *permits;
+    int k = 0;
+
+    json_object_foreach (json_object_get(e, "wants"), name, permits) {
+        const json_t *pool = parked ? reason_pool(pools, name, claim) : NULL;
+        json_t *queue = json_object_get(pool, "queue"), *waiter;
+
+        if (!pool || reason_claim(queue, claim) || reason_claim(json_object_get(pool, "holders"), claim))
+            continue;
+        waiter = json_copy((json_t *) parked);
+        k |= json_object_set(waiter, "permits", permits);
+        k |= json_array_append_new(queue, waiter);
+    }
+    return k;
+}
+
+static int add_all_parked(const json_t *list, const json_t *pools) {
+    json_t *e;
+    int k = 0;
+    size_t i;
+
+    json_array_foreach (list, i, e)
+        k |= add_parked(e, pools);
+    return k;
+}
+
 int explained_fill(json_t *list, const json_t *answer, bool estimates) {
     _cleanup_(queue_freep) struct queue *q = NULL;
     _cleanup_(usuals_done) struct usuals usuals = {};
     struct estimate_view view = {
         .pools = json_object_get(answer, "pools"), .usuals = &usuals, .now = clock_realtime()};
     bool is_known = answer && !json_is_true(json_object_get(answer, "stale"));
-    int k = is_known ? queue_new(&q, view.pools) : 0;
+    int k = add_all_parked(list, view.pools) < 0 ? -ENOMEM : 0;
     json_t *e;
     size_t i;
 
+    if (k == 0 && is_known)
+        k = queue_new(&q, view.pools);
     if (k == 0)
         k = usuals_make(&usuals, json_object_get(answer, "usual"));
     view.q = q;

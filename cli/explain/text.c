@@ -325,8 +325,25 @@ static const json_t *find_silent(const json_t *pools, json_int_t silent_ms) {
     return NULL;
 }
 
+/* Says how the limits that keep the run waiting are changed. */
+static void print_limits(const char **label, const json_t *pools) {
+    json_t *item;
+    size_t i;
+
+    json_array_foreach (pools, i, item) {
+        const json_t *why = json_object_get(item, "why");
+        const char *pool = format_get_text(item, "pool"), *code = format_get_text(why, "code");
+        bool is_pause = strncmp(format_get_text(why, "text"), "paused", 6) == 0;
+
+        if (strcmp(code, "paused") != 0 && strcmp(code, "limit-below") != 0)
+            continue;
+        begin_line(label, NULL, 0);
+        printf(is_pause ? "berth resume %.130s ends the pause\n" : "berth limit %.130s shows who set the limit, or changes it\n", pool);
+    }
+}
+
 static void print_next(const json_t *e, json_int_t silent_ms) {
-    const json_t *silent = find_silent(json_object_get(e, "pools"), silent_ms);
+    const json_t *pools = json_object_get(e, "pools"), *silent = find_silent(pools, silent_ms);
     const char *label = "next", *why = format_get_text(e, "blocked_by");
     char text[FORMAT_SIZE];
 
@@ -335,6 +352,8 @@ static void print_next(const json_t *e, json_int_t silent_ms) {
             begin_line(&label, NULL, 0);
             printf("%s\n", steps[i].text);
         }
+    if (json_array_size(json_object_get(e, "sooner")) == 0)
+        print_limits(&label, pools);
     if (silent) {
         begin_line(&label, NULL, 0);
         printf("%.64s was last seen %s ago; after a lease others get its permits\n", format_get_text(silent, "host"),

@@ -155,6 +155,27 @@ static void away(void) {
         TEST_INT(berth_end(children[i]), 0);
 }
 
+/* No command alone starts the run: one pool is full, the other one is paused, and later has a low limit. The pool that parks the
+ * claim alone lists it. */
+static void several(void) {
+    struct child *children[2];
+
+    ant = host_up("ant", "pool \"db\" { limit = 1 }\npool \"net\" { limit = 2 }\n");
+    children[0] = berth_at_gate(ant, "-p db", "import", "started");
+    children[1] = berth_at_gate(ant, "-p db -p net:2", "report", "queued");
+    TEST_INT(berth(ant, "pause net"), 0);
+    shows("report", "\n  next     berth resume net ends the pause\n");
+    TEST_INT(berth(ant, "resume net"), 0);
+    TEST_INT(berth(ant, "limit net 1"), 0);
+    shows("report", "\n  next     berth limit net shows who set the limit, or changes it\n");
+    TEST_INT(berth(ant, "limit net --clear"), 0);
+    shows("report", "\n  sooner   ");
+    CU_ASSERT_PTR_NULL(strstr(berth_out, "\n  next "));
+    test_gate_open(&cluster.gate);
+    TEST_INT(berth_end(children[0]), 0);
+    TEST_INT(berth_end(children[1]), 0);
+}
+
 static bool says(struct host *h, const char *words, const char *text) {
     return berth(h, "%s", words) == 0 && strstr(berth_out, text);
 }
@@ -252,7 +273,8 @@ static void drained(void) {
 static CU_TestInfo tests[] = {
     {"host-limit", host_limit}, {"undefined", undefined}, {"overlap", overlap}, {"grace", grace},
     {"drained", drained},       {"lost here", lost_here}, {"lost host-limit", lost_host_limit},
-    {"away", away},             {"silent", silent},       CU_TEST_INFO_NULL,
+    {"away", away},             {"silent", silent},       {"several", several},
+    CU_TEST_INFO_NULL,
 };
 
 TEST_SUITES({.pName = "explain-codes", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests});
