@@ -165,6 +165,9 @@ static void several(void) {
     children[1] = berth_at_gate(ant, "-p db -p net:2", "report", "queued");
     TEST_INT(berth(ant, "pause net"), 0);
     shows("report", "\n  next     berth resume net ends the pause\n");
+    TEST_INT(berth(ant, "limit db 2"), 0);
+    shows("report", "\n  sooner   berth resume net "); /* now it helps */
+    TEST_INT(berth(ant, "limit db --clear"), 0);
     TEST_INT(berth(ant, "resume net"), 0);
     TEST_INT(berth(ant, "limit net 1"), 0);
     shows("report", "\n  next     berth limit net shows who set the limit, or changes it\n");
