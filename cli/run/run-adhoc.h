@@ -17,8 +17,9 @@
 #include "cli/run/options.h"
 
 /* Replies are read before deadlines are checked, because after a suspend or a SIGSTOP the new deadline may
- * be in the socket. CONT is passed on after both. */
+ * be in the socket. CONT is passed on after both. A Ctrl-C is handled before the end of the command that it has caused. */
 #define ADHOC_PRIORITY_CONNECTION (SD_EVENT_PRIORITY_IMPORTANT - 10) /* supervise's timer is at IMPORTANT */
+#define ADHOC_PRIORITY_SIGNALS (SD_EVENT_PRIORITY_NORMAL - 10)
 #define ADHOC_PRIORITY_CONTINUE (SD_EVENT_PRIORITY_NORMAL + 10)
 
 enum adhoc_phase {
@@ -38,6 +39,7 @@ struct adhoc {
     sd_event *event;
     struct run_options options;
     enum adhoc_phase phase;
+    int signals_fds[2];                  /* what this process receives in place of its command: all but CONT, CONT; -1: none yet */
     int end_signal;                      /* 0: this process ends with an exit status */
     char run[ID_TEXT_SIZE];              /* "": berthd has not sent it yet */
     usec_t claimed;                      /* boottime of the first Hold */

@@ -45,6 +45,8 @@ static void adhoc_done(struct adhoc *a) {
     /* Last, because the report on the connection must arrive before the end of the hold. */
     a->grant.hold_fd = close_fd(a->grant.hold_fd);
     a->event = sd_event_unref(a->event);
+    a->signals_fds[0] = close_fd(a->signals_fds[0]);
+    a->signals_fds[1] = close_fd(a->signals_fds[1]);
     run_say_rest(a);
 }
 
@@ -68,6 +70,7 @@ static int adhoc_init(struct adhoc *a) {
 static int run(const struct run_options *options, int *ret_signal) {
     _cleanup_(adhoc_done) struct adhoc a = {
         .options = *options,
+        .signals_fds = {-1, -1},
         .connection.wait_deadline = USEC_INFINITY,
         .grant = {.hold_fd = -1, .deadline = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY}};
     int r = adhoc_init(&a);

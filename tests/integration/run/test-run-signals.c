@@ -2,11 +2,14 @@
 /* Signals to `berth run` and its command, and other ends: a stop by berthd, a timeout, a kill. The test is
  * berthd. */
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "tests/harness/host/fake-berthd.h"
@@ -26,7 +29,7 @@ static void withdraws(int signal) {
     TEST_INT(kill(f.pid, signal), 0);
     fake_expect_end(&f);
     /* A script stops at a Ctrl-C only if its command is ended by the signal. QUIT would leave a core file. */
-    TEST_INT(fake_await_exit(&f), signal == SIGQUIT ? 128 + signal : -signal);
+    TEST_INT(fake_await_exit(&f), signal == SIGQUIT || signal == SIGALRM ? 128 + signal : -signal);
     fake_done(&f);
 }
 
@@ -35,6 +38,7 @@ static void test_signals_while_waiting(void) {
     withdraws(SIGTERM);
     withdraws(SIGHUP);
     withdraws(SIGQUIT);
+    withdraws(SIGALRM);
 }
 
 static void ignore_hangup(struct fake *f) {
@@ -117,6 +121,82 @@ static void test_signals_passed_on(void) {
     passes_on(SIGUSR2);
     passes_on(SIGCONT);
     passes_on(SIGWINCH);
+    passes_on(SIGABRT);
+    passes_on(SIGALRM);
+    passes_on(SIGPWR);
+    passes_on(SIGRTMIN + 3); /* KillSignal= of a unit */
+    passes_on(SIGRTMAX);
+}
+
+static char alarm_fifo[96]; /* the alarm is due when the test opens it */
+
+static void *set_alarm(void *unused) {
+    const struct itimerval soon = {.it_value = {.tv_usec = 1}};
+
+    if (open(alarm_fifo, O_RDONLY | O_CLOEXEC) >= 0)
+        (void) setitimer(ITIMER_REAL, &soon, NULL);
+    return unused;
+}
+
+/* `perl -e 'alarm 60; exec @ARGV' berth run ...` */
+static void begin_with_alarm(struct fake *f) {
+    sigset_t all, before;
+    pthread_t thread;
+
+    (void) f;
+    (void) sigfillset(&all);
+    (void) pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (pthread_create(&thread, NULL, set_alarm, NULL) != 0)
+        _exit(1);
+    (void) pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void test_alarm_of_caller(void) {
+    struct fake f;
+    int fd;
+
+    fake_init(&f);
+    snprintf(alarm_fifo, sizeof(alarm_fifo), "%s/alarm", f.directory);
+    CU_ASSERT_EQUAL_FATAL(mkfifo(alarm_fifo, 0600), 0);
+    fake_in_child = begin_with_alarm;
+    fake_run(&f, "-p db -- sh -c", "trap 'exit 7' ALRM; " FAKE_WAITS);
+    fake_grant(&f, 0);
+    fake_expect_started(&f);
+    fake_await_output(&f, "ready");
+    fd = open(alarm_fifo, O_WRONLY | O_CLOEXEC);
+    fake_expect_ended(&f, 7, -1, NULL);
+    close(fd);
+    TEST_INT(fake_await_exit(&f), 7);
+    TEST_INT(unlink(alarm_fifo), 0);
+    fake_done(&f);
+}
+
+static void await_state(pid_t pid, char state) {
+    for (int i = 0; fake_process_state(pid) != state && i < 5000; i++)
+        (void) poll(NULL, 0, 1);
+    TEST_INT(fake_process_state(pid), state);
+}
+
+/* A Ctrl-C ends the command at once; `berth run` sees both together, and still waits until berthd has the exit status. */
+static void test_interrupted_with_its_command(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "echo ready; while :; do read x; done");
+    fake_grant(&f, 0);
+    fake_expect_started(&f);
+    fake_await_output(&f, "ready");
+    TEST_INT(kill(f.pid, SIGSTOP), 0);
+    await_state(f.pid, 'T');
+    TEST_INT(kill(f.command, SIGINT), 0);
+    TEST_INT(kill(f.pid, SIGINT), 0);
+    await_state(f.command, 'Z');
+    TEST_INT(kill(f.pid, SIGCONT), 0);
+    json_decref(fake_expect(&f, "io.berth.Ended"));
+    TEST_INT(fake_is_running(&f, 100 * USEC_PER_MSEC), true);
+    fake_reply(&f, "{'parameters': {'state': 'over', 'run': '" FAKE_RUN "'}}");
+    TEST_INT(fake_await_exit(&f), -SIGINT);
+    fake_done(&f);
 }
 
 static void stops(const char *reason, const char *script, int status, const char *result, const char *error) {
@@ -205,6 +285,8 @@ static CU_TestInfo tests[] = {
     {"ignored children", test_ignored_children},
     {"signals while running", test_signals_while_running},
     {"signals passed on", test_signals_passed_on},
+    {"alarm of caller", test_alarm_of_caller},
+    {"interrupted with its command", test_interrupted_with_its_command},
     {"stop", test_stop},
     {"timeout", test_timeout},
     {"whole tree is awaited", test_whole_tree_is_awaited},
