@@ -19,9 +19,14 @@ static bool is_ready(void) {
 static void say(struct adhoc *a) {
     size_t done = 0;
     ssize_t n = 1;
+    sigset_t terminal, before;
 
+    /* With `stty tostop` the write of a process in the background would stop it. */
+    if (sigemptyset(&terminal) < 0 || sigaddset(&terminal, SIGTTOU) < 0 || sigprocmask(SIG_BLOCK, &terminal, &before) < 0)
+        return;
     for (; n > 0 && done < a->unwritten.size; done += n > 0 ? (size_t) n : 0)
         n = write(STDERR_FILENO, a->unwritten.text + done, a->unwritten.size - done);
+    (void) sigprocmask(SIG_SETMASK, &before, NULL);
     a->unwritten.size = 0;
 }
 

@@ -46,7 +46,18 @@ static _Noreturn void job_main(const char *socket, int go, const char *script) {
     _exit(verb_run(7, argv));
 }
 
-static _Noreturn void shell_main(const char *socket, int report, const char *script) {
+/* As after `stty tostop`, for a job in the background. */
+static void stop_writers(void) {
+    struct termios modes;
+
+    if (tcgetattr(STDIN_FILENO, &modes) < 0)
+        _exit(1);
+    modes.c_lflag |= TOSTOP;
+    if (tcsetattr(STDIN_FILENO, TCSANOW, &modes) < 0)
+        _exit(1);
+}
+
+static _Noreturn void shell_main(const char *socket, int report, const char *script, bool in_background) {
     int go[2], status;
     pid_t job;
 
@@ -58,7 +69,10 @@ static _Noreturn void shell_main(const char *socket, int report, const char *scr
         job_main(socket, go[0], script);
     }
     (void) setpgid(job, job);
-    set_foreground(job);
+    if (in_background)
+        stop_writers();
+    else
+        set_foreground(job);
     close(go[1]);
     (void) dprintf(report, "J%d\n", (int) job);
     for (;;) {
@@ -94,7 +108,7 @@ static void read_shell(struct terminal *t, char *line, size_t size) {
     line[n] = '\0';
 }
 
-static void begin(struct terminal *t, const char *script) {
+static void begin_job(struct terminal *t, const char *script, bool in_background) {
     char line[32];
     int pair[2];
 
@@ -106,12 +120,16 @@ static void begin(struct terminal *t, const char *script) {
     CU_ASSERT_TRUE_FATAL(t->shell_pid >= 0);
     if (t->shell_pid == 0) {
         close(pair[0]);
-        shell_main(t->fake.socket, pair[1], script);
+        shell_main(t->fake.socket, pair[1], script, in_background);
     }
     close(pair[1]);
     t->shell = pair[0];
     read_shell(t, line, sizeof(line));
     TEST_INT(sscanf(line, "J%d", &t->job), 1);
+}
+
+static void begin(struct terminal *t, const char *script) {
+    begin_job(t, script, false);
     fake_grant(&t->fake, 0);
     fake_expect_started(&t->fake);
 }
@@ -237,6 +255,20 @@ static void test_suspend_by_process(void) {
     end(&t, 3, -1, "E3");
 }
 
+/* A stopped `berth run` would keep the permits that it is granted next. */
+static void test_reports_in_background(void) {
+    struct terminal t;
+
+    begin_job(&t, "exit 3", true);
+    fake_accept(&t.fake);
+    json_decref(fake_expect(&t.fake, "io.berth.Hold"));
+    fake_reply(&t.fake, FAKE_WAITING);
+    await_text(&t, "berth: waiting: pool full: db");
+    fake_reply_granted(&t.fake, 0, true);
+    fake_expect_started(&t.fake);
+    end(&t, 3, -1, "E3");
+}
+
 static CU_TestInfo tests[] = {
     {"reads terminal", test_reads_terminal},
     {"interrupt once", test_interrupt_once},
@@ -245,6 +277,7 @@ static CU_TestInfo tests[] = {
     {"command suspends itself", test_command_suspends_itself},
     {"command suspends group", test_command_suspends_group},
     {"suspend by process", test_suspend_by_process},
+    {"reports in background", test_reports_in_background},
     CU_TEST_INFO_NULL,
 };
 
