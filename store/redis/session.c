@@ -108,13 +108,17 @@ int session_open(struct store_redis *store) {
     return id_make(store->session.id);
 }
 
+/* Each heartbeat writes, so the log has only the first failure and the end of the failures. */
 static void write_file(struct store_redis *store, const struct message_writer *w) {
-    const struct session *session = &store->session;
+    struct session *session = &store->session;
     int r = w->error < 0 ? w->error : file_write_atomic(session->path, w->text, w->size, 0600);
 
-    if (r < 0)
+    if (r < 0 && !session->is_unwritten)
         journal_log(store_redis_journal(store), LOG_WARNING,
                     "%s: cannot write (%s), a restart will begin a new session", session->path, strerror(-r));
+    if (r == 0 && session->is_unwritten)
+        journal_log(store_redis_journal(store), LOG_NOTICE, "%s: writable again", session->path);
+    session->is_unwritten = r < 0;
 }
 
 static void begin_file(const struct session *session, struct message_writer *w) {

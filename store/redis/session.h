@@ -26,6 +26,7 @@ struct session {
     uint64_t connection; /* number of the current connection */
     bool is_from_file;   /* continued from an earlier berthd, not yet confirmed by Redis */
     bool awaits_stops;   /* no hello before all lost claims have stopped */
+    bool is_unwritten;   /* the last write of the file failed */
     usec_t clock_saved;  /* clock.observed_at of the value in the file */
 };
 

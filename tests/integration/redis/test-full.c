@@ -19,7 +19,7 @@
 #include "tests/harness/test.h"
 
 #define OWN "pool \"own\" { limit = 1 scope = \"host\" }\n"
-#define POOLS "pool \"db\" { limit = 1 }\n" OWN
+#define POOLS "pool \"db\" { limit = 1 }\npool \"net\" { limit = 1 }\n" OWN
 #define JOBS "job \"one\" { command = {\"/bin/true\"} pools = {\"db\"} }\njob \"free\" { command = {\"/bin/true\"} }\n"
 
 static struct host *ant;
@@ -93,6 +93,53 @@ static void check_failed_hold(const char *job, const char *error) {
     host_await(ant, "released", "job=%s", job);
 }
 
+static void await_log(const char *text) {
+    usec_t until = clock_monotonic() + HOST_PATIENCE;
+
+    while (!strstr(host_log(ant), text) && clock_monotonic() < until)
+        child_turn(until);
+    CU_ASSERT_PTR_NOT_NULL(strstr(host_log(ant), text));
+}
+
+static long long count_heartbeats(void) {
+    _cleanup_reply_ redisReply *reply = redis_command(&cluster.redis, "ZRANGE berth:{test}:heartbeats 0 0 WITHSCORES");
+
+    return reply && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 ? strtoll(reply->element[1]->str, NULL, 10) : 0;
+}
+
+static void await_heartbeat(void) {
+    long long first = count_heartbeats();
+    usec_t until = clock_monotonic() + HOST_PATIENCE;
+
+    while (count_heartbeats() == first && clock_monotonic() < until)
+        child_turn(clock_boottime() + 20 * USEC_PER_MSEC);
+    CU_ASSERT(count_heartbeats() > first);
+}
+
+/* The heartbeat after each grant writes the file. The log has the first failure and the end of the failures. */
+static void no_room_for_the_session(void) {
+    static const char failed[] = "/state/session: cannot write (No space left on device)";
+    struct child *holder;
+    const char *log;
+
+    TEST_NEEDS_ROOT();
+    if (!host_up_small())
+        TEST_SKIP("no mount namespace here");
+    holder = berth_at_gate(ant, "-p net", "holder", "started"); /* an idle host has few heartbeats */
+    fill();
+    for (int i = 0; i < 3; i++) {
+        TEST_INT(berth(ant, "run -p db -- true"), 125);
+        await_heartbeat();
+    }
+    log = strstr(host_log(ant), failed);
+    CU_ASSERT(log && !strstr(log + 1, failed));
+    TEST_INT(unlink(fill_path()), 0);
+    TEST_INT(berth(ant, "run -p db -- true"), 0);
+    await_log("/state/session: writable again");
+    test_gate_open(&cluster.gate);
+    TEST_INT(berth_end(holder), 0);
+}
+
 static void no_room_for_a_hold(void) {
     TEST_NEEDS_ROOT();
     if (!host_up_small())
@@ -149,14 +196,6 @@ static void no_descriptors(void) {
     TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0);
 }
 
-static void await_log(const char *text) {
-    usec_t until = clock_monotonic() + HOST_PATIENCE;
-
-    while (!strstr(host_log(ant), text) && clock_monotonic() < until)
-        child_turn(until);
-    CU_ASSERT_PTR_NOT_NULL(strstr(host_log(ant), text));
-}
-
 #define EFFECTS 1000000 /* of berthd, more than it has in a test */
 
 /* berthd does not repeat a failed write at once: while a command runs, berthd has the effects of that run
@@ -195,6 +234,7 @@ static void no_room_for_a_record(void) {
 
 static CU_TestInfo tests[] = {
     {"no room for a hold", no_room_for_a_hold},
+    {"no room for the session", no_room_for_the_session},
     {"no room for a job", no_room_for_a_job},
     {"no descriptors", no_descriptors},
     {"no room for a record", no_room_for_a_record},
