@@ -49,10 +49,10 @@ static void ends_with_the_last_run(void) {
     begin("slow");
     begin("quick");
     TEST_INT(berth(ant, "start quick2"), 0);
-    c = berth_start(ant, "stop --wait slow quick quick2");
+    c = berth_start(ant, "stop --wait quick2 slow quick"); /* quick2 before quick, whose permit it would get */
     await_stopping();
-    host_await(ant, "withdrawn", "job=quick2"); /* all are stopped before one of them is awaited */
-    host_await(ant, "released", "job=quick");
+    host_await(ant, "withdrawn", "job=quick2");
+    host_await(ant, "released", "job=quick"); /* all are stopped before one of them is awaited */
     TEST_INT(berth(ant, "stop quick"), 0);
     TEST_STRING(berth_err, "berth: quick: nothing to stop\n");
     CU_ASSERT(!c->ended);
