@@ -25,6 +25,11 @@ static void begin(const char *job) {
     host_await(ant, "started", "job=%s", job);
 }
 
+static void begin_slow(void) {
+    begin("slow");
+    witness_await_start(cluster.witness, "slow"); /* it ignores TERM from then on */
+}
+
 /* Awaits the stop signal of the slow job, which ignores it. */
 static void await_stopping(void) {
     usec_t until = clock_boottime() + HOST_PATIENCE;
@@ -46,7 +51,7 @@ static void await_stopping(void) {
 static void ends_with_the_last_run(void) {
     struct child *c;
 
-    begin("slow");
+    begin_slow();
     begin("quick");
     TEST_INT(berth(ant, "start quick2"), 0);
     c = berth_start(ant, "stop --wait quick2 slow quick"); /* quick2 before quick, whose permit it would get */
@@ -76,7 +81,7 @@ static void of_berth_run(void) {
 static void client_leaves(void) {
     struct child *c;
 
-    begin("slow");
+    begin_slow();
     c = berth_start(ant, "stop --wait slow");
     await_stopping();
     TEST_INT(kill(c->pid, SIGKILL), 0);
@@ -92,7 +97,7 @@ static void client_leaves(void) {
 static void berthd_killed(void) {
     struct child *c;
 
-    begin("slow");
+    begin_slow();
     c = berth_start(ant, "stop --wait slow");
     await_stopping();
     host_kill(ant);
