@@ -26,7 +26,7 @@ void output_seen(struct table *t, const json_t *item) {
 json_int_t output_silent_ms(const json_t *reply) {
     json_int_t lease = format_get_number(json_object_get(reply, "redis"), "lease_ms");
 
-    return lease > 0 ? (json_int_t) silence_bound((uint64_t) lease, 0) : INT64_MAX;
+    return lease > 0 ? (json_int_t) silence_bound((uint64_t) lease, 0) : INT64_MAX; /* the picture has no heartbeat */
 }
 
 int output_error(int r) {

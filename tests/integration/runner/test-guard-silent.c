@@ -253,7 +253,7 @@ static void is_reported(void) {
         host_await(ant, "exited", "job=%s result=success", jobs[i]);
 }
 
-/* Returns the guard that was made ready for a run before its grant: the one that is not `other`. 0: there is none yet. */
+/* Returns the pid of a prepared guard other than `other`; 0: there is none yet. */
 static pid_t find_prepared(pid_t other) {
     char path[64];
     FILE *children;
