@@ -19,6 +19,7 @@ struct jobs_file {
     struct timer overdue;  /* of the oldest sync under way */
     struct timer retry;    /* of the last write, which failed */
     uint64_t last, synced; /* the latest one begun; the latest one done or given up */
+    bool is_hanging;       /* a sync was given up, and the disk has not answered since */
     char error[128];       /* "": it works */
 };
 
@@ -44,6 +45,7 @@ static void finish(struct jobs_file *f, uint64_t sync) {
 static void jobs_file_on_synced(uint64_t sync, int error, void *userdata) {
     struct jobs_file *f = userdata;
 
+    f->is_hanging = false;
     report(f, error < 0 ? strerror(-error) : "");
     timer_set(&f->retry, error < 0 ? usec_add(clock_boottime(), RETRY) : USEC_INFINITY);
     finish(f, sync);
@@ -56,6 +58,7 @@ static void jobs_file_on_retry(void *userdata) {
 static void jobs_file_on_overdue(void *userdata) {
     struct jobs_file *f = userdata;
 
+    f->is_hanging = true;
     report(f, "the disk does not answer");
     finish(f, f->last);
 }
@@ -140,11 +143,14 @@ void jobs_file_put(struct jobs_file *f, const char *key, const struct message_wr
 
 uint64_t jobs_file_sync(struct jobs_file *f) {
     uint64_t sync = f ? record_file_sync(f->file) : 0;
-    bool is_hanging = f && f->error[0] != '\0' && f->last > 0 && f->synced == f->last;
 
     if (sync == 0)
         return 0;
-    if (f->synced == f->last && !is_hanging)
+    if (f->is_hanging) {
+        f->last = f->synced = sync;
+        return 0;
+    }
+    if (f->synced == f->last)
         timer_set(&f->overdue, usec_add(clock_boottime(), PATIENCE));
     f->last = sync;
     return sync;
