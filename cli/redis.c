@@ -3,39 +3,31 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "base/json/format.h"
 #include "cli/client.h"
 #include "cli/output.h"
+#include "cli/table.h"
 #include "cli/verbs.h"
+#include "cli/wrap.h"
 
 #define INT "%" JSON_INTEGER_FORMAT
 #define INDENT 11 /* of the text behind a subject */
 #define WIDTH 80
 #define LINE_SIZE 1024
 
-/* Prints text behind a subject, with lines of at most 80 columns. */
+/* Prints text behind a subject, with lines of at most 80 columns, also into a pipe. */
 static void print_line(const char *subject, const char *format, ...) _printf_(2, 3);
 static void print_line(const char *subject, const char *format, ...) {
     char text[LINE_SIZE];
-    const char *at = text;
     va_list ap;
 
     va_start(ap, format);
     (void) vsnprintf(text, sizeof(text), format, ap);
     va_end(ap);
     printf("%-*s", INDENT, subject);
-    while (strlen(at) > WIDTH - INDENT) {
-        size_t n = WIDTH - INDENT;
-
-        while (n > 0 && at[n] != ' ')
-            n--;
-        if (n == 0)
-            break;
-        printf("%.*s\n%*s", (int) n, at, INDENT, "");
-        at += n + 1;
-    }
-    puts(at);
+    wrap_print(stdout, text, INDENT, &(struct wrap) {.width = MIN((size_t) WIDTH, table_terminal_width()), .indent = INDENT});
 }
 
 static bool is_known(const json_t *answer, const char *key) {

@@ -7,6 +7,7 @@
 #include "base/json/format.h"
 #include "cli/client.h"
 #include "cli/doctor/doctor.h"
+#include "cli/wrap.h"
 
 #define INDENT 23 /* of texts: "CRIT redis-persistence " */
 #define WIDTH 79
@@ -18,37 +19,6 @@ static const char *const severity_names[] = {[SEVERITY_NOTE] = "note",
                                              [SEVERITY_UNKNOWN] = "unknown",
                                              [SEVERITY_WARN] = "warn",
                                              [SEVERITY_CRIT] = "crit"};
-
-/* Returns the number of characters in n bytes of UTF-8. */
-static size_t columns(const char *text, size_t n) {
-    size_t sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += ((unsigned char) text[i] & 0xC0) != 0x80;
-    return sum;
-}
-
-/* Prints words from column `at` on, further lines from column `indent` on. end: before a line break. */
-static void print_wrapped(FILE *out, const char *text, size_t at, size_t indent, const char *end) {
-    bool is_first = true;
-
-    while (*text) {
-        size_t n = strcspn(text, " "), width = columns(text, n);
-
-        if (!is_first && at + 1 + width + strlen(end) > WIDTH) {
-            fprintf(out, "%s\n%*s", end, (int) indent, "");
-            at = indent;
-        } else if (!is_first) {
-            fputc(' ', out);
-            at++;
-        }
-        fprintf(out, "%.*s", (int) n, text);
-        at += width;
-        text += n + (text[n] == ' ');
-        is_first = false;
-    }
-    fputc('\n', out);
-}
 
 /* --- text --- */
 
@@ -85,21 +55,24 @@ static void format_command(const json_t *words, char line[static LINE_SIZE]) {
         append_quoted(line, json_is_string(word) ? json_string_value(word) : "?");
 }
 
+static const struct wrap plain = {.width = WIDTH, .indent = INDENT}, command = {.width = WIDTH, .indent = INDENT + 2, .end = " \\"},
+                         count = {.width = WIDTH, .indent = 4};
+
 static void print_finding(FILE *out, const struct finding *f) {
     char line[LINE_SIZE];
     json_t *item;
     size_t i;
 
     fprintf(out, "%s %-*s", severity_words[f->severity], INDENT - 5, f->check);
-    print_wrapped(out, f->text, INDENT, INDENT, "");
+    wrap_print(out, f->text, INDENT, &plain);
     json_array_foreach (f->remedies, i, item) {
         fprintf(out, "%*s", INDENT, "");
-        print_wrapped(out, json_is_string(item) ? json_string_value(item) : "?", INDENT, INDENT, "");
+        wrap_print(out, json_is_string(item) ? json_string_value(item) : "?", INDENT, &plain);
     }
     json_array_foreach (f->commands, i, item) {
         format_command(item, line);
         fprintf(out, "%*s", INDENT, "");
-        print_wrapped(out, line, INDENT, INDENT + 2, " \\");
+        wrap_print(out, line, INDENT, &command);
     }
 }
 
@@ -146,7 +119,7 @@ void show_text(const struct shown *s) {
     else {
         (void) snprintf(line, sizeof(line), "%zu check%s fine, %zu not possible (%s)", fine,
                         fine == 1 ? "" : "s", unknown, reasons);
-        print_wrapped(out, line, 0, 4, "");
+        wrap_print(out, line, 0, &count);
     }
 }
 

@@ -6,19 +6,24 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/cleanup.h"
 #include "base/explain/reason.h"
 #include "base/explain/start.h"
 #include "base/json/format.h"
 #include "base/name.h"
+#include "base/text.h"
+#include "cli/table.h"
+#include "cli/wrap.h"
 
 #define INT "%" JSON_INTEGER_FORMAT
+#define TEXT_COLUMN 13 /* at which a line that is too wide continues */
 #define SHOWN 5 /* claims of a list; the rest as a number */
 
 /* Begins a line: "  label    pool  ". Only the first line of a list has its label. */
-static void begin_line(const char **label, const char *pool, int width) {
-    printf("  %-8s ", *label);
+static void begin_line(FILE *f, const char **label, const char *pool, int width) {
+    fprintf(f, "  %-8s ", *label);
     if (pool)
-        printf("%-*s  ", width, pool);
+        fprintf(f, "%-*s  ", width, pool);
     *label = "";
 }
 
@@ -37,47 +42,46 @@ static int pool_width(const json_t *pools) {
 
 /* --- the first line --- */
 
-static void print_state(const json_t *e) {
+static void print_state(FILE *f, const json_t *e) {
     const char *state = format_get_text(e, "state"), *why = format_get_text(e, "blocked_by"), *reason = format_get_text(e, "reason");
     char text[FORMAT_SIZE];
 
     if (strcmp(state, "waiting") == 0)
-        printf("waiting for %s", format_duration(e, "wait_ms", text));
+        fprintf(f, "waiting for %s", format_duration(e, "wait_ms", text));
     else if (strcmp(state, "running") == 0)
-        printf("running, began %s%s%.200s", format_when(e, "started", clock_realtime(), text),
+        fprintf(f, "running, began %s%s%.200s", format_when(e, "started", clock_realtime(), text),
                *format_get_text(e, "stuck") ? "; its guard does not answer: " : "", format_get_text(e, "stuck"));
     else if (strcmp(state, "holding") == 0)
-        printf("has held its permits since %s", format_when(e, "since", clock_realtime(), text));
+        fprintf(f, "has held its permits since %s", format_when(e, "since", clock_realtime(), text));
     else if (strcmp(state, "starting") == 0)
-        printf("has its permits and is being started%s%s%s%.200s", *why ? "; " : "", why,
+        fprintf(f, "has its permits and is being started%s%s%s%.200s", *why ? "; " : "", why,
                *format_get_text(e, "stuck") ? "; its guard does not answer: " : "", format_get_text(e, "stuck"));
     else if (strcmp(state, "stopping") == 0)
-        printf("is being stopped%s%.200s",
+        fprintf(f, "is being stopped%s%.200s",
                *format_get_text(e, "stuck") ? "; killed, and there is still " : "",
                format_get_text(e, "stuck"));
     else if (strcmp(state, "done") == 0)
-        printf("is over: %s", format_result(e, "result", "exit_code", "signal", text));
+        fprintf(f, "is over: %s", format_result(e, "result", "exit_code", "signal", text));
     else
-        printf("%s%s%s", state, *why ? ": " : "", why);
+        fprintf(f, "%s%s%s", state, *why ? ": " : "", why);
     if (strcmp(state, "done") == 0 && json_is_string(json_object_get(e, "ended")))
-        printf(", %s", format_when(e, "ended", clock_realtime(), text));
+        fprintf(f, ", %s", format_when(e, "ended", clock_realtime(), text));
     if (*reason && strcmp(reason, format_get_text(e, "result")) != 0)
-        printf(" (%.200s)", reason);
-    printf("\n");
+        fprintf(f, " (%.200s)", reason);
+    fprintf(f, "\n");
 }
 
 /* --- a list of claims --- */
 
-static void print_who(const json_t *claim) {
+static void print_who(FILE *f, const json_t *claim) {
     json_int_t permits = format_get_number(claim, "permits");
     char who[2 * 64 + 2];
 
-    snprintf(who, sizeof(who), "%.64s:%.64s", format_get_text(claim, "host"),
-             format_get_text(claim, "name"));
-    printf("%.8s  %-20s x" INT "  ", format_get_text(claim, "claim"), who, permits);
+    snprintf(who, sizeof(who), "%.64s:%.64s", format_get_text(claim, "host"), format_get_text(claim, "name"));
+    fprintf(f, "%.8s  %-20s x" INT "  ", format_get_text(claim, "claim"), who, permits);
 }
 
-static void print_ahead(const json_t *pools, int width) {
+static void print_ahead(FILE *f, const json_t *pools, int width) {
     const char *label = "before";
     char text[FORMAT_SIZE];
     json_t *item, *waiter;
@@ -90,20 +94,20 @@ static void print_ahead(const json_t *pools, int width) {
         json_array_foreach (ahead, k, waiter) {
             if (k == SHOWN)
                 break;
-            begin_line(&label, k == 0 ? format_get_text(item, "pool") : "", width);
-            print_who(waiter);
-            printf("waits %s\n", format_duration(waiter, "waiting_ms", text));
+            begin_line(f, &label, k == 0 ? format_get_text(item, "pool") : "", width);
+            print_who(f, waiter);
+            fprintf(f, "waits %s\n", format_duration(waiter, "waiting_ms", text));
         }
         more += (json_int_t) (json_array_size(ahead) - k);
         if (more > 0) {
-            begin_line(&label, k == 0 ? format_get_text(item, "pool") : "", width);
-            printf("and " INT " more\n", more);
+            begin_line(f, &label, k == 0 ? format_get_text(item, "pool") : "", width);
+            fprintf(f, "and " INT " more\n", more);
         }
     }
 }
 
 /* Prints how long such runs usually hold: from 5 to 95 %. */
-static void print_usual(const json_t *usual) {
+static void print_usual(FILE *f, const json_t *usual) {
     enum { LOW = 1, HIGH = 6 };
     const json_t *q = json_object_get(usual, "q");
     json_int_t runs = format_get_number(usual, "runs");
@@ -112,13 +116,13 @@ static void print_usual(const json_t *usual) {
     if (runs < RUN_TIMES_ENOUGH)
         return;
     if (json_is_true(json_object_get(usual, "overdue")))
-        printf(", longer than ever");
+        fprintf(f, ", longer than ever");
     else
-        printf(", usual %s-%s", format_msec(json_integer_value(json_array_get(q, LOW)), low),
+        fprintf(f, ", usual %s-%s", format_msec(json_integer_value(json_array_get(q, LOW)), low),
                format_msec(json_integer_value(json_array_get(q, HIGH)), high));
 }
 
-static void print_holders(const json_t *pools, int width, json_int_t silent_ms) {
+static void print_holders(FILE *f, const json_t *pools, int width, json_int_t silent_ms) {
     const char *label = "holders";
     char text[FORMAT_SIZE];
     json_t *item, *holder;
@@ -132,39 +136,39 @@ static void print_holders(const json_t *pools, int width, json_int_t silent_ms) 
         json_array_foreach (holders, k, holder) {
             if (k == SHOWN)
                 break;
-            begin_line(&label, k == 0 ? format_get_text(item, "pool") : "", width);
-            print_who(holder);
-            printf("%s", format_when(holder, "since", clock_realtime(), text));
-            print_usual(json_object_get(holder, "usual"));
+            begin_line(f, &label, k == 0 ? format_get_text(item, "pool") : "", width);
+            print_who(f, holder);
+            fprintf(f, "%s", format_when(holder, "since", clock_realtime(), text));
+            print_usual(f, json_object_get(holder, "usual"));
             if (format_get_number(holder, "seen_ms") > silent_ms)
-                printf(", its host is silent");
-            printf("\n");
+                fprintf(f, ", its host is silent");
+            fprintf(f, "\n");
         }
         if (json_array_size(holders) > k) {
-            begin_line(&label, "", width);
-            printf("and %zu more\n", json_array_size(holders) - k);
+            begin_line(f, &label, "", width);
+            fprintf(f, "and %zu more\n", json_array_size(holders) - k);
         }
     }
 }
 
 /* --- the rest --- */
 
-static void print_blocked(const json_t *e, const json_t *pools, int width) {
+static void print_blocked(FILE *f, const json_t *e, const json_t *pools, int width) {
     const char *label = "blocked", *why = format_get_text(e, "blocked_by");
     json_t *item;
     size_t i;
 
     if (!reason_is_pools(e) && strncmp(why, "host-limit", 10) != 0) { /* the line of its pool has it */
-        begin_line(&label, NULL, width);
-        printf("%s\n", why);
+        begin_line(f, &label, NULL, width);
+        fprintf(f, "%s\n", why);
     }
     json_array_foreach (pools, i, item) {
-        begin_line(&label, format_get_text(item, "pool"), width);
-        printf("%s\n", format_get_text(json_object_get(item, "why"), "text"));
+        begin_line(f, &label, format_get_text(item, "pool"), width);
+        fprintf(f, "%s\n", format_get_text(json_object_get(item, "why"), "text"));
     }
 }
 
-static void print_moved(const json_t *e) {
+static void print_moved(FILE *f, const json_t *e) {
     const json_t *moved = json_object_get(e, "moved");
     const char *label = "moved";
     char when[FORMAT_SIZE], text[FORMAT_SIZE];
@@ -172,29 +176,29 @@ static void print_moved(const json_t *e) {
 
     if (!json_is_object(moved))
         return;
-    begin_line(&label, NULL, 0);
+    begin_line(f, &label, NULL, 0);
     at = (usec_t) format_get_time(moved, "at") * USEC_PER_MSEC; /* by Redis's clock, which may be ahead */
-    printf("%s by an operator: its head start is %s now\n",
+    fprintf(f, "%s by an operator: its head start is %s now\n",
            format_when(moved, "at", now > at ? now : at, when),
            format_duration(moved, "head_start_ms", text));
 }
 
-static void print_wants(const json_t *pools) {
+static void print_wants(FILE *f, const json_t *pools) {
     const char *label = "wants";
     json_t *item;
     size_t i;
 
-    begin_line(&label, NULL, 0);
+    begin_line(f, &label, NULL, 0);
     json_array_foreach (pools, i, item)
-        printf("%s%s:" INT, i > 0 ? " " : "", format_get_text(item, "pool"),
+        fprintf(f, "%s%s:" INT, i > 0 ? " " : "", format_get_text(item, "pool"),
                format_get_number(item, "wants"));
-    printf("%s\n", json_array_size(pools) > 1 ? ", all at once" : "");
+    fprintf(f, "%s\n", json_array_size(pools) > 1 ? ", all at once" : "");
 }
 
 /* --- the start --- */
 
 /* Names the first holder that has held for longer than ever. */
-static void print_overdue(const json_t *pools) {
+static void print_overdue(FILE *f, const json_t *pools) {
     const char *label = "";
     json_t *item, *holder;
     size_t i, k;
@@ -202,29 +206,25 @@ static void print_overdue(const json_t *pools) {
     json_array_foreach (pools, i, item)
         json_array_foreach (json_object_get(item, "holders"), k, holder)
             if (json_is_true(json_object_get(json_object_get(holder, "usual"), "overdue"))) {
-                begin_line(&label, NULL, 0);
-                printf("later if %.64s:%.64s continues; its end is not known\n",
+                begin_line(f, &label, NULL, 0);
+                fprintf(f, "later if %.64s:%.64s continues; its end is not known\n",
                        format_get_text(holder, "host"), format_get_text(holder, "name"));
                 return;
             }
 }
 
 /* Prints "57, 64 and 12", in the order of the names. */
-static void print_runs(const json_t *basis) {
+static void print_runs(FILE *f, const json_t *basis) {
     size_t n = json_array_size(basis), shown = n > SHOWN ? SHOWN : n;
 
     for (size_t i = 0; i < shown; i++)
-        printf("%s" INT,
-               i == 0       ? ""
-               : i + 1 == n ? " and "
-                            : ", ",
-               format_get_number(json_array_get(basis, i), "runs"));
+        fprintf(f, "%s" INT, i == 0 ? "" : i + 1 == n ? " and " : ", ", format_get_number(json_array_get(basis, i), "runs"));
     if (n > shown)
-        printf(" and more");
+        fprintf(f, " and more");
 }
 
 /* Prints the local times of the span. */
-static void print_clock(json_int_t low_ms, json_int_t high_ms) {
+static void print_clock(FILE *f, json_int_t low_ms, json_int_t high_ms) {
     time_t now = (time_t) (clock_realtime() / USEC_PER_SEC), from = now + low_ms / 1000,
            to = now + (high_ms + 999) / 1000;
     bool is_far = high_ms >= 24 * 3600 * 1000;
@@ -236,10 +236,10 @@ static void print_clock(json_int_t low_ms, json_int_t high_ms) {
     for (size_t i = 0; i < 2; i++)
         if (localtime_r(i == 0 ? &from : &to, &tm))
             (void) strftime(texts[i], sizeof(texts[i]), is_far ? "%a %H:%M" : "%H:%M", &tm);
-    printf(" (%s to %s)", texts[0], texts[1]);
+    fprintf(f, " (%s to %s)", texts[0], texts[1]);
 }
 
-static void print_start(const json_t *e, const json_t *pools) {
+static void print_start(FILE *f, const json_t *e, const json_t *pools) {
     const json_t *estimate = json_object_get(e, "estimate"), *basis = json_object_get(estimate, "basis");
     json_int_t low = format_get_number(estimate, "low_ms"), high = format_get_number(estimate, "high_ms");
     const char *label = "start", *why = format_get_text(e, "no_estimate");
@@ -247,27 +247,27 @@ static void print_start(const json_t *e, const json_t *pools) {
 
     if (!json_is_object(estimate) && (!*why || !reason_is_pools(e)))
         return;
-    begin_line(&label, NULL, 0);
+    begin_line(f, &label, NULL, 0);
     if (!json_is_object(estimate)) {
-        printf("not known: %s\n", why);
+        fprintf(f, "not known: %s\n", why);
         return;
     }
-    printf("%s", start_format_span(low, high, span));
-    print_clock(low, high);
-    printf("%s\n", high > 0 ? " with 8 chances of 10" : "");
+    fprintf(f, "%s", start_format_span(low, high, span));
+    print_clock(f, low, high);
+    fprintf(f, "%s\n", high > 0 ? " with 8 chances of 10" : "");
     if (json_is_true(json_object_get(estimate, "open")))
-        print_overdue(pools);
+        print_overdue(f, pools);
     if (json_array_size(basis) == 0)
         return;
-    begin_line(&label, NULL, 0);
-    printf("from the last ");
-    print_runs(basis);
-    printf(" runs; if no limit changes,\n");
-    begin_line(&label, NULL, 0);
-    printf("no host dies and nobody gets a head start\n");
+    begin_line(f, &label, NULL, 0);
+    fprintf(f, "from the last ");
+    print_runs(f, basis);
+    fprintf(f, " runs; if no limit changes,\n");
+    begin_line(f, &label, NULL, 0);
+    fprintf(f, "no host dies and nobody gets a head start\n");
 }
 
-static void print_sooner(const json_t *sooner) {
+static void print_sooner(FILE *f, const json_t *sooner) {
     const char *label = "sooner";
     json_t *item, *word;
     size_t i, k;
@@ -281,17 +281,17 @@ static void print_sooner(const json_t *sooner) {
             snprintf(command + strlen(command), sizeof(command) - strlen(command), "%s%.*s",
                      k > 0 ? " " : "", id_is_valid(json_string_value(word)) ? 8 : 130,
                      json_string_value(word)); /* the first digits of an id suffice */
-        begin_line(&label, NULL, 0);
-        printf("%-28s  ", command);
+        begin_line(f, &label, NULL, 0);
+        fprintf(f, "%-28s  ", command);
         if (*stops)
-            printf("stops %s, then ", stops);
+            fprintf(f, "stops %s, then ", stops);
         if (n == 0)
-            printf("then %s\n", start_format_span(format_get_number(item, "low_ms"),
+            fprintf(f, "then %s\n", start_format_span(format_get_number(item, "low_ms"),
                                                   format_get_number(item, "high_ms"), span));
         else if (n > 1)
-            printf("starts it and %zu more\n", n - 1);
+            fprintf(f, "starts it and %zu more\n", n - 1);
         else
-            printf("starts it\n");
+            fprintf(f, "starts it\n");
     }
 }
 
@@ -326,7 +326,7 @@ static const json_t *find_silent(const json_t *pools, json_int_t silent_ms) {
 }
 
 /* Says how the limits that keep the run waiting are changed. */
-static void print_limits(const char **label, const json_t *pools) {
+static void print_limits(FILE *f, const char **label, const json_t *pools) {
     json_t *item;
     size_t i;
 
@@ -337,47 +337,64 @@ static void print_limits(const char **label, const json_t *pools) {
 
         if (strcmp(code, "paused") != 0 && strcmp(code, "limit-below") != 0)
             continue;
-        begin_line(label, NULL, 0);
-        printf(is_pause ? "berth resume %.130s ends the pause\n" : "berth limit %.130s shows who set the limit, or changes it\n", pool);
+        begin_line(f, label, NULL, 0);
+        fprintf(f, is_pause ? "berth resume %.130s ends the pause\n" : "berth limit %.130s shows who set the limit, or changes it\n", pool);
     }
 }
 
-static void print_next(const json_t *e, json_int_t silent_ms) {
+static void print_next(FILE *f, const json_t *e, json_int_t silent_ms) {
     const json_t *pools = json_object_get(e, "pools"), *silent = find_silent(pools, silent_ms);
     const char *label = "next", *why = format_get_text(e, "blocked_by");
     char text[FORMAT_SIZE];
 
     for (size_t i = 0; i < ELEMENTSOF(steps); i++)
         if (strncmp(why, steps[i].reason, strlen(steps[i].reason)) == 0) {
-            begin_line(&label, NULL, 0);
-            printf("%s\n", steps[i].text);
+            begin_line(f, &label, NULL, 0);
+            fprintf(f, "%s\n", steps[i].text);
         }
     if (json_array_size(json_object_get(e, "sooner")) == 0)
-        print_limits(&label, pools);
+        print_limits(f, &label, pools);
     if (silent) {
-        begin_line(&label, NULL, 0);
-        printf("%.64s was last seen %s ago; after a lease others get its permits\n", format_get_text(silent, "host"),
+        begin_line(f, &label, NULL, 0);
+        fprintf(f, "%.64s was last seen %s ago; after a lease others get its permits\n", format_get_text(silent, "host"),
                format_duration(silent, "seen_ms", text));
     }
 }
 
-void explain_print(const json_t *e, json_int_t silent_ms) {
+static void print_all(FILE *f, const json_t *e, json_int_t silent_ms) {
     const json_t *pools = json_object_get(e, "pools");
     int width = pool_width(pools);
 
-    printf("%s  run %.8s on %s, ", format_get_text(e, "name"), format_get_text(e, "run"),
-           format_get_text(e, "host"));
-    print_state(e);
+    fprintf(f, "%s  run %.8s on %s, ", format_get_text(e, "name"), format_get_text(e, "run"), format_get_text(e, "host"));
+    print_state(f, e);
     if (strcmp(format_get_text(e, "state"), "waiting") != 0 || json_array_size(pools) == 0) {
-        print_next(e, silent_ms);
+        print_next(f, e, silent_ms);
         return;
     }
-    print_wants(pools);
-    print_moved(e);
-    print_blocked(e, pools, width);
-    print_ahead(pools, width);
-    print_holders(pools, width, silent_ms);
-    print_start(e, pools);
-    print_sooner(json_object_get(e, "sooner"));
-    print_next(e, silent_ms);
+    print_wants(f, pools);
+    print_moved(f, e);
+    print_blocked(f, e, pools, width);
+    print_ahead(f, pools, width);
+    print_holders(f, pools, width, silent_ms);
+    print_start(f, e, pools);
+    print_sooner(f, json_object_get(e, "sooner"));
+    print_next(f, e, silent_ms);
+}
+
+void explain_print(const json_t *e, json_int_t silent_ms) {
+    const struct wrap wrap = {.width = table_terminal_width(), .indent = TEXT_COLUMN};
+    _cleanup_free_ char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+
+    if (f)
+        print_all(f, e, silent_ms);
+    if (!f || fclose(f) != 0) {
+        print_all(stdout, e, silent_ms);
+        return;
+    }
+    for (char *at = text, *line; (line = strsep(&at, "\n")) && at;) {
+        text_make_printable(line); /* Redis has reasons that anybody may have written */
+        wrap_print(stdout, line, 0, &wrap);
+    }
 }

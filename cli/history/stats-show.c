@@ -168,7 +168,7 @@ static int show_table(const struct stats *s, const struct history_hosts *hosts, 
         {.name = "WAIT95", .right = true},
         {.name = "WAITMAX", .right = true, .drop = 2},
         {.name = "HELD50", .right = true},
-        {.name = "HELD95", .right = true},
+        {.name = "HELD95", .right = true, .drop = 4},
         {.name = cells_span((s->until - s->since) / USEC_PER_MSEC, span), .drop = 1},
     };
     bool utf8 = table_has_utf8();

@@ -14,6 +14,7 @@
 #include "base/pool-name.h"
 #include "base/text.h"
 #include "cli/choice.h"
+#include "cli/wrap.h"
 
 #define PREFIX "BERTH_"
 #define NAME_SIZE 64   /* of a field */
@@ -173,27 +174,6 @@ static void add_details(struct text *t, const json_t *line) {
         text_add(t, " (%s)", reason);
 }
 
-/* Prints words, in lines of that width if their words allow it. */
-static void print_wrapped(FILE *f, const char *text, size_t width) {
-    size_t at = 0;
-
-    while (*text) {
-        size_t spaces = strspn(text, " "), word = strcspn(text + spaces, " ");
-
-        if (at > TEXT_COLUMN && at + spaces + word > width) {
-            fprintf(f, "\n%*s", TEXT_COLUMN, "");
-            at = TEXT_COLUMN;
-        } else {
-            fprintf(f, "%*s", (int) spaces, "");
-            at += spaces;
-        }
-        fprintf(f, "%.*s", (int) word, text + spaces);
-        at += word;
-        text += spaces + word;
-    }
-    (void) fputc('\n', f);
-}
-
 void event_line_print(FILE *f, const json_t *line, size_t width) {
     struct text text = {};
 
@@ -211,7 +191,7 @@ void event_line_print(FILE *f, const json_t *line, size_t width) {
         text_add(&text, " %s", format_get_text(line, "message"));
     }
     text_make_printable(text.data);
-    print_wrapped(f, text.data, width);
+    wrap_print(f, text.data, 0, &(struct wrap) {.width = width, .indent = TEXT_COLUMN});
 }
 
 void event_line_print_short(FILE *f, const json_t *line) {
