@@ -18,6 +18,7 @@
 #include "daemon/control/control-internal.h"
 
 #define CLIENTS_A_TURN 32
+#define SLICE (20 * USEC_PER_MSEC) /* of a turn: the calls of many clients may take long together */
 
 /* --- calls --- */
 
@@ -208,24 +209,33 @@ int control_call_run(struct control_client *client, const char *method, json_t *
 
 /* --- serving --- */
 
+/* Asks for one client at a time: the epoll then moves it behind all others, so the next turn goes on with those that
+ * this one did not reach. */
 static int control_on_io(_unused_ sd_event_source *source, int epoll_fd, _unused_ uint32_t revents, void *userdata) {
-    struct epoll_event events[CLIENTS_A_TURN];
-    int n = epoll_wait(epoll_fd, events, CLIENTS_A_TURN, 0);
+    usec_t end = usec_add(clock_boottime(), SLICE);
+    struct epoll_event event;
+    const void *first = NULL;
 
-    /* Each client may free itself and no other, so the collected pointers stay valid. */
-    for (int i = 0; i < n; i++)
-        control_client_io(events[i].data.ptr, events[i].events);
+    for (unsigned i = 0; i < CLIENTS_A_TURN && epoll_wait(epoll_fd, &event, 1, 0) == 1 && event.data.ptr != first; i++) {
+        first = i == 0 ? event.data.ptr : first;
+        control_client_io(event.data.ptr, event.events);
+        if (clock_boottime() >= end)
+            break;
+    }
     control_drain_check(userdata);
     return 0;
 }
 
 static void control_on_woken(void *userdata) {
     struct control *c = userdata;
+    usec_t end = usec_add(clock_boottime(), SLICE);
     struct control_client *client;
 
     for (unsigned i = 0; i < CLIENTS_A_TURN && (client = list_first(&c->woken, struct control_client, woken)); i++) {
         list_unlink(&client->woken);
         control_client_work(client);
+        if (clock_boottime() >= end)
+            break;
     }
     if (!list_is_empty(&c->woken))
         defer_set(&c->work_woken);

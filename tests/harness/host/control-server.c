@@ -40,6 +40,15 @@ static void on_gone(struct control_call *call, _unused_ void *userdata) {
             server.kept[i] = NULL;
 }
 
+static int call_slow(struct control_call *call, _unused_ json_t *params, _unused_ void *userdata) {
+    usec_t end = clock_boottime() + SERVER_SLOW;
+
+    while (clock_boottime() < end)
+        ;
+    server.n_notes++;
+    return control_call_done(call);
+}
+
 static int call_keep(struct control_call *call, _unused_ json_t *params, _unused_ void *userdata) {
     server.kept[server.n_kept++] = call;
     control_call_keep(call, on_gone, NULL);
@@ -88,6 +97,7 @@ static int call_pass_big(struct control_call *call, _unused_ json_t *params, _un
 static const struct control_method methods[] = {
     {"io.test.Echo", call_echo, RIGHT_LOOK, "echo", false},
     {"io.test.Note", call_note, RIGHT_RUN, "note", false},
+    {"io.test.Slow", call_slow, RIGHT_LOOK, "slow", false},
     {"io.test.Keep", call_keep, RIGHT_RUN, "keep", false},
     {"io.test.Fail", call_fail, RIGHT_LOOK, "fail", false},
     {"io.test.Forget", call_forget, RIGHT_LOOK, "forget", false},

@@ -10,9 +10,10 @@
 #include "daemon/control/control.h"
 
 #define SERVER_PATIENCE (5 * USEC_PER_SEC)
+#define SERVER_SLOW (15 * USEC_PER_MSEC)
 
-/* Its methods are io.test. ... Echo: answers its parameters; Note: counts; Keep: answers when the test does (kept[]); Fail, Forget: a
- * flawed method; Big: answers "size" bytes; Pass: "first", then "granted" with pass_fd, then "over"; PassBig: pass_fd with 2 MB;
+/* Its methods are io.test. ... Echo: answers its parameters; Note: counts; Slow: counts after SERVER_SLOW of work; Keep:
+ * answers when the test does (kept[]); Fail, Forget: a flawed method; Big: answers "size" bytes; Pass: "first", then "granted" with pass_fd, then "over"; PassBig: pass_fd with 2 MB;
  * Run, Secret: Echo, for who may run, for who operates. */
 extern struct server {
     char directory[64], path[96];
@@ -20,7 +21,7 @@ extern struct server {
     struct control *control;
     struct control_call *kept[16]; /* NULL: gone */
     size_t n_kept;
-    unsigned n_notes, n_gone;      /* calls of Note and Look; kept calls whose client has gone */
+    unsigned n_notes, n_gone;      /* calls of Note, Slow and Look; kept calls whose client has gone */
     int pass_fd;                   /* of the test */
     struct settings settings;      /* run_group and operate_group of the test */
 } server;

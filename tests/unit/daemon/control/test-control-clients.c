@@ -299,6 +299,56 @@ static void test_mode(void) {
     server_down();
 }
 
+/* The calls of many clients take long together. The loop does other work after a slice of them, and goes on with the
+ * clients that had to wait. */
+static void test_slice(void) {
+    enum { CLIENTS = 8 };
+    static const char call[] = "{\"method\":\"io.test.Slow\"}";
+    int fds[CLIENTS];
+
+    server_up(&server_small);
+    for (size_t i = 0; i < CLIENTS; i++)
+        fds[i] = server_client();
+    for (size_t i = 0; i < CLIENTS; i++)
+        TEST_INT(send(fds[i], call, sizeof(call), 0), sizeof(call));
+    while (server.n_notes < CLIENTS) {
+        unsigned before = server.n_notes;
+
+        CU_ASSERT_FATAL(sd_event_run(server.event, SERVER_PATIENCE) > 0);
+        CU_ASSERT(server.n_notes - before <= 2);
+    }
+    for (size_t i = 0; i < CLIENTS; i++) {
+        TEST_STRING(peer_answer(fds[i]), "{\"parameters\":{}}");
+        close(fds[i]);
+    }
+    server_down();
+}
+
+/* As above, with calls that wait behind another one. */
+static void test_slice_of_woken(void) {
+    enum { CLIENTS = 8 };
+    int fds[CLIENTS];
+
+    server_up(&server_small);
+    for (size_t i = 0; i < CLIENTS; i++) {
+        fds[i] = server_client();
+        peer_send(fds[i], "{\"method\":\"io.test.Keep\"}");
+        peer_send(fds[i], "{\"method\":\"io.test.Slow\"}");
+    }
+    for (size_t i = 0; i < CLIENTS; i++)
+        TEST_INT(control_call_done(server.kept[i]), 0);
+    while (server.n_notes < CLIENTS) {
+        unsigned before = server.n_notes;
+
+        CU_ASSERT_FATAL(sd_event_run(server.event, SERVER_PATIENCE) > 0);
+        CU_ASSERT(server.n_notes - before <= 2);
+    }
+    for (size_t i = 0; i < CLIENTS; i++)
+        close(fds[i]);
+    server_turn();
+    server_down();
+}
+
 static CU_TestInfo tests[] = {
     {"full", test_full},
     {"unfinished", test_unfinished},
@@ -310,6 +360,8 @@ static CU_TestInfo tests[] = {
     {"silent", test_silent},
     {"not-allowed", test_not_allowed},
     {"mode", test_mode},
+    {"slice", test_slice},
+    {"slice-of-woken", test_slice_of_woken},
     CU_TEST_INFO_NULL,
 };
 
