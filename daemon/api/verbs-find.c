@@ -18,16 +18,18 @@ struct candidates {
     size_t n; /* may be more than CANDIDATES_MAX */
 };
 
-static bool can_mean(const char *name, const struct run *r) {
-    return id_begins_with(r->id, name) || (!run_is_over(r) && strcmp(r->name, name) == 0);
+/* prefix: the length of a name that can be a part of an id; else 0. */
+static bool can_mean(const char *name, size_t prefix, const struct run *r) {
+    return (prefix > 0 && memcmp(r->id, name, prefix) == 0) || (!run_is_over(r) && strcmp(r->name, name) == 0);
 }
 
 static void collect(struct manager *m, const char *name, struct candidates *ret) {
     const struct run *same = manager_find_run(m, name);
+    size_t prefix = id_prefix_is_valid(name) ? strlen(name) : 0;
 
     for (enum run_state s = 0; !same && s < RUN_STATES; s++)
         list_foreach(r, manager_runs(m, s), struct run, link)
-            if (can_mean(name, r)) {
+            if (can_mean(name, prefix, r)) {
                 if (ret->n < CANDIDATES_MAX)
                     ret->runs[ret->n] = r;
                 ret->n++;

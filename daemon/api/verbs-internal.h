@@ -35,6 +35,7 @@
 
 #define VERBS_TEXT_MAX 200 /* bytes of a reason */
 #define ON_BEHALF_MAX 64
+#define STRINGS_MAX 1000 /* of a PARAM_STRINGS: a call looks at all pools or runs for each of them */
 #define VERBS_MSEC_MAX ((json_int_t) 3650 * 24 * 3600 * 1000)
 
 #define _cleanup_json_ _cleanup_(json_decrefp)
@@ -53,8 +54,8 @@ struct param {
 
 enum { VERBS_ANSWERED = 1 }; /* the call was answered with an error and is gone */
 
-/* Returns 0, VERBS_ANSWERED (InvalidParameter, with the name), or a negative errno. Methods that change
- * something also take on_behalf: 1 to 64 printable characters. */
+/* Returns 0, VERBS_ANSWERED (InvalidParameter, with the name; BadRequest: more than STRINGS_MAX), or a negative errno.
+ * Methods that change something also take on_behalf: 1 to 64 printable characters. */
 int params_read(struct control_call *call, json_t *params, const struct param *table, size_t n);
 /* Return 0 or VERBS_ANSWERED (BadRequest). Names follow berth.conf(5), reasons are one line. text may be
  * NULL. */

@@ -78,6 +78,10 @@ static bool is_known(const char *key, const struct param *table, size_t n) {
     return false;
 }
 
+static bool has_too_many(const struct param *p, const json_t *value) {
+    return p->type == PARAM_STRINGS && json_array_size(value) > STRINGS_MAX;
+}
+
 static int invalid(struct control_call *call, const char *name) {
     int r = control_call_error(call, "org.varlink.service.InvalidParameter", json_pack("{s:s}", "parameter", name));
 
@@ -103,6 +107,10 @@ int params_read(struct control_call *call, json_t *params, const struct param *t
                 return invalid(call, table[i].name);
         } else if (!read_value(&table[i], value)) {
             return invalid(call, table[i].name);
+        } else if (has_too_many(&table[i], value)) {
+            int r = verbs_bad_request(call, "%s: %zu in one call, %d are the most", table[i].name, json_array_size(value), STRINGS_MAX);
+
+            return r < 0 ? r : VERBS_ANSWERED;
         }
     }
     return 0;

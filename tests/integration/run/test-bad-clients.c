@@ -156,6 +156,18 @@ static void parameters(void) {
                                   "method Hold("));
 }
 
+/* Each name of a call takes time, so their number has a bound. */
+static void many_names(void) {
+    char call[8192], *at = stpcpy(call, "{'method':'io.berth.Find','parameters':{'names':['0'");
+
+    for (size_t i = 1; i < 1000; i++)
+        at = stpcpy(at, ",'0'");
+    strcpy(at, "]}}");
+    TEST_STRING(ask(call), "{\"error\":\"io.berth.NoSuchJob\",\"parameters\":{\"name\":\"0\",\"known\":[]}}");
+    strcpy(at, ",'0']}}");
+    TEST_STRING(ask(call), BAD("names: 1001 in one call, 1000 are the most"));
+}
+
 /* A client cannot report about the run of another user. */
 static void foreign_run(void) {
     struct child *holder;
@@ -243,6 +255,7 @@ static void many(void) {
 static CU_TestInfo tests[] = {
     {"nonsense", nonsense},
     {"parameters", parameters},
+    {"many names", many_names},
     {"foreign run", foreign_run},
     {"oversized", oversized},
     {"slow and half-closed", slow_and_half_closed},
