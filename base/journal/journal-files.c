@@ -9,9 +9,16 @@
 
 #include "base/cleanup.h"
 
+#define SEARCHES_MAX 10 /* of a folder that changes meanwhile */
+
+/* Forgets all files but the first ones. */
+static void cut(struct journal_files *f, size_t n) {
+    while (f->n > n)
+        free(f->items[--f->n].path);
+}
+
 void journal_files_done(struct journal_files *f) {
-    for (size_t i = 0; i < f->n; i++)
-        free(f->items[i].path);
+    cut(f, 0);
     free(f->items);
     *f = (struct journal_files) {};
 }
@@ -50,24 +57,43 @@ static int visit(struct journal_files *f, FTS *fts, FTSENT *entry, const char *e
         return 0;
     case FTS_DNR:
     case FTS_ERR:
-    case FTS_NS:
-        return -entry->fts_errno;
+    case FTS_NS: /* a file that was renamed meanwhile may be missed: it would be left out silently */
+        return entry->fts_errno == ENOENT && entry->fts_level > FTS_ROOTLEVEL ? -EAGAIN : -entry->fts_errno;
     default: /* folders, links and unknown kinds are not read */
         return entry->fts_level == FTS_ROOTLEVEL && entry->fts_info != FTS_DP ? -ENOTDIR : 0;
     }
 }
 
-int journal_files_find(struct journal_files *f, const char *directory, const char *except) {
+static int search(struct journal_files *f, const char *directory, const char *except) {
     char *roots[] = {(char *) directory, NULL};
     FTS *fts = fts_open(roots, FTS_COMFOLLOW | FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-    FTSENT *entry;
     int k = 0;
 
     if (!fts)
         return -errno;
-    while (k == 0 && (entry = fts_read(fts)))
+    while (k == 0) {
+        FTSENT *entry;
+
+        errno = 0;
+        entry = fts_read(fts);
+        if (!entry) {
+            k = -errno;
+            break;
+        }
         k = visit(f, fts, entry, except);
+    }
     (void) fts_close(fts);
+    return k;
+}
+
+int journal_files_find(struct journal_files *f, const char *directory, const char *except) {
+    size_t n = f->n;
+    int k = -EAGAIN;
+
+    for (unsigned i = 0; i < SEARCHES_MAX && k == -EAGAIN; i++) {
+        cut(f, n);
+        k = search(f, directory, except);
+    }
     return k;
 }
 

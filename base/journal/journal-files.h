@@ -19,8 +19,8 @@ struct journal_files {
 };
 
 /* Adds all *.journal and *.journal~ files in the folder and below, except below subfolders whose names begin
- * with `except` (or NULL). Negative errno: the folder or something below cannot be read; -E2BIG: more than
- * JOURNAL_FILES_MAX. */
+ * with `except` (or NULL). Negative errno: the folder or something below cannot be read; -ENOENT: there is no such
+ * folder; -E2BIG: more than JOURNAL_FILES_MAX; -EAGAIN: files vanish all the time. */
 int journal_files_find(struct journal_files *f, const char *directory, const char *except);
 /* Sorts by writer, and each writer's files by their order of rotation. */
 void journal_files_sort(struct journal_files *f);
