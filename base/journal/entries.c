@@ -55,7 +55,7 @@ struct filling { /* an entry being read */
 };
 
 static bool is_field(const char *field, const char *data, size_t length) {
-    return strncmp(field, data, length) == 0 && field[length] == '\0';
+    return strlen(field) == length && memcmp(field, data, length) == 0; /* a name in a crafted file may have a NUL */
 }
 
 /* The first value of a repeated field counts. */

@@ -23,7 +23,7 @@
 #include "base/file.h"
 #include "base/journal/journal-socket.h"
 
-#define FIELDS_MAX 32                              /* of one entry, besides the four that are made here */
+#define FIELDS_MAX 40                              /* of one entry, besides the four that are made here: as many as an event has */
 #define LINE_SIZE PIPE_BUF                         /* a line up to this size is written whole or not at all (pipe(7)) */
 #define CUT_MARK "[cut]"                           /* at the end of a line that did not fit */
 #define DRAIN_TIME (300 * USEC_PER_MSEC)           /* for journald, at exit */
