@@ -112,6 +112,7 @@ struct store_pool { /* as this host's config declares it */
 enum {
     STORE_E_UNKNOWN = 1, /* no such pool, no such claim */
     STORE_E_CONFLICT,    /* another administrator changed the override meanwhile */
+    STORE_E_NOT_KEPT = 6, /* the override of a host pool is in force, but not after a restart of berthd */
 };
 typedef void (*store_reply_fn)(int r, void *userdata);
 /* The handler frees the snapshot, and may sort its lists. */

@@ -39,6 +39,11 @@ static void act_on_reply(int r, void *userdata) {
     else if (r == STORE_E_CONFLICT)
         (void) verbs_error(act->call, "io.berth.Conflict",
                            "changed by another client at the same time; check, then try again");
+    else if (r == STORE_E_NOT_KEPT)
+        (void) verbs_error(act->call, "io.berth.Internal",
+                           "%s: changed, but not for the next berthd, because the runtime directory cannot be "
+                           "written",
+                           act->name);
     else if (r == -ENOTCONN || r == -ETIMEDOUT)
         (void) verbs_error(act->call, "io.berth.Away", "%s: nothing was changed",
                            verbs_explain_away(act->manager, why));

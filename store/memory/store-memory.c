@@ -64,12 +64,13 @@ static void memory_on_timer(void *userdata) {
     memory_reevaluate(userdata);
 }
 
-static void memory_save_overrides(struct memory *m) {
+static int memory_save_overrides(struct memory *m) {
     int r = m->override_path ? override_file_save(m->override_path, m->boot, &m->pools) : 0;
 
     if (r < 0)
         journal_log(events_get_journal(m->events), LOG_WARNING,
                     "%s: cannot write (%s), limits that were set by hand on this host end with berthd", m->override_path, strerror(-r));
+    return r;
 }
 
 int store_memory_keep_overrides(struct store *s, const char *path, const char *boot) {
@@ -112,7 +113,7 @@ static int memory_declare(struct store *s, const struct store_pool *pools, size_
     }
     if (m->is_started) {
         memory_reevaluate(m);
-        memory_save_overrides(m); /* those of pools that are gone are not kept */
+        (void) memory_save_overrides(m); /* those of pools that are gone are not kept */
     }
     return 0;
 }
@@ -144,7 +145,8 @@ static int memory_override(struct store *s, const struct store_override *o, stor
         reply->result = pool && !(pool->n_keys > 0 && !pool->declared) ? pool_apply(pool, o, clock_boottime())
                                                                        : STORE_E_UNKNOWN;
     if (reply->result == 0) {
-        memory_save_overrides(m);
+        if (memory_save_overrides(m) < 0)
+            reply->result = STORE_E_NOT_KEPT;
         memory_reevaluate(m);
     }
     return 0;

@@ -178,62 +178,6 @@ static void host_limit_removed(void) {
     end_all(c, 2);
 }
 
-static void restart(void) {
-    host_kill(ant);
-    host_mark(ant);
-    host_start(ant);
-}
-
-/* Limits that an operator sets for pools of this host end neither with berthd nor with a reload. */
-static void kept_on_the_host(void) {
-    static const char pools[] = "pool \"disk\" { limit = 1 scope = \"host\" }\npool \"cpu\" { limit = 1 scope = \"host\" }\n"
-                                "pool \"t/*\" { limit = 1 scope = \"host\" }\n";
-    char path[sizeof(ant->runtime) + 32];
-    struct child *c[2];
-
-    ant = host_add_alone("ant", "%s", pools);
-    host_start(ant);
-    TEST_INT(berth(ant, "limit disk 3 --reason 'new disk'"), 0);
-    TEST_INT(berth(ant, "pause disk --reason 'it is full'"), 0);
-    TEST_INT(berth(ant, "limit cpu 2"), 0);
-    TEST_INT(berth(ant, "limit t/x 2 --for 1h"), 0);
-    restart();
-    host_await(ant, "limit-changed", "pools=disk");
-    TEST_INT(berth(ant, "run -n -p disk -- true"), 75);
-    TEST_INT(berth(ant, "run -n -p t/x:2 -- true"), 64); /* the config's limit bounds a single run */
-    TEST_INT(host_pool(ant, "t/x", "limit"), 2);
-    c[0] = berth_at_gate(ant, "-p cpu", "a", "started"); /* `berth audit` of this journal finds no violation */
-    TEST_INT(berth(ant, "reload"), 0);
-    c[1] = berth_at_gate(ant, "-p cpu", "b", "started");
-    end_all(c, 2);
-    TEST_INT(berth(ant, "resume disk"), 0);
-    TEST_INT(host_pool(ant, "disk", "limit"), 3);
-    TEST_INT(berth(ant, "limit disk --clear"), 0);
-    TEST_INT(berth(ant, "limit cpu --clear"), 0);
-    TEST_INT(berth(ant, "limit t/x --clear"), 0);
-    (void) snprintf(path, sizeof(path), "%s/state/overrides", ant->runtime);
-    CU_ASSERT(access(path, F_OK) < 0);
-}
-
-/* Lines before the damage count. */
-static void kept_damaged(void) {
-    char path[sizeof(ant->runtime) + 32];
-    struct stat st;
-
-    ant = host_add_alone("ant", "pool \"disk\" { limit = 1 scope = \"host\" }\n");
-    host_start(ant);
-    TEST_INT(berth(ant, "limit disk 3"), 0);
-    (void) snprintf(path, sizeof(path), "%s/state/overrides", ant->runtime);
-    CU_ASSERT_FATAL(stat(path, &st) == 0);
-    FILE *f = fopen(path, "ae");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-    fputs("disk set many 0 \ndisk set 5 0 \n", f);
-    fclose(f);
-    restart();
-    host_await(ant, "warning", "/state/overrides: cannot read (Bad message), limits that were set by hand");
-    TEST_INT(host_pool(ant, "disk", "limit"), 3);
-}
-
 static void pool_of_the_host(void) {
     struct child *c[2];
 
@@ -392,8 +336,6 @@ static CU_TestInfo tests[] = {
     {"host-limit", host_limit},
     {"a host-limit that a reload removes", host_limit_removed},
     {"pool of the host, no Redis", pool_of_the_host},
-    {"limits of the host's pools are kept", kept_on_the_host},
-    {"a damaged file of kept limits", kept_damaged},
     {"a pool that is gone after a restart", pool_that_is_gone},
     {"a pool that a reload removes", pool_that_a_reload_removes},
     {"a reload that changes a scope", scope_by_reload},
