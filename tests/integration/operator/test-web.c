@@ -72,17 +72,18 @@ static int connect_tcp(void) {
     return fd;
 }
 
-/* Sends a text and reads until the server closes the connection. Returns the status (0: none). *ret is the
+/* Sends a text and reads until the server closes the connection, for a bounded time: a stream does not end. Returns the status (0: none). *ret is the
  * whole reply, valid until the next call. */
 static unsigned ask_on(int fd, const char *text, const char **ret) {
     static char answer[256 * 1024];
+    usec_t until = clock_boottime() + HOST_PATIENCE;
     size_t size = 0;
     unsigned status = 0;
     ssize_t n = 1;
 
     if (fd < 0 || send(fd, text, strlen(text), MSG_NOSIGNAL) < 0)
         n = 0;
-    while (n > 0 && size < sizeof(answer) - 1) {
+    while (n > 0 && size < sizeof(answer) - 1 && clock_boottime() < until) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
 
         n = poll(&p, 1, (int) (HOST_PATIENCE / USEC_PER_MSEC)) == 1 ? recv(fd, answer + size, sizeof(answer) - 1 - size, 0) : -1;
