@@ -28,6 +28,7 @@ struct claim_entry { /* a claim that the store owns; thousands may wait. claims.
     bool revoke_notified : 1; /* its owner received the revocation */
     bool refuse_busy : 1;     /* finished by a refusal: `nowait`, and Redis is away or full */
     bool wants_commit : 1;    /* held: its owner awaits on_committed */
+    bool awaits_turn : 1;     /* no reply has named the attempt of its turn */
     uint32_t back_attempt;    /* releasing: the attempt as which its turn is given back; 0: its turn is over */
     usec_t back_usec;         /* delay before that attempt */
 };

@@ -17,7 +17,7 @@ static void deliver_grant(struct claim_entry *entry) {
 
     if (entry->notified)
         return;
-    if (!leaves_time(store, entry->claim)) {
+    if (entry->awaits_turn || !leaves_time(store, entry->claim)) {
         store->claims.undelivered_grants = true;
         return;
     }
@@ -72,8 +72,8 @@ void claims_handle_waiting(struct claim_entry *entry, bool parked, uint64_t tick
     struct claim *claim = entry->claim;
     enum claim_state state = parked ? CLAIM_STATE_PARKED : CLAIM_STATE_WAITING;
 
-    if (claim->state != CLAIM_STATE_ASKED && claim->state != CLAIM_STATE_WAITING &&
-        claim->state != CLAIM_STATE_PARKED)
+    if (entry->awaits_turn || (claim->state != CLAIM_STATE_ASKED && claim->state != CLAIM_STATE_WAITING &&
+                               claim->state != CLAIM_STATE_PARKED))
         return; /* granted by a push meanwhile, or being released */
     if (position > 0)
         claim->position = position;
@@ -188,6 +188,7 @@ int claims_request(struct store *base, struct claim *claim) {
     if (!entry)
         return -ENOMEM;
     claim->token = 0;
+    entry->awaits_turn = claim->turn;
     if (base->is_full && claim->nowait)
         claim_table_refuse(entry);
     else if (base->is_full)
@@ -238,7 +239,7 @@ void claims_release(struct store *base, struct claim *claim) {
 }
 
 static bool is_unsent(const struct claim_entry *entry) {
-    return entry->claim->state == CLAIM_STATE_ASKED && !entry->sent && entry->calls == 0 &&
+    return entry->claim->state == CLAIM_STATE_ASKED && (!entry->sent || entry->awaits_turn) && entry->calls == 0 &&
            !claim_entry_is_finished(entry);
 }
 
@@ -265,14 +266,22 @@ bool claims_retry_first(struct store_redis *store) {
 
 /* --- sync and lost sessions --- */
 
+/* Nothing was started: the claim waits at its old place. If no reply has named its turn, the host requests it again. */
+static void forget_grant(struct claim_entry *entry) {
+    struct claim *claim = entry->claim;
+
+    claim->state = entry->awaits_turn ? CLAIM_STATE_ASKED : CLAIM_STATE_WAITING;
+    claim->ticket = entry->awaits_turn ? 0 : claim->ticket;
+    claim->token = 0;
+}
+
 /* Treats a grant of which no owner was notified as waiting: its permits may be another claim's since. */
 static void requeue_undelivered(struct claim_entry *entry) {
     if (entry->claim->nowait) {
         claim_table_refuse(entry);
         return;
     }
-    entry->claim->state = CLAIM_STATE_WAITING;
-    entry->claim->token = 0;
+    forget_grant(entry);
 }
 
 void claims_prepare_sync(struct store_redis *store) {
@@ -294,9 +303,8 @@ static void lose_held(struct claim_entry *entry) {
     const struct store_listener *listener = &entry->store->base.listener;
     struct claim *claim = entry->claim;
 
-    if (!entry->notified) { /* nothing was started: it waits at its old place */
-        claim->state = CLAIM_STATE_WAITING;
-        claim->token = 0;
+    if (!entry->notified) {
+        forget_grant(entry);
     } else if (claim->keep) {
         entry->needs_token = true;
     } else {

@@ -92,6 +92,8 @@ static void apply_claim(struct store_redis *store, const struct synced_claim_rep
         return;
     }
     claim_table_confirm(entry, true);
+    if (entry->awaits_turn && entry->claim->state == CLAIM_STATE_ASKED && !reply->is_revoked)
+        return; /* requested again once the link is live: only the reply to that names the attempt */
     if (reply->moved > 0)
         claims_handle_moved(entry, reply->given_usec, reply->moved);
     if (reply->state == 'H')

@@ -73,6 +73,8 @@ int turns_handle_reply(struct claim_entry *entry, const struct reply_line *line)
     case TURN_REPLY_OURS:
         turn->attempt = reply.attempt;
         (void) snprintf(turn->chain, sizeof(turn->chain), "%s", reply.chain);
+        entry->awaits_turn = false;
+        claims_deliver_grants(entry->store); /* a push may have granted it before this reply */
         break;
     case TURN_REPLY_OTHER:
         break;

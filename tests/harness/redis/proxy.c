@@ -132,6 +132,8 @@ static bool treat(struct pair *p, size_t side, const char *data, size_t size) {
     case PROXY_DEAF: return answer ? pass(p, side, data, size) : true;
     case PROXY_MUTE: return answer ? true : pass(p, side, data, size);
     case PROXY_HOLD: return keep(p, side, data, size, USEC_INFINITY);
+    case PROXY_HOLD_REPLIES:
+        return answer && !p->subscriber ? keep(p, side, data, size, USEC_INFINITY) : pass(p, side, data, size);
     case PROXY_DELAY: return keep(p, side, data, size, clock_boottime() + control->delay);
     case PROXY_TRUNCATE:
         if (answer)
@@ -159,6 +161,8 @@ static bool treat(struct pair *p, size_t side, const char *data, size_t size) {
 static bool is_due(const struct pair *p, size_t side) {
     enum proxy_mode mode = mode_of(p);
 
+    if (mode == PROXY_HOLD_REPLIES && side == 1 && !p->subscriber)
+        return false;
     return p->n[side] > 0 && mode != PROXY_HOLD && (p->pieces[side][0].due <= clock_boottime() || mode != PROXY_DELAY);
 }
 

@@ -17,6 +17,7 @@ enum proxy_mode {
     PROXY_DEAF,         /* bytes from berthd are dropped, bytes from Redis pass */
     PROXY_MUTE,         /* bytes from berthd pass, bytes from Redis are dropped */
     PROXY_HOLD,         /* all traffic waits until the next mode, then passes */
+    PROXY_HOLD_REPLIES, /* replies wait until the next mode; requests and pushes pass */
     PROXY_DELAY,        /* each piece `delay` late */
     PROXY_TRUNCATE,     /* half of each reply, then the connection is closed */
     PROXY_LOSE_ANSWER,  /* a request passes, its reply is lost with the connection */
