@@ -26,6 +26,11 @@ static struct probe *ask_for(struct bed *b, unsigned host, struct claim_turn *tu
     return p;
 }
 
+static void commit(struct probe *p) {
+    if (p->claim.turn)
+        store_commit(p->bed->stores[p->host], &p->claim);
+}
+
 /* Makes the bed. Its first host has given the turn back as attempt 2. */
 static bool begin(struct bed *b) {
     struct claim_turn turn;
@@ -43,13 +48,14 @@ static bool begin(struct bed *b) {
     store_give_back(b->stores[0], &p->claim, 2, 0);
     BED_UNTIL(b, p->n_released > 0);
     p->claim.turn = NULL;
+    b->on_granted = commit; /* as the manager does */
     bed_settle(b);
     return true;
 }
 
-/* Awaits the grant, checks what its owner knows of the turn, and ends the bed. */
+/* Awaits the commit, checks what its owner knows of the turn, and ends the bed. */
 static void finish_granted(struct bed *b, struct probe *p, const struct claim_turn *turn) {
-    BED_UNTIL(b, p->n_granted > 0 && bed_all_ready(b));
+    BED_UNTIL(b, b->n_committed == 2 && bed_all_ready(b));
     TEST_INT(p->n_granted, 1);
     TEST_INT(turn->attempt, 2);
     CU_ASSERT_STRING_EQUAL(turn->chain, CHAIN);
