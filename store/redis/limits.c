@@ -29,10 +29,6 @@ struct declared *limits_find(struct store_redis *store, const char *pool) {
     return declared && !declared->pool.is_host_scoped ? declared : NULL;
 }
 
-bool limits_is_declared(const struct store_redis *store, const char *pool) {
-    return find_any_scope(store, pool);
-}
-
 bool limits_has_job(const struct store_redis *store) {
     for (size_t i = 0; i < store->limits.n_declared; i++)
         if (pool_name_parse(store->limits.declared[i].pool.name) == POOL_NAME_JOB)

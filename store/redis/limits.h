@@ -39,7 +39,6 @@ int limits_declare(struct store_redis *store, const struct store_pool *pools, si
 void limits_forget_overrides(struct store_redis *store);
 /* NULL: not declared here, or with scope host. */
 struct declared *limits_find(struct store_redis *store, const char *pool);
-bool limits_is_declared(const struct store_redis *store, const char *pool); /* of any scope */
 /* Returns whether this host declares the pool of a job that hosts share. */
 bool limits_has_job(const struct store_redis *store);
 uint32_t limits_queue_limit(const struct store_redis *store, const char *pool);

@@ -43,6 +43,8 @@ struct inspection {
     bool keys;           /* include the counts of all other keys with claims */
     bool is_begun, is_under_way; /* under way: a call */
     enum inspect_step step;
+    size_t n_calls;       /* of the step, so far */
+    size_t n_limits;      /* that the sessions declare */
     size_t pool, n_pools; /* index of the step's pool; pools of the snapshot without keys, which follow them */
     char cursor[32];      /* of a step with several calls */
     char (*mine)[ID_TEXT_SIZE]; /* this host's claims that wait in the pool */
@@ -73,7 +75,10 @@ usec_t inspect_cost_of(const struct inspection *inspection, const struct redisRe
 /* --- readers return 1: the step has another call; 0: it has none; -EBADMSG or -ENOMEM --- */
 
 int inspect_read_sessions(struct inspection *inspection, const struct redisReply *reply); /* inspect-sessions.c */
-/* Adds the pools that the sessions and this host declare, when all sessions are read. 0 or -ENOMEM. */
+/* Sorts them by id. A session that sends a heartbeat between two calls is in both replies; one of the two is dropped. */
+void inspect_sort_sessions(struct snapshot *snapshot);
+/* Adds the pools that the sessions and this host declare, when all sessions are read, and keeps of the sessions' limits
+ * those that differ (inspect-pools.c). 0 or -ENOMEM. */
 int inspect_collect_pools(struct inspection *inspection);
 int inspect_read_pool(struct inspection *inspection, const struct redisReply *reply); /* inspect-pool.c */
 int inspect_read_positions(struct inspection *inspection, const struct redisReply *reply);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The sessions of a snapshot, and the pools that they declare. A record that does not parse is listed as
- * malformed, because any client may have written it; the rest is read. */
+/* The sessions of a snapshot. A record that does not parse is listed as malformed, because any client may have written
+ * it; the rest is read. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,8 @@
 #include "store/redis/operator/inspect-internal.h"
 #include "store/redis/store-redis.h"
 
-#define POOLS_MAX 1000
-#define UNDEFINED_MAX 64 /* pools that no host declares */
 #define SESSIONS_MAX 1000
+#define LIMITS_MAX 1000000 /* of all sessions together */
 
 enum {
     SESSIONS_EPOCH = INSPECT_FIRST, SESSIONS_GRACE, SESSIONS_KNOWN, SESSIONS_TIME, SESSIONS_IDS, SESSIONS_COUNTS, SESSIONS_RECORDS,
@@ -34,13 +33,15 @@ static int read_limit(char *text, uint64_t *ret, uint32_t *ret_hash) {
     return number_parse(text, UINT32_MAX, ret);
 }
 
-/* Reads "db=4,net=host". */
-static int read_limits(struct snapshot_session *s, char *declared) {
+/* Reads "db=4,net=host". max: more are -EBADMSG. */
+static int read_limits(struct snapshot_session *s, char *declared, size_t max) {
     size_t n = 1;
     char *item;
 
     for (const char *p = declared; *p; p++)
         n += *p == ',';
+    if (n > max)
+        return -EBADMSG;
     s->limits = calloc(n, sizeof(*s->limits));
     if (!s->limits)
         return -ENOMEM;
@@ -67,7 +68,7 @@ static int read_limits(struct snapshot_session *s, char *declared) {
 }
 
 /* "host machine version declared" */
-static int read_record(struct snapshot_session *s, const char *record) {
+static int read_record(struct snapshot_session *s, const char *record, size_t limits_max) {
     _cleanup_free_ char *copy = strdup(record);
     char *rest = copy, *host, *machine, *version, *suffix;
 
@@ -85,7 +86,7 @@ static int read_record(struct snapshot_session *s, const char *record) {
     s->drained = suffix && strcmp(suffix, STORE_REDIS_DRAINED) == 0;
     if (s->drained)
         *suffix = '\0';
-    return read_limits(s, rest);
+    return read_limits(s, rest, limits_max);
 }
 
 /* Adds session `at` of a reply. */
@@ -101,13 +102,14 @@ static int add_session(struct inspection *i, const struct redisReply *reply, siz
     if (reply_copy(id, s->id, sizeof(s->id)) == 0 && id_is_valid(s->id) && reply_text(record) &&
         reply_u64(reply_at(reply_at(reply, SESSIONS_COUNTS), at), &count) == 0 &&
         reply_u32(reply_at(reply_at(reply, SESSIONS_CLAIMS), at), &s->claims) == 0)
-        r = read_record(s, reply_text(record));
+        r = read_record(s, reply_text(record), LIMITS_MAX - i->n_limits);
     if (r == -EBADMSG) {
         free(s->limits);
         inspect_malformed_add(all, "sessions", id, record);
         return 0;
     }
     all->n_sessions++; /* before the error, so that snapshot_free() frees it */
+    i->n_limits += s->n_limits;
     if (r >= 0)
         s->seen_usec = strcmp(s->id, i->store->session.id) == 0 ? 0 : samples_last_seen(i->store, count, now);
     return r;
@@ -155,8 +157,7 @@ static int compare_sessions(const void *a, const void *b) {
     return strcmp(((const struct snapshot_session *) a)->id, ((const struct snapshot_session *) b)->id);
 }
 
-/* A session that sends a heartbeat between two calls is in both replies. */
-static void sort_sessions(struct snapshot *s) {
+void inspect_sort_sessions(struct snapshot *s) {
     size_t n = 0;
 
     if (s->n_sessions > 0)
@@ -184,144 +185,4 @@ const struct snapshot_session *inspect_find_session(const struct snapshot *s, co
             high = middle;
     }
     return NULL;
-}
-
-/* --- pools --- */
-
-static void collect_pool(struct snapshot *s, const char *name, uint32_t limit) {
-    struct snapshot_pool *p = snapshot_find_pool(s, name);
-
-    if (!p && s->n_pools < POOLS_MAX) {
-        p = &s->pools[s->n_pools++];
-        (void) snprintf(p->name, sizeof(p->name), "%s", name);
-        p->limit = limit;
-    } else if (p && limit < p->limit) {
-        p->limit = limit;
-    }
-}
-
-static bool is_due_otherwise(struct store_redis *store, const struct snapshot_limit *limit) {
-    const struct declared *own = limits_find(store, limit->pool);
-
-    return own && own->pool.due_hash > 0 && limit->due_hash > 0 && own->pool.due_hash != limit->due_hash;
-}
-
-static bool declares(const struct snapshot_session *session, const char *pool) {
-    for (size_t k = 0; k < session->n_limits; k++)
-        if (strcmp(session->limits[k].pool, pool) == 0)
-            return true;
-    return false;
-}
-
-/* Returns whether hosts may differ in it: jobs are defined where they shall run. */
-static bool is_job(const char *pool) {
-    return pool_name_parse(pool) == POOL_NAME_JOB;
-}
-
-/* Adds the pools of this host that the session does not declare. */
-static int add_only_here(const struct inspection *i, struct snapshot_session *session) {
-    const struct limits *own = &i->store->limits;
-    size_t n = session->n_limits;
-    struct snapshot_limit *all = reallocarray(session->limits, n + own->n_declared + 1, sizeof(*all));
-
-    if (!all)
-        return -ENOMEM;
-    session->limits = all;
-    for (size_t k = 0; k < own->n_declared; k++) {
-        const struct store_pool *pool = &own->declared[k].pool;
-
-        if (pool->is_host_scoped || is_job(pool->name) || declares(session, pool->name))
-            continue;
-        all[n] = (struct snapshot_limit){.is_only_here = true};
-        (void) snprintf(all[n++].pool, sizeof(all->pool), "%s", pool->name);
-    }
-    session->n_limits = n;
-    return 0;
-}
-
-static void compare(struct inspection *i, struct snapshot_limit *limit) {
-    const struct snapshot_pool *p = snapshot_find_pool(i->snapshot, limit->pool);
-
-    if (limit->is_host_scoped || limit->is_only_here)
-        return;
-    limit->differs = p && limit->limit != p->limit;
-    limit->is_due_otherwise = is_due_otherwise(i->store, limit);
-    limit->is_only_there = !is_job(limit->pool) && !limits_is_declared(i->store, limit->pool);
-}
-
-/* Keeps only what differs of the limits of a session. */
-static int keep_differing(struct inspection *i, struct snapshot_session *session) {
-    size_t kept = 0;
-    int r = add_only_here(i, session);
-
-    if (r < 0)
-        return r;
-    for (size_t k = 0; k < session->n_limits; k++) {
-        struct snapshot_limit *limit = &session->limits[k];
-
-        compare(i, limit);
-        if (limit->differs || limit->is_due_otherwise || limit->is_only_there || limit->is_only_here)
-            session->limits[kept++] = *limit;
-    }
-    session->n_limits = kept;
-    return 0;
-}
-
-/* Adds a key that no config names in full. */
-static void collect_key(struct snapshot *s, const char *name) {
-    char pattern[POOL_NAME_SIZE];
-
-    if (pool_name_parse(name) != POOL_NAME_KEY || snapshot_find_pool(s, name) || s->n_pools == POOLS_MAX)
-        return;
-    collect_pool(s, name, 0);
-    s->pools[s->n_pools - 1].has_pattern = true;
-    s->pools[s->n_pools - 1].is_undefined = !pool_name_pattern(name, pattern) || !snapshot_find_pool(s, pattern);
-}
-
-/* Adds the pools that no host declares, but claims of this host hold or wait for, after a reload that removed
- * them. Those of keys are in i->names. */
-static void collect_undefined(struct inspection *i) {
-    struct snapshot *s = i->snapshot;
-    size_t max = s->n_pools + UNDEFINED_MAX;
-
-    list_foreach(entry, &i->store->table.entries, struct claim_entry, link)
-        for (size_t k = 0; k < entry->claim->n_demands && s->n_pools < max; k++) {
-            const char *name = entry->claim->demands[k].pool;
-
-            if (pool_name_parse(name) == POOL_NAME_KEY || snapshot_find_pool(s, name) || s->n_pools == POOLS_MAX)
-                continue;
-            collect_pool(s, name, 0);
-            s->pools[s->n_pools - 1].is_undefined = true;
-        }
-}
-
-/* A pool's limit is the lowest declared one until its reply arrives. */
-int inspect_collect_pools(struct inspection *i) {
-    const struct limits *own = &i->store->limits;
-    struct snapshot *s = i->snapshot;
-    size_t n = own->n_declared + UNDEFINED_MAX + i->n_names + 1;
-
-    sort_sessions(s);
-    for (size_t k = 0; k < s->n_sessions; k++)
-        n += s->sessions[k].n_limits;
-    s->pools = calloc(n, sizeof(*s->pools));
-    if (!s->pools)
-        return -ENOMEM;
-    for (size_t k = 0; k < own->n_declared; k++)
-        if (!own->declared[k].pool.is_host_scoped)
-            collect_pool(s, own->declared[k].pool.name, own->declared[k].pool.limit);
-    for (size_t at = 0; at < s->n_sessions; at++)
-        for (size_t k = 0; k < s->sessions[at].n_limits; k++)
-            if (!s->sessions[at].limits[k].is_host_scoped)
-                collect_pool(s, s->sessions[at].limits[k].pool, s->sessions[at].limits[k].limit);
-    collect_undefined(i);
-    for (size_t k = 0; k < i->n_names; k++)
-        collect_key(s, i->names[k]);
-    for (size_t k = 0; k < s->n_sessions; k++) {
-        int r = keep_differing(i, &s->sessions[k]);
-
-        if (r < 0)
-            return r;
-    }
-    return 0;
 }

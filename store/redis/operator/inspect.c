@@ -10,6 +10,7 @@
 #define BRIEF_MAX 100   /* claims listed of a pool that the question does not name */
 #define MINE_MAX 1000   /* this host's waiting claims of a pool whose positions are requested */
 #define NAMES_MAX 1000
+#define CALLS_MAX 100000 /* of a step: 100,000 keys take some 6,500, ten times as many after most keys have gone */
 #define TRIM_AFTER (10 * USEC_PER_SEC) /* since somebody last looked */
 
 struct inspect_asker {
@@ -46,6 +47,7 @@ static void drop_collected(struct inspection *inspection) {
     inspection->claims = NULL;
     inspection->n_claims = 0;
     inspection->part = INSPECT_LIST;
+    inspection->n_limits = inspection->n_calls = 0;
     inspection->n_mine = inspection->n_of_pattern = inspection->n_of_pattern_allocated = 0;
 }
 
@@ -160,6 +162,7 @@ static int next_step(struct inspection *inspection) {
     if (inspection->step == INSPECT_TIMES)
         return 0;
     (void) snprintf(inspection->cursor, sizeof(inspection->cursor), "0");
+    inspection->n_calls = 0;
     do {
         if (inspection->step == INSPECT_KEYS) {
             inspection->step = INSPECT_POOL;
@@ -210,6 +213,8 @@ static void inspect_on_reply(const struct redisReply *reply, void *userdata) {
     inspection->is_under_way = false;
     inspect_budget_spend(&store->operator.inspections.budget, clock_boottime(), inspect_cost_of(inspection, reply));
     r = read_reply(inspection, reply);
+    if (r > 0 && ++inspection->n_calls == CALLS_MAX)
+        r = -EBADMSG; /* a Redis whose lists never end */
     if (r == 0)
         r = next_step(inspection);
     if (r > 0)

@@ -196,6 +196,32 @@ static void test_same_lie(void) {
     }
 }
 
+static void on_inspected(int r, struct snapshot *snapshot, void *userdata) {
+    *(int *) userdata = r;
+    snapshot_free(snapshot);
+}
+
+/* A list whose cursor never becomes 0 ends a snapshot with an error. */
+static void test_endless_list(void) {
+    static const struct lie lie = {"list: goes on", PEER_LIST, PEER_RAW, 0, "*2\r\n$1\r\n5\r\n*0", 0};
+    struct bed b;
+    int result = 1;
+
+    if (!begin(&b))
+        return;
+    probe_ask(bed_probe(&b, 0, "db"));
+    probe_ask(bed_probe(&b, 0, "db"));
+    list_foreach(p, &b.probes, struct probe, link)
+        BED_UNTIL(&b, p->n_granted + p->n_waiting > 0);
+    s.lie = &lie;
+    s.n_commands = 0;
+    TEST_INT(store_inspect(b.stores[0], NULL, on_inspected, &result), 0);
+    for (usec_t until = clock_boottime() + 600 * USEC_PER_SEC; result == 1 && s.n_commands < 200000 && bed_turn(&b, until);)
+        ;
+    TEST_INT(result, -EBADMSG);
+    end(&b);
+}
+
 /* An old server is refused with a message that has its version and says what to do, and accepted once it is new enough. */
 static void test_too_old(void) {
     static const char expected[] = "Redis 6.2.14 is too old: berth needs Redis 7.0 or Valkey 7.2";
@@ -242,6 +268,7 @@ static void test_no_replication_id(void) {
 
 static CU_TestInfo tests[] = {
     {"the same wrong reply each time", test_same_lie},
+    {"endless list", test_endless_list},
     {"too-old", test_too_old},
     {"info-refused", test_info_refused},
     {"no replication id", test_no_replication_id},
