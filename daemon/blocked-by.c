@@ -186,6 +186,8 @@ const char *manager_blocked_by(struct manager *m, const struct run *r, const str
     char text[DURATION_TEXT_SIZE];
     usec_t left;
 
+    if (r->state == RUN_STATE_RETRYING && manager_is_drained(m))
+        return "drained";
     if (r->state == RUN_STATE_RETRYING) {
         const char *what = r->job.origin.trigger == RUN_TRIGGER_RESTART ? "restart" : "retry";
 

@@ -310,6 +310,7 @@ static const struct step {
     {"this host's config lacks it", "define the pool again and run berth reload, or stop the run"},
     {"no berth-runner", "berth doctor says why; then systemctl status berth-runner"},
     {"recovering", "berthd has just started, and waits for guards; berth runs lists its runs"},
+    {"drained", "berth undrain: until then this host begins nothing"},
     {"overlap", "an earlier run of the job must end first; berth runs lists it"},
 };
 

@@ -205,6 +205,9 @@ static void drained(void) {
     TEST_INT(berth(ant, "drain --wait"), 0);
     pass_delay();
     await_state("soon", "retrying");
+    TEST_INT(berth(ant, "explain soon"), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, ", retrying: drained\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "\n  next     berth undrain: until then this host begins nothing\n"));
     TEST_INT(berth(ant, "undrain"), 0);
     host_await(ant, "gave-up", "job=soon attempt=2 reason=attempts");
 }
