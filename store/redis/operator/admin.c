@@ -20,7 +20,7 @@ struct admin {
     bool may_have_run; /* was sent on an earlier connection, without a reply */
     unsigned tries;
     uint64_t version;
-    char id[ID_TEXT_SIZE], claim[ID_TEXT_SIZE], pool[POOL_NAME_SIZE], reason[200];
+    char id[ID_TEXT_SIZE], claim[ID_TEXT_SIZE], pool[POOL_NAME_SIZE], reason[256];
     const char *verb;
     uint32_t limit;
     usec_t for_usec;

@@ -67,14 +67,17 @@ void store_suite_test_limit_zero(void) {
 #define OVERRIDE(...) OVERRIDE_FOR(USEC_INFINITY, __VA_ARGS__)
 
 void store_suite_test_override(void) {
+    char reason[201]; /* the longest that berthd takes */
     struct bed b;
 
+    memset(reason, 'x', 198);
+    strcpy(reason + 198, "\u00e9");
     if (!store_suite_begin(&b))
         return;
     struct probe *held = bed_probe(&b, 0, "db:4"), *next = bed_probe(&b, 1, "db:2");
     probe_grant(held);
     probe_wait(next);
-    TEST_INT(bed_override(&b, 1, OVERRIDE(.limit = 6, .reason = "more of it")), 0);
+    TEST_INT(bed_override(&b, 1, OVERRIDE(.limit = 6, .reason = reason)), 0);
     BED_UNTIL(&b, next->n_granted > 0);
     _cleanup_(snapshot_freep) struct snapshot *s = bed_inspect(&b, 0);
     const struct snapshot_pool *pool = snapshot_find_pool(s, "db");
@@ -83,7 +86,7 @@ void store_suite_test_override(void) {
     TEST_INT(pool->has_override, true);
     TEST_INT(pool->override_limit, 6);
     CU_ASSERT(pool->override_until == USEC_INFINITY);
-    TEST_STRING(pool->override_reason, "more of it");
+    TEST_STRING(pool->override_reason, reason);
     BED_UNTIL(&b, bed_has_event(&b, "limit-changed: "));
     TEST_INT(bed_override(&b, 0, OVERRIDE(.clear = true)), 0);
     TEST_INT(bed_limit(&b, "db"), 4);
