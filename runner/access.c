@@ -10,7 +10,6 @@
 #include "base/socket.h"
 #include "conf/settings.h"
 
-
 void access_init(struct access *a) {
     const struct passwd *user = geteuid() == 0 ? getpwnam(DAEMON_USER) : NULL;
 

@@ -58,11 +58,7 @@ static json_t *json_fields(const char *fields) {
 
         k = json_object_setn_new(object, field, length, json_string(field + length + 1));
     }
-    if (k < 0) {
-        json_decref(object);
-        return NULL;
-    }
-    return object;
+    return json_complete(object, k);
 }
 
 static void send_event(const struct watcher *w, const struct kept_event *event) {

@@ -48,11 +48,7 @@ json_t *json_hosts(struct manager *m, const struct snapshot *cluster) {
         k |= json_array_append_new(hosts, json_session(&cluster->sessions[i]));
     if (!cluster)
         k |= json_array_append_new(hosts, json_own_host(m));
-    if (k < 0) {
-        json_decref(hosts);
-        return NULL;
-    }
-    return hosts;
+    return json_complete(hosts, k);
 }
 
 json_t *json_malformed(const struct snapshot *cluster) {
@@ -64,11 +60,7 @@ json_t *json_malformed(const struct snapshot *cluster) {
 
         k |= json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "key", m->key, "id", m->id, "record", m->record));
     }
-    if (k < 0) {
-        json_decref(list);
-        return NULL;
-    }
-    return list;
+    return json_complete(list, k);
 }
 
 json_t *json_redis(struct manager *m, const struct snapshot *cluster) {

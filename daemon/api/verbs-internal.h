@@ -123,6 +123,8 @@ int verbs_check_hold(struct control_call *call, struct manager *m, const struct 
 
 /* --- verbs-json.c; NULL: no memory --- */
 
+/* Returns o. k < 0: something could not be added to it; frees it then. */
+json_t *json_complete(json_t *o, int k);
 json_t *json_text(const char *text);           /* NULL: null */
 json_t *json_time(usec_t realtime);            /* 0: null */
 json_t *json_msec(usec_t usec);

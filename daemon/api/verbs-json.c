@@ -7,6 +7,13 @@
 
 #include "daemon/api/verbs-internal.h"
 
+json_t *json_complete(json_t *o, int k) {
+    if (k >= 0)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
 json_t *json_text(const char *text) {
     return text ? json_string(text) : json_null();
 }
@@ -100,13 +107,11 @@ int verbs_refused(struct control_call *call, int answer) {
 
 static json_t *json_demands(const struct demand_ref *demands, size_t n) {
     json_t *pools = json_object();
+    int k = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (json_object_set_new(pools, demands[i].pool, json_integer(demands[i].permits)) < 0) {
-            json_decref(pools);
-            return NULL;
-        }
-    return pools;
+        k |= json_object_set_new(pools, demands[i].pool, json_integer(demands[i].permits));
+    return json_complete(pools, k);
 }
 
 /* Returns the attempts by the job's present definition; 0: not known. */
@@ -172,11 +177,7 @@ json_t *json_run(const struct settings *settings, const struct run *r, json_t *p
     k |= json_object_set_new(o, "stuck", json_text(run_is_over(r) ? NULL : r->end.stuck));
     k |= json_object_set_new(o, "moved", json_moved(r));
     k |= set_origin(o, settings, r);
-    if (k < 0) {
-        json_decref(o);
-        return NULL;
-    }
-    return o;
+    return json_complete(o, k);
 }
 
 static json_t *json_due(const struct manager_job *job, int64_t due) {
@@ -187,13 +188,11 @@ static json_t *json_due(const struct manager_job *job, int64_t due) {
 
 static json_t *json_schedule(const struct schedule *schedule) {
     json_t *texts = json_array();
+    int k = 0;
 
     for (size_t i = 0; i < schedule->n_entries; i++)
-        if (json_array_append_new(texts, json_string(schedule->entries[i].text)) < 0) {
-            json_decref(texts);
-            return NULL;
-        }
-    return texts;
+        k |= json_array_append_new(texts, json_string(schedule->entries[i].text));
+    return json_complete(texts, k);
 }
 
 static json_t *json_missed(const struct manager_job *job) {
@@ -236,9 +235,5 @@ json_t *json_job(struct manager *m, const struct job_settings *settings) {
     k |= json_object_set_new(o, "last_success", json_time(job.last_success_realtime));
     k |= json_object_set_new(o, "attempt", json_number(job.run ? job.run->job.origin.attempt : 0, job.run != NULL));
     k |= json_object_set_new(o, "drained", json_boolean(manager_is_drained(m)));
-    if (k < 0) {
-        json_decref(o);
-        return NULL;
-    }
-    return o;
+    return json_complete(o, k);
 }

@@ -138,15 +138,13 @@ static int compare_hosts(const void *a, const void *b) {
 /* Returns NULL without memory. */
 static json_t *json_hosts_of(const struct store_shared *shared) {
     json_t *hosts = json_array();
+    int k = 0;
 
     if (shared->n_hosts > 0)
         qsort(shared->hosts, shared->n_hosts, sizeof(*shared->hosts), compare_hosts);
     for (size_t i = 0; i < shared->n_hosts; i++)
-        if (json_array_append_new(hosts, json_string(shared->hosts[i])) < 0) {
-            json_decref(hosts);
-            return NULL;
-        }
-    return hosts;
+        k |= json_array_append_new(hosts, json_string(shared->hosts[i]));
+    return json_complete(hosts, k);
 }
 
 /* Takes begin and attempt of an open turn from Redis: this host asks later than others, and may not know

@@ -123,13 +123,11 @@ static json_t *json_health(const struct store *s, const struct redis_status *sta
 
 static json_t *json_warnings(const struct redis_status *status) {
     json_t *list = json_array();
+    int k = 0;
 
     for (unsigned i = 0; list && i < status->n_warnings; i++)
-        if (json_array_append_new(list, json_string(status->warnings[i])) < 0) {
-            json_decref(list);
-            return NULL;
-        }
-    return list;
+        k |= json_array_append_new(list, json_string(status->warnings[i]));
+    return json_complete(list, k);
 }
 
 static const char *describe_way(const struct redis_status *status) {
