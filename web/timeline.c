@@ -190,17 +190,16 @@ static json_t *bar_to_json(const struct bar *b) {
 json_t *timeline_to_json(const struct timeline *t, const char *pool, usec_t realtime) {
     json_int_t now = (json_int_t) (realtime / USEC_PER_MSEC);
     json_t *bars = json_array();
-    unsigned dropped = t->n_dropped;
+    unsigned n = 0, too_many; /* the oldest are left out */
 
-    list_foreach(b, &((struct timeline *) t)->bars, struct bar, link) {
-        if (strcmp(b->pool, pool) != 0)
-            continue;
-        if (json_array_size(bars) == TIMELINE_SHOWN_MAX) { /* drop the oldest */
-            (void) json_array_remove(bars, 0);
-            dropped++;
-        }
-        (void) json_array_append_new(bars, bar_to_json(b));
-    }
+    list_foreach(b, &((struct timeline *) t)->bars, struct bar, link)
+        n += strcmp(b->pool, pool) == 0;
+    too_many = n > TIMELINE_SHOWN_MAX ? n - TIMELINE_SHOWN_MAX : 0;
+    n = 0;
+    list_foreach(b, &((struct timeline *) t)->bars, struct bar, link)
+        if (strcmp(b->pool, pool) == 0 && n++ >= too_many)
+            (void) json_array_append_new(bars, bar_to_json(b));
     return json_pack("{s:i, s:s, s:I, s:I, s:I, s:o}", "schema", 1, "pool", pool, "now_ms", now, "from_ms",
-                     now - (json_int_t) (TIMELINE_TIME / USEC_PER_MSEC), "dropped", (json_int_t) dropped, "bars", bars);
+                     now - (json_int_t) (TIMELINE_TIME / USEC_PER_MSEC), "dropped",
+                     (json_int_t) t->n_dropped + too_many, "bars", bars);
 }
