@@ -247,8 +247,28 @@ static void test_hour(void) {
     timeline_free(t);
 }
 
+/* Of many bars the newest are shown. */
+static void test_many_bars(void) {
+    json_t *queue = json_array(), *pool, *owner, *bars;
+    struct timeline *t;
+
+    for (int i = 0; i < TIMELINE_SHOWN_MAX + 7; i++)
+        (void) json_array_append_new(queue, json_pack("{s:o, s:s, s:s, s:i, s:i}", "claim", json_sprintf("%d", i), "host", "bee", "name", "job",
+                                                      "permits", 1, "waiting_ms", 5));
+    pool = json_pack("[{s:s, s:i, s:i, s:[], s:o}]", "name", "db", "used", 0, "waiting", TIMELINE_SHOWN_MAX + 7, "holders", "queue", queue);
+    TEST_INT(timeline_new(&t), 0);
+    timeline_add_picture(t, pool, T0);
+    bars = bars_at(t, "db", T0 + USEC_PER_SEC, &owner);
+    TEST_INT(json_array_size(bars), TIMELINE_SHOWN_MAX);
+    TEST_STRING(json_string_value(json_array_get(json_array_get(bars, 0), 0)), "7");
+    TEST_INT(json_integer_value(json_object_get(owner, "dropped")), 7);
+    json_decref(owner);
+    json_decref(pool);
+    timeline_free(t);
+}
+
 static CU_TestInfo tests[] = {{"changes", test_changes}, {"slow", test_slow},     {"bounds", test_bounds}, {"gone", test_gone},
-                              {"events", test_events},   {"hour", test_hour},
+                              {"events", test_events},   {"hour", test_hour}, {"many bars", test_many_bars},
                               {"a silent host is late", test_late}, CU_TEST_INFO_NULL};
 
 TEST_SUITES({.pName = "web-stream", .pSetUpFunc = set_up, .pTearDownFunc = tear_down, .pTests = tests});
