@@ -10,7 +10,8 @@
 
 /* --- run --- */
 
-/* Returns whether a late call is under way, or has reopened a session that is to be expired. */
+/* Returns whether a late call is under way, or has reopened a session that is to be expired, or has begun an epoch
+ * whose grace is not over. */
 static bool is_haunted(const struct world *w) {
     for (size_t i = 0; i < w->events.n; i++)
         if (w->events.all[i]->kind == EVENT_CALL &&
@@ -19,7 +20,7 @@ static bool is_haunted(const struct world *w) {
     for (unsigned s = 1; s <= w->n_sessions; s++)
         if (w->redis.now.sessions[s].live && w->hosts[w->redis.now.sessions[s].host].session != s)
             return true;
-    return false;
+    return w->redis.now.grace;
 }
 
 static bool is_done(const struct world *w) {
