@@ -17,12 +17,13 @@ static void test_overlap_after_recovering(void) {
     for (size_t i = 0; i < ELEMENTSOF(jobs); i++) {
         struct run *r = manager_bed_run(jobs[i]), *next;
         struct message state;
-        char id[ID_TEXT_SIZE];
+        char id[ID_TEXT_SIZE], why[128];
 
         memcpy(id, r->id, sizeof(id));
         manager_bed_make_state(&state, r);
         manager_bed_restart();
         next = manager_bed_begin(jobs[i]);
+        TEST_STRING(manager_blocked_by(manager_bed.manager, next, NULL, NULL, why, sizeof(why)), "recovering");
         manager_bed_found_guard(id);
         manager_bed_recovered();
         manager_bed_guard_state(manager_bed_guard(), &state);
