@@ -38,7 +38,9 @@ LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES))
 # Debian's smartcols.h needs its own folder as include path; that of hiredis differs between 0.14 and 1.x.
 # OpenSSL is loaded, not linked (store/redis/client/tls-library.h).
 INCLUDES = $(shell $(PKG_CONFIG) --cflags $(PACKAGES) openssl)
-ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(WERROR) -Wshadow -Wstrict-prototypes -Wvla -Wformat=2 \
+# On a 32-bit machine: times after 2038 and files of more than 2 GiB.
+WIDE := $(if $(filter 32,$(shell getconf LONG_BIT)),-D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64)
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(WIDE) -Wall -Wextra $(WERROR) -Wshadow -Wstrict-prototypes -Wvla -Wformat=2 \
 	-Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wundef -fno-common -fstack-protector-strong \
 	-DVERSION='"$(VERSION)"' -DLIBEXECDIR='"$(LIBEXECDIR)"' -DSYSCONFDIR='"$(SYSCONFDIR)"' \
 	-I. -I$(BUILD)/generated $(INCLUDES) $(SANITIZE) $(CPPFLAGS) $(CFLAGS)

@@ -7,12 +7,15 @@
 
 #include <inttypes.h>
 #include <stddef.h>
+#include <time.h>
 
 typedef uint64_t usec_t;
 
 #define USEC_PER_MSEC ((usec_t) 1000)
 #define USEC_PER_SEC ((usec_t) 1000000)
 #define USEC_INFINITY UINT64_MAX
+
+_Static_assert(sizeof(time_t) >= 8, "times after 2038 need -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64");
 
 usec_t clock_boottime(void); /* µs since boot, suspend included */
 usec_t clock_monotonic(void); /* the same without suspend, for libraries that use this clock */

@@ -161,7 +161,7 @@ static int load_token(void) {
         fprintf(stderr, "berth-web: %s: a token has at least %d characters\n", path, USERS_TOKEN_MIN);
         return EXIT_USAGE;
     }
-    (void) snprintf(token, sizeof(token), "%s", text);
+    (void) snprintf(token, sizeof(token), "%.*s", (int) sizeof(token) - 1, text);
     options.token = token;
     return 0;
 }

@@ -292,6 +292,15 @@ static uint64_t mix(uint64_t h) {
     return h ^ h >> 33;
 }
 
+/* Returns the upper 64 bits of the product. */
+static uint64_t multiply_high(uint64_t a, uint64_t b) {
+    uint64_t a_low = (uint32_t) a, b_low = (uint32_t) b;
+    uint64_t middle = (a >> 32) * b_low + (a_low * b_low >> 32);
+    uint64_t other = a_low * (b >> 32) + (uint32_t) middle;
+
+    return (a >> 32) * (b >> 32) + (middle >> 32) + (other >> 32);
+}
+
 uint64_t schedule_spread(uint64_t x, const char *const *texts) {
     uint64_t hash = FNV_OFFSET;
 
@@ -301,5 +310,5 @@ uint64_t schedule_spread(uint64_t x, const char *const *texts) {
         for (const char *p = texts[i]; *p; p++)
             hash = (hash ^ (unsigned char) *p) * FNV_PRIME;
     }
-    return (uint64_t) ((unsigned __int128) x * mix(hash) >> 64);
+    return multiply_high(x, mix(hash));
 }

@@ -39,7 +39,7 @@ const char *credentials_path(char *buffer, const char *runs, const char *run) {
 static bool is_in_memory(int fd) {
     struct statfs fs;
 
-    return fstatfs(fd, &fs) == 0 && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
+    return fstatfs(fd, &fs) == 0 && ((uint32_t) fs.f_type == TMPFS_MAGIC || (uint32_t) fs.f_type == RAMFS_MAGIC);
 }
 
 int credentials_make(const char *runs, const char *run) {

@@ -89,6 +89,7 @@ void server_info_read(struct server_info *ret, const char *info) {
     server.is_cluster = find_number(info, "cluster_enabled", &number) && number == 1;
     server.is_standalone = find_number(info, "cluster_enabled", &number) && number == 0;
     server.is_sentinel = is_said(info, "redis_mode", "sentinel");
+    server.is_32_bit = is_said(info, "arch_bits", "32");
     server.has_replicas = find_number(info, "connected_slaves", &server.replicas);
     server.has_good_replicas = find_number(info, "min_slaves_good_slaves", &server.good_replicas);
     (void) find_number(info, "connected_clients", &server.clients);
@@ -128,6 +129,8 @@ bool server_info_is_usable(const struct server_info *server, enum redis_error *r
                         server->policy);
     } else if (server->is_sentinel) {
         (void) snprintf(why, size, "this is a sentinel: name it in sentinels, and no host in url (redis:///0)");
+    } else if (server->is_32_bit) {
+        (void) snprintf(why, size, "this is a 32-bit build, whose Lua has no integers of 64 bits: use a 64-bit build of Redis");
     } else if (!server->has_replication_id) {
         (void) snprintf(why, size,
                         "Redis does not report its replication id: berth could not notice a failover (INFO "

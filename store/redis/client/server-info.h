@@ -22,6 +22,7 @@ struct server_info { /* "", 0: not known; texts are printable */
     bool has_replication_id, snapshot_failed;
     bool is_cluster, is_standalone; /* by INFO; neither: unknown */
     bool is_sentinel;
+    bool is_32_bit;
     bool has_replicas, has_good_replicas; /* whether the numbers are known */
     uint32_t replicas;
     uint32_t good_replicas; /* replicas that are not behind; known where min-replicas-to-write is not 0 */
