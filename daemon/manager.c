@@ -247,6 +247,16 @@ static void begin_adhoc(struct manager *m, struct run *run) {
         manager_arm_queue_timeout(run);
 }
 
+/* Returns whether the client may be inside a run whose guard or `berth run` berthd has not met again since its start. A claim
+ * of its own would wait for the permits of that run, and that run for this client. */
+static bool may_be_inside(struct manager *m, const struct adhoc_request *request) {
+    const struct run *around = request->nested ? run_table_find(&m->runs, request->nested) : NULL;
+
+    if (!request->nested || request->nowait)
+        return false;
+    return m->phase < MANAGER_PHASE_READY || (around && adhoc_is_client_due(around));
+}
+
 int manager_hold(struct manager *m, const struct adhoc_request *request, struct run **ret, bool *ret_nested, const char **ret_text) {
     struct run *outer;
     int k;
@@ -264,6 +274,8 @@ int manager_hold(struct manager *m, const struct adhoc_request *request, struct 
         *ret_nested = true;
         return 0;
     }
+    if (!outer && may_be_inside(m, request))
+        return MANAGER_E_RECOVERING;
     if (m->drained) {
         counters_refuse(&m->counters, COUNTERS_REFUSAL_DRAINED);
         return MANAGER_E_DRAINED;

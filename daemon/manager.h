@@ -116,7 +116,8 @@ void manager_forget_open(struct manager *m);
 int manager_start_job(struct manager *m, const char *job, char *const *set, struct run **ret);
 
 /* Begins a run for a `berth run`. ret_nested: no run was begun; the client may start at once under the
- * permits of *ret, the run around it. ret_text: static, or in the manager until the next call. */
+ * permits of *ret, the run around it. ret_text: static, or in the manager until the next call.
+ * MANAGER_E_RECOVERING: it is not known yet whether the client is inside a run. */
 int manager_hold(struct manager *m, const struct adhoc_request *request, struct run **ret, bool *ret_nested, const char **ret_text);
 /* Takes back the client of a recovered or orphaned ad hoc run. Returns 0, MANAGER_E_UNKNOWN if there is no such
  * run, or _RECOVERING if that is not known yet. */

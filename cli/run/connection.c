@@ -134,10 +134,10 @@ static void on_over(struct adhoc *a, const char *reason) {
         connection_away(a, RETRY_MAX); /* the command still runs: berthd's state is wrong */
 }
 
-/* Returns whether the error may pass: a berthd with a wrong config may start in a moment. The claim keeps
- * its place. */
+/* Returns whether the error may pass: a berthd with a wrong config may start in a moment, and the claim keeps
+ * its place. A berthd that has just started may not know yet whether this process is inside a run. */
 static bool may_come_back(const struct adhoc *a, const char *error) {
-    return a->connection.is_attaching && strcmp(error, "io.berth.Away") == 0 &&
+    return (a->connection.is_attaching || getenv("BERTH_RUN")) && strcmp(error, "io.berth.Away") == 0 &&
            (a->connection.away_since == 0 || usec_sub(now(), a->connection.away_since) < AWAY_MAX);
 }
 

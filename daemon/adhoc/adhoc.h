@@ -99,6 +99,8 @@ void adhoc_detach(struct run *run);
 /* Arms the end of a recovered run that waits, in case that its client does not reconnect. */
 void adhoc_await_client(struct adhoc *adhoc, struct run *run);
 
+/* Returns whether the client of a recovered run has not reconnected, and still may. */
+bool adhoc_is_client_due(const struct run *run);
 /* Takes back the client of a recovered or orphaned run. Returns 0, or UNKNOWN: the run is over, or not of this
  * client. */
 int adhoc_attach(struct adhoc *adhoc, struct run *run, uid_t uid, pid_t pid);

@@ -31,6 +31,11 @@ void adhoc_await_client(struct adhoc *adhoc, struct run *run) {
     adhoc_arm_client_due(adhoc, run);
 }
 
+bool adhoc_is_client_due(const struct run *run) {
+    return run->kind == RUN_KIND_ADHOC && run->adhoc.awaits_client && !run->adhoc.end_reported && !run_is_over(run) &&
+           clock_boottime() < run->adhoc.owner->clients_due;
+}
+
 /* A client asks for a hold that was released. Its run is over, and the client begins another one. */
 static void finish_lost(struct adhoc *adhoc, struct run *run) {
     run->adhoc.awaits_client = false;

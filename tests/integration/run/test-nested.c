@@ -3,8 +3,12 @@
 /* A `berth run` that knows a run but does not descend from it is an ordinary claim. (Descendants:
  * test-jobs.) */
 
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/harness/host/host.h"
 #include "tests/harness/test.h"
@@ -61,8 +65,40 @@ static void environment(void) {
     end_outer();
 }
 
+/* berthd is killed, and the `berth run` around the client comes back later than the client asks. A process whose parent has
+ * ended descends from that `berth run` alone. */
+static void berthd_killed(void) {
+    char script[512], said[80];
+    struct test_gate gate;
+    struct child *around;
+    struct stat st;
+    usec_t end;
+
+    end_outer();
+    test_gate_make(&gate, "inner");
+    (void) snprintf(said, sizeof(said), "%s/said", cluster.folder);
+    (void) snprintf(script, sizeof(script), "(head -c 1 %s; exec %s/berth run -v -p db --name inner -- mkdir %s/ran 2>%s) & exit 5", gate.path, cluster.build,
+                    cluster.folder, said);
+    around = berth_start(ant, "run -p db --name around -- sh -c '%s'", script);
+    host_await(ant, "started", "job=around");
+    host_kill(ant);
+    TEST_INT(kill(around->pid, SIGSTOP), 0);
+    host_start(ant);
+    test_gate_open(&gate);
+    for (end = clock_boottime() + HOST_PATIENCE; (stat(said, &st) < 0 || st.st_size == 0) && clock_boottime() < end;)
+        (void) poll(NULL, 0, 1);
+    TEST_INT(kill(around->pid, SIGCONT), 0);
+    TEST_INT(berth_end(around), 5);
+    (void) snprintf(said, sizeof(said), "%s/ran", cluster.folder);
+    TEST_INT(rmdir(said), 0); /* the inner command ran */
+    host_await(ant, "released", "job=around");
+    TEST_INT(host_count(ant, "queued", "job=inner"), 0);
+    test_gate_done(&gate);
+}
+
 static CU_TestInfo tests[] = {
     {"beside", beside},
+    {"berthd killed", berthd_killed},
     {"environment", environment},
     CU_TEST_INFO_NULL,
 };

@@ -183,6 +183,28 @@ static void test_attach_while_recovering(void) {
     TEST_INT(manager_attach(manager_bed.manager, id, getuid(), getpid(), &r), MANAGER_E_UNKNOWN);
 }
 
+/* Guards report runs of jobs while berthd recovers. Until then a client that may be inside one makes no claim of its own. */
+static void test_nested_while_recovering(void) {
+    struct demands pools;
+    struct adhoc_request hold = {.pools = &pools,
+                                 .name = "label",
+                                 .wait_usec = USEC_INFINITY,
+                                 .stop_timeout_usec = USEC_INFINITY,
+                                 .uid = getuid(),
+                                 .pid = getpid(),
+                                 .nested = "0123456789abcdef0123456789abcdef"};
+    struct run *r = NULL;
+    const char *text = NULL;
+    bool nested;
+
+    TEST_INT(demands_parse("slot", &pools), 0);
+    TEST_INT(manager_hold(manager_bed.manager, &hold, &r, &nested, &text), MANAGER_E_RECOVERING);
+    manager_bed_recovered();
+    TEST_INT(manager_hold(manager_bed.manager, &hold, &r, &nested, &text), 0);
+    CU_ASSERT(!nested);
+    manager_client_gone(r);
+}
+
 /* user-runs limits the waiting and granted runs of each user, but not those of root and of berthd's own
  * user. */
 static void test_quota(void) {
@@ -216,6 +238,7 @@ static void test_quota(void) {
 
 static CU_TestInfo recovering_tests[] = {
     {"attach while recovering", test_attach_while_recovering},
+    {"nested while recovering", test_nested_while_recovering},
     CU_TEST_INFO_NULL,
 };
 
