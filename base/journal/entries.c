@@ -58,10 +58,13 @@ static bool is_field(const char *field, const char *data, size_t length) {
     return strlen(field) == length && memcmp(field, data, length) == 0; /* a name in a crafted file may have a NUL */
 }
 
-/* The first value of a repeated field counts. */
+/* The first value of a repeated field counts. A journal may come from any host, and JSON and a terminal get the text. */
 static int take_text(char **to, const char *value, size_t size) {
-    if (!*to)
-        *to = strndup(value, size);
+    if (*to)
+        return 0;
+    *to = strndup(value, size);
+    if (*to && (!text_is_utf8(*to) || text_has_control(*to, true)))
+        text_make_printable(*to);
     return *to ? 0 : -ENOMEM;
 }
 

@@ -13,7 +13,9 @@
 
 #define ENTRIES_UNIT_DEFAULT "berthd.service"
 
-struct entry { /* owned texts; NULL if the entry lacks them, but host and cursor are "" */
+/* Texts are owned, and UTF-8 without control characters except newlines and tabs; NULL if the entry lacks them, but host and
+ * cursor are "". */
+struct entry {
     char *event, *host, *job, *run, *pools, *result, *reason, *limits, *namespace;
     struct {
         char *trigger, *first_run; /* first_run: of a later attempt */

@@ -204,9 +204,29 @@ static void test_cut(void) {
     }
 }
 
+/* Anybody may have written a journal that is collected: its texts must not control the terminal, nor be left out. */
+static void test_controls(void) {
+    struct journal_file ant;
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/controls", journal_folder);
+    if (!journal_file_possible())
+        return;
+    journal_file_begin(&ant, "ant", 1);
+    journal_file_event(&ant, 0, "ready", "BERTH_LIMITS=db:1");
+    journal_file_event(&ant, 10, "missed", "BERTH_JOB=a\033[2J\377b BERTH_COUNT=1 BERTH_DUE=2025-11-20T12:00:00Z BERTH_REASON=asleep");
+    if (!journal_file_write(&ant, path))
+        return;
+    TEST_INT(berth(NULL, "audit --directory %s", path), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "missed: a?[2J?b on ant was not begun"));
+    TEST_INT(berth(NULL, "audit --json --directory %s", path), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "\"job\":\"a?[2J?b\""));
+}
+
 static CU_TestInfo tests[] = {
     {"proved", test_proved}, {"violated", test_violated}, {"unproved", test_unproved}, {"due times", test_due_times},
-    {"due overlap", test_due_overlap}, {"cut", test_cut}, CU_TEST_INFO_NULL,
+    {"due overlap", test_due_overlap}, {"cut", test_cut}, {"control characters", test_controls},
+    CU_TEST_INFO_NULL,
 };
 
 TEST_SUITES({.pName = "audit-verb", .pInitFunc = journal_folder_make, .pCleanupFunc = journal_folder_remove,
