@@ -120,7 +120,9 @@ static int make_line(struct logs *l, const struct line *line, const char *event,
         return -ENOMEM;
     fprintf(f, "%s ", when_format_exactly(time, l->utc, time_text));
     put_escaped(f, host ? host : "");
-    fprintf(f, " %s[%.*s]: ", line->job, RUN_SHOWN, line->run);
+    fputc(' ', f);
+    put_escaped(f, line->job);
+    fprintf(f, "[%.*s]: ", RUN_SHOWN, line->run);
     if (event)
         k = log_event_print(f, l->reader, event);
     else

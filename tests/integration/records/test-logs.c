@@ -348,11 +348,29 @@ static void test_refused(void) {
     TEST_STRING(berth_err, "berth logs: the journal has no job or run nothing; `berth jobs` and `berth history` list them\n");
 }
 
+/* A collected journal may give a run any job. */
+static void test_controls(void) {
+    struct journal_file f;
+    char path[128];
+
+    if (!journal_file_possible())
+        return;
+    journal_file_begin(&f, "cow", 9);
+    journal_file_event(&f, 0, "granted", "BERTH_RUN=" RUN_A " BERTH_JOB=du\033[2Jmp");
+    journal_file_entry(&f, 10, "SYSLOG_IDENTIFIER=dump " CGROUP(RUN_A), "a1");
+    snprintf(path, sizeof(path), "%s/controls", journal_folder);
+    if (!journal_file_write(&f, path))
+        return;
+    TEST_INT(berth(NULL, "logs --directory %s " RUN_A, path), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, " du\\x1b[2Jmp["));
+}
+
 static CU_TestInfo tests[] = {
     {"lines", test_lines},       {"ids", test_ids},       {"parallel", test_parallel},
     {"follow", test_follow},     {"template", test_template}, {"closed-pipe", test_closed_pipe},
     {"forged", test_forged},     {"broken", test_broken}, {"rights", test_rights},
-    {"refused", test_refused},   CU_TEST_INFO_NULL,
+    {"refused", test_refused},   {"control characters", test_controls},
+    CU_TEST_INFO_NULL,
 };
 
 TEST_SUITES({.pName = "logs", .pInitFunc = journal_folder_make, .pCleanupFunc = journal_folder_remove,
