@@ -58,6 +58,16 @@ static bool advance(struct coming *item, bool is_of_all) {
     }
 }
 
+/* The timer counts CLOCK_BOOTTIME, so a clock that is set does not move it. A shared job's timer may be an earlier question. */
+static usec_t next_by_every(const struct job *job, usec_t now) {
+    usec_t next = job_next(job, job->settings->triggers.every_usec, now), begin;
+
+    if (job->due.heap_index == 0 || turns_is_shared(job))
+        return next;
+    begin = usec_add(now, usec_sub(job->due.at, clock_boottime()));
+    return usec_sub(next, begin) < USEC_PER_SEC && usec_sub(begin, next) < USEC_PER_SEC ? next : begin;
+}
+
 static void add_trigger(struct cursors *cursors, const struct job *job, usec_t from, usec_t now) {
     usec_t every = job->settings->triggers.every_usec;
     struct coming item = {.job = job, .settings = job->settings, .trigger = due_trigger(job)};
@@ -72,7 +82,7 @@ static void add_trigger(struct cursors *cursors, const struct job *job, usec_t f
             cursors->items[cursors->n++] = item;
     } else if (every != USEC_INFINITY) {
         item.trigger = RUN_TRIGGER_EVERY;
-        item.begin_realtime = job_next(job, every, now);
+        item.begin_realtime = next_by_every(job, now);
         if (item.begin_realtime <= from)
             item.begin_realtime += ((from - item.begin_realtime) / every + 1) * every;
         cursors->items[cursors->n++] = item;

@@ -178,7 +178,34 @@ static void silence_over_a_reboot(void) {
     TEST_INT(host_count(ant, "broken", "job=silent"), 0); /* it is broken since before */
 }
 
+/* --- every --- */
+
+static void check_next(void) {
+    json_t *json = berth_json(ant, "next job --count 1");
+    long long in_ms = berth_number_at(json, "next.0.in_ms");
+
+    CU_ASSERT(in_ms > 119 * 60 * 1000 && in_ms <= 120 * 60 * 1000);
+    json_decref(json);
+}
+
+/* A clock that is set does not move the next begin, and `berth next` says so. */
+static void next_after_a_set_clock(void) {
+    HOST("job \"job\" { " QUICK "every = \"2h\" }\n", cluster.folder);
+    host_await(ant, "exited", "job=job");
+    check_next();
+    set_forward(HOUR);
+    check_next();
+    set_forward(24 * HOUR);
+    check_next();
+    set_forward(-1000 * HOUR);
+    check_next();
+    host_clock_jump(ant, 7200 * USEC_PER_SEC);
+    host_await_count(ant, 2, "exited", "job=job");
+    check_next();
+}
+
 static CU_TestInfo tests[] = {
+    {"next after a set clock", next_after_a_set_clock},
     {"restarts in an hour", restarts_in_an_hour},
     {"restarts after a good stretch", restarts_after_a_good_stretch},
     {"many bad runs", many_bad_runs},
