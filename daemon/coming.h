@@ -25,6 +25,8 @@ struct coming {               /* points into the scheduler and its settings */
     usec_t splay_usec;
 };
 
+/* Returns when a job with `every` begins next (realtime); now: it is due. */
+usec_t coming_by_every(const struct job *job, usec_t now);
 /* Lists the first `count` begins after `from` (0: now), soonest first, of all jobs or of one. The caller
  * frees *ret. Returns 0 or -ENOMEM. */
 int coming_list(const struct scheduler *scheduler, const struct job *job, usec_t from, usec_t now, size_t count,

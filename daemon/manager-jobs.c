@@ -78,7 +78,7 @@ void manager_get_job(struct manager *m, const struct job_settings *settings, str
             ret->run = run;
     if (settings->triggers.every_usec != USEC_INFINITY && schedule_is_empty(&settings->triggers.schedule) &&
         !m->drained)
-        ret->next_realtime = job_next(job, settings->triggers.every_usec, clock_realtime());
+        ret->next_realtime = coming_by_every(job, clock_realtime());
 }
 
 int manager_list_coming(struct manager *m, const char *name, usec_t from, size_t count, struct coming **ret, size_t *ret_n) {

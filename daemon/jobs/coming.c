@@ -59,7 +59,7 @@ static bool advance(struct coming *item, bool is_of_all) {
 }
 
 /* The timer counts CLOCK_BOOTTIME, so a clock that is set does not move it. A shared job's timer may be an earlier question. */
-static usec_t next_by_every(const struct job *job, usec_t now) {
+usec_t coming_by_every(const struct job *job, usec_t now) {
     usec_t next = job_next(job, job->settings->triggers.every_usec, now), begin;
 
     if (job->due.heap_index == 0 || turns_is_shared(job))
@@ -82,7 +82,7 @@ static void add_trigger(struct cursors *cursors, const struct job *job, usec_t f
             cursors->items[cursors->n++] = item;
     } else if (every != USEC_INFINITY) {
         item.trigger = RUN_TRIGGER_EVERY;
-        item.begin_realtime = next_by_every(job, now);
+        item.begin_realtime = coming_by_every(job, now);
         if (item.begin_realtime <= from)
             item.begin_realtime += ((from - item.begin_realtime) / every + 1) * every;
         cursors->items[cursors->n++] = item;
