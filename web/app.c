@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/client/metrics-text.h"
+#include "base/text.h"
 #include "web/act.h"
 #include "web/board.h"
 #include "web/call.h"
@@ -227,6 +228,10 @@ static void on_request(struct exchange *x, const struct http_request *q, void *u
         return;
     }
     task->exchange = x;
+    if (!text_is_utf8(q->pool)) {
+        answer_text(x, 400, "the pool is not UTF-8\n");
+        return;
+    }
     if (q->route != ROUTE_HEALTH && q->route != ROUTE_METRICS)
         source_look(a->source);
     switch (q->route) {

@@ -247,6 +247,7 @@ static void test_answers(void) {
     TEST_INT(ask(false, "GET", "/api/1/pools/db", "Host: localhost\r\n", "", &answer), 200);
     CU_ASSERT(strstr(answer, "\"limit\":4") != NULL);
     TEST_INT(ask(false, "GET", "/api/1/pools/dbb", "Host: localhost\r\n", "", &answer), 404);
+    TEST_INT(ask(false, "GET", "/api/1/timeline?pool=%ff", "Host: localhost\r\n", "", &answer), 400);
     TEST_INT(ask(false, "GET", "/metrics", "Host: localhost\r\n", "", &answer), 200);
     CU_ASSERT(strstr(answer, "\nberth_up 1\n") != NULL);
     TEST_INT(ask(false, "GET", "/plain", "Host: localhost\r\n", "", &answer), 200);
