@@ -100,8 +100,6 @@ static void batch_on_reply(const struct redisReply *reply, void *userdata) {
     }
     if (!call_accept_reply(store, reply, PHASE_LIVE))
         return;
-    if (!batch->is_release)
-        full_end(store);
     for (size_t i = 0; i < batch->n; i++) {
         struct reply_line line;
         uint64_t more = 0;
@@ -120,6 +118,8 @@ static void batch_on_reply(const struct redisReply *reply, void *userdata) {
     }
     if (any_more)
         heartbeat_send_extra(store);
+    if (!batch->is_release && store->link.phase == PHASE_LIVE)
+        full_end(store); /* requests what was not answered: behind the replies, which end claims */
 }
 
 /* --- calls --- */

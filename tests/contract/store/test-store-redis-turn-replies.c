@@ -177,7 +177,35 @@ static void test_withdrawn(void) {
     bed_done(&b);
 }
 
+/* Redis was full. The first reply after that refuses the turn, and must not lead to another request for it. */
+static void test_refused_after_full(void) {
+    struct claim_turn taken, turn;
+    struct probe *holder, *p, *next;
+    struct bed b;
+
+    if (!begin(&b))
+        return;
+    holder = ask_for(&b, 0, &taken);
+    TEST_INT(store_claim(b.stores[0], &holder->claim), 0);
+    BED_UNTIL(&b, b.n_committed == 2);
+    redis_bed_command("CONFIG SET maxmemory 1");
+    p = ask_for(&b, 1, &turn);
+    TEST_INT(store_claim(b.stores[1], &p->claim), 0);
+    BED_UNTIL(&b, b.stores[1]->is_full);
+    redis_bed_command("CONFIG SET maxmemory 0");
+    BED_UNTIL(&b, p->claim.state == CLAIM_STATE_NONE && !b.stores[1]->is_full);
+    TEST_INT(b.n_turns_refused, 1);
+    TEST_INT(p->n_granted, 0);
+    holder->claim.turn = NULL;
+    probe_release(holder);
+    next = bed_probe(&b, 1, "one:1");
+    probe_grant(next);
+    probe_end(next);
+    bed_done(&b);
+}
+
 static CU_TestInfo tests[] = {
+    {"refused after Redis was full", test_refused_after_full},
     {"the reply to a granted one is lost", test_granted},
     {"the reply to a queued one is lost", test_queued},
     {"the grant overtakes the reply", test_overtaken},
