@@ -12,6 +12,7 @@
 #include "cli/client.h"
 #include "cli/doctor/doctor.h"
 #include "tests/harness/host/host-clock.h"
+#include "tests/harness/judge/witness.h"
 #include "tests/harness/test.h"
 
 #define POOLS "pool \"db\" { limit = 2 }\n"
@@ -190,8 +191,9 @@ static void test_stuck_run(void) {
     struct child *run;
 
     host_mark(ant);
-    run = berth_start(ant, "run -p db --name mine --stop-timeout 100ms -- sh -c 'trap \"\" TERM; sleep 1000'");
+    run = berth_start(ant, "run -p db --name mine --stop-timeout 100ms -- %s --id mine --ignore-term --for 1000000", cluster.command);
     host_await(ant, "started", "job=mine");
+    witness_await_start(cluster.witness, "mine"); /* it ignores TERM from then on */
     host_clock_lose_kills(ant, true);
     is_stuck("mine");
     TEST_INT(berth_end(run), 137);

@@ -51,7 +51,7 @@ static void ends_beside_a_reader(const char *words, const char *script, int code
 static void test_reader_of_the_output(void) {
     ends_beside_a_reader("-p db -- sh -c", "exit 3", 3, -1, NULL, 3);
     ends_beside_a_reader("-p db -- sh -c", "(exec sleep 0.1) & exit 4", 4, -1, NULL, 4);
-    ends_beside_a_reader("-p db --timeout 100ms --stop-timeout 100ms -- sh -c", "trap '' TERM; sleep 100 & wait; wait", -1, SIGKILL,
+    ends_beside_a_reader("-p db --timeout 1s --stop-timeout 100ms -- sh -c", "trap '' TERM; sleep 100 & wait; wait", -1, SIGKILL,
                          "timeout", 124);
 }
 
