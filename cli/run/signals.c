@@ -42,7 +42,14 @@ void run_signals_suspend(void) {
 static bool is_to_be_passed_on(const struct adhoc *a, const struct signalfd_siginfo *info) {
     if (info->ssi_code == SI_KERNEL)
         return info->ssi_signo == SIGALRM;
-    return info->ssi_pid == 0 || !supervise_has(a->command.supervise, (pid_t) info->ssi_pid);
+    return info->ssi_pid == 0 ||
+           (info->ssi_pid != (uint32_t) getpid() && !supervise_has(a->command.supervise, (pid_t) info->ssi_pid));
+}
+
+/* Returns whether the terminal is gone (`ssh -t`, tmux) and the kernel told only the first process of the session, which is this
+ * one. The others would get the HUP from the kernel when this process ends, but it stays until they have ended. */
+static bool is_hang_up(const struct signalfd_siginfo *info) {
+    return info->ssi_signo == SIGHUP && info->ssi_code == SI_KERNEL && getsid(0) == getpid();
 }
 
 /* Returns whether the signal withdraws the claim while it waits. XFSZ comes from an own message to a file that has reached its
@@ -78,7 +85,9 @@ static int signals_on_ready(_unused_ sd_event_source *source, int fd, _unused_ u
         adhoc_exit(a, a->report.status); /* without berthd's confirmation */
     if (a->phase == ADHOC_PHASE_REPORTING || a->phase == ADHOC_PHASE_DONE)
         return 0;
-    if (is_to_be_passed_on(a, &info))
+    if (is_hang_up(&info))
+        (void) kill(0, SIGHUP);
+    else if (is_to_be_passed_on(a, &info))
         (void) supervise_signal(a->command.supervise, signal); /* -ESRCH: only its tree is left */
     if (signal == SIGTSTP)
         run_signals_suspend();

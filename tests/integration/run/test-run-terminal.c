@@ -269,6 +269,30 @@ static void test_reports_in_background(void) {
     end(&t, 3, -1, "E3");
 }
 
+/* `ssh -t host berth run ...`, or the window of a terminal: `berth run` is the first process of the session. */
+static void test_hang_up(void) {
+    struct terminal t = {.shell = -1};
+    int status, go[2];
+
+    fake_init(&t.fake);
+    CU_ASSERT_EQUAL_FATAL(pipe2(go, O_CLOEXEC), 0);
+    (void) close(go[1]);
+    (void) fflush(NULL);
+    t.job = forkpty(&t.master, NULL, NULL, NULL);
+    CU_ASSERT_TRUE_FATAL(t.job >= 0);
+    if (t.job == 0)
+        job_main(t.fake.socket, go[0], "sleep 600 & echo ready; wait");
+    (void) close(go[0]);
+    fake_grant(&t.fake, 0);
+    fake_expect_started(&t.fake);
+    await_text(&t, "ready");
+    (void) close(t.master);
+    fake_expect_ended(&t.fake, -1, SIGHUP, NULL); /* and nothing of the command is left */
+    TEST_INT(waitpid(t.job, &status, 0), t.job);
+    CU_ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGHUP);
+    fake_done(&t.fake);
+}
+
 static CU_TestInfo tests[] = {
     {"reads terminal", test_reads_terminal},
     {"interrupt once", test_interrupt_once},
@@ -278,6 +302,7 @@ static CU_TestInfo tests[] = {
     {"command suspends group", test_command_suspends_group},
     {"suspend by process", test_suspend_by_process},
     {"reports in background", test_reports_in_background},
+    {"hang up", test_hang_up},
     CU_TEST_INFO_NULL,
 };
 
