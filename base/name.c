@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
@@ -46,7 +47,7 @@ bool id_begins_with(const char *id, const char *text) {
     return id_prefix_is_valid(text) && strncmp(id, text, strlen(text)) == 0;
 }
 
-int id_make(char ret[static ID_TEXT_SIZE]) {
+void id_make(char ret[static ID_TEXT_SIZE]) {
     unsigned char bytes[(ID_TEXT_SIZE - 1) / 2];
     ssize_t n;
 
@@ -54,12 +55,13 @@ int id_make(char ret[static ID_TEXT_SIZE]) {
     do
         n = getrandom(bytes, sizeof(bytes), 0);
     while (n < 0 && errno == EINTR);
-    if (n < 0)
-        return -errno;
+    if (n < 0) { /* only if a filter of system calls forbids it */
+        (void) dprintf(STDERR_FILENO, "no random number for an id, exiting: %s\n", strerror(errno));
+        _exit(70);
+    }
     for (size_t i = 0; i < sizeof(bytes); i++) {
         ret[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
         ret[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
     }
     ret[ID_TEXT_SIZE - 1] = '\0';
-    return 0;
 }

@@ -24,5 +24,5 @@ bool id_is_valid(const char *text);
 bool id_prefix_is_valid(const char *text);
 /* Returns whether the text abbreviates this id. */
 bool id_begins_with(const char *id, const char *text);
-/* 0 or the negative errno of getrandom(2). */
-int id_make(char ret[static ID_TEXT_SIZE]);
+/* Makes a random id. Exits with 70 if the kernel gives no random number, which it does only for a filter of system calls. */
+void id_make(char ret[static ID_TEXT_SIZE]);

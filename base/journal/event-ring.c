@@ -36,17 +36,12 @@ int event_ring_new(struct event_ring **ret) {
     struct event_ring *ring = calloc(1, sizeof(*ring));
     const char *given = invocation();
     char id[ID_TEXT_SIZE];
-    int r = 0;
 
     if (!ring)
         return -ENOMEM;
     if (!given) {
-        r = id_make(id);
+        id_make(id);
         given = id;
-    }
-    if (r < 0) {
-        free(ring);
-        return r;
     }
     memcpy(ring->name, given, EVENT_RING_NAME_SIZE - 1);
     list_init(&ring->readers);

@@ -173,8 +173,8 @@ static bool read_entry(const struct scheduler *scheduler, struct job *job, const
     /* After a reboot Redis may have a claim with this id, of the earlier session. */
     if (turns_is_shared(job) && !scheduler->is_resumed) {
         entry.is_open = entry.missed.count == 0;
-        if (id_make(entry.run) == 0)
-            (void) due_marks_insert_entry(job, &entry);
+        id_make(entry.run);
+        (void) due_marks_insert_entry(job, &entry);
         return false;
     }
     memcpy(entry.run, run, sizeof(entry.run));

@@ -43,14 +43,14 @@ static int note_begun(struct scheduler *scheduler, struct job *job, struct due_p
 
     for (size_t i = 0; i < plan->n_begun; i++) {
         struct due_entry entry = {.due = plan->begun[i].at, .joins_backlog = joins};
-        int r = id_make(entry.run);
+        int r;
 
         if (scheduler->due_runs.is_first_plan && has_entry_of(job, entry.due)) /* of an earlier berthd */
             continue;
         if (turns_is_shared(job) && turns_is_asked(job, entry.due)) /* asked before the clock was set back */
             continue;
-        if (r == 0)
-            r = due_marks_add_entry(scheduler, job, &entry);
+        id_make(entry.run);
+        r = due_marks_add_entry(scheduler, job, &entry);
         if (r < 0) {
             plan->mark = plan->begun[i].at - 1;
             return r;

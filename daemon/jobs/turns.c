@@ -78,12 +78,11 @@ void scheduler_ask_turns(struct scheduler *scheduler) {
 int turns_note_missed(struct scheduler *scheduler, struct job *job, const struct due_missed *missed,
                       const char *reason) {
     struct due_entry entry = {.due = missed->last, .missed = *missed, .reason = reason};
-    int r;
 
     if (missed->count == 0)
         return 0;
-    r = id_make(entry.run);
-    return r < 0 ? r : due_marks_add_entry(scheduler, job, &entry);
+    id_make(entry.run);
+    return due_marks_add_entry(scheduler, job, &entry);
 }
 
 bool turns_is_asked(const struct job *job, int64_t due) {
@@ -99,8 +98,9 @@ bool turns_is_asked(const struct job *job, int64_t due) {
 void turns_add_open(struct scheduler *scheduler, struct job *job, int64_t due, uint32_t attempt, usec_t not_before) {
     struct due_entry entry = {.due = due, .is_open = true, .attempt = attempt, .not_before = not_before};
 
-    if (turns_is_asked(job, due) || id_make(entry.run) < 0)
+    if (turns_is_asked(job, due))
         return;
+    id_make(entry.run);
     if (due_marks_insert_entry(job, &entry) == 0)
         due_runs_wake(scheduler, job);
 }

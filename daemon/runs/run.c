@@ -114,7 +114,6 @@ int run_new(struct run **ret, const struct run_spec *spec, const struct settings
     _cleanup_(run_freep) struct run *r =
         calloc(1, sizeof(*r) + n_claims * sizeof(struct claim) + demands_size + text_size(spec));
     struct run_memory memory;
-    int k;
 
     if (!r)
         return -ENOMEM;
@@ -128,8 +127,8 @@ int run_new(struct run **ret, const struct run_spec *spec, const struct settings
     r->reason = "";
     if (spec->id)
         snprintf(r->id, sizeof(r->id), "%s", spec->id);
-    else if ((k = id_make(r->id)) < 0)
-        return k;
+    else
+        id_make(r->id);
     run_origin_init(&r->job.origin, r->id);
     memory.demands = (struct demand_ref *) (void *) (r->claims + n_claims);
     memory.texts = (char *) memory.demands + demands_size;

@@ -10,19 +10,16 @@
 #define OTHER_NAMESPACE "other"
 #define ELSEWHERE "elsewhere"
 
-static int hello_compose(struct store_redis *store, struct redis_command *command) {
+static void hello_compose(struct store_redis *store, struct redis_command *command) {
     const struct redis_env *env = &store->env;
     const struct heartbeat_sample *own = &store->samples.own;
     usec_t now = clock_boottime();
     char version[sizeof(env->version) + sizeof(STORE_REDIS_DRAINED)], epoch[ID_TEXT_SIZE], id[ID_TEXT_SIZE],
         fresh[EPOCH_LENGTH + 3 + ID_TEXT_SIZE];
     bool is_known = store->session.namespace[0] != '\0' && !session_is_renamed(&store->session);
-    int r = id_make(epoch);
 
-    if (r >= 0)
-        r = id_make(id);
-    if (r < 0)
-        return r;
+    id_make(epoch);
+    id_make(id);
     store->hello.must_be_known = session_must_be_known(store);
     (void) snprintf(fresh, sizeof(fresh), "%.*s,%c%s%s", EPOCH_LENGTH, epoch, is_known ? '=' : '+',
                     is_known ? store->session.namespace : id, store->hello.must_be_known ? "!" : "");
@@ -42,7 +39,6 @@ static int hello_compose(struct store_redis *store, struct redis_command *comman
     command_add_u64(command, store->epoch.data_loss);
     command_add(command, fresh);
     limits_add_to(store, command);
-    return 0;
 }
 
 /* --- refusals --- */
@@ -234,10 +230,7 @@ void hello_send(struct store_redis *store) {
     _cleanup_command_ struct redis_command command = {0};
 
     store->hello.sent = clock_boottime();
-    if (hello_compose(store, &command) < 0) {
-        link_retry(store, store->env.heartbeat_usec);
-        return;
-    }
+    hello_compose(store, &command);
     store->hello.declare_due = false;
     if (call_send(store, &command, hello_on_reply, store) == -ENOMEM)
         link_retry(store, store->env.heartbeat_usec);
@@ -270,8 +263,8 @@ static void declare_now(struct store_redis *store) {
 
     if (store->stop.is_under_way) /* behind the bye, a hello would begin the session again */
         return;
-    store->hello.declare_due = hello_compose(store, &command) < 0 ||
-                               call_send(store, &command, hello_on_declared, store) == -ENOMEM;
+    hello_compose(store, &command);
+    store->hello.declare_due = call_send(store, &command, hello_on_declared, store) == -ENOMEM;
 }
 
 void hello_declare_due(struct store_redis *store) {

@@ -97,15 +97,15 @@ static int read_file(struct store_redis *store) {
     return 0;
 }
 
-int session_open(struct store_redis *store) {
+void session_open(struct store_redis *store) {
     int r = read_file(store);
 
     if (r >= 0)
-        return 0;
+        return;
     if (r != -ENOENT)
         journal_log(store_redis_journal(store), LOG_WARNING, "%s: cannot read (%s), a new session begins",
                     store->session.path, strerror(-r));
-    return id_make(store->session.id);
+    id_make(store->session.id);
 }
 
 /* Each heartbeat writes, so the log has only the first failure and the end of the failures. */
@@ -232,8 +232,7 @@ static void session_replace(struct store_redis *store, const char *id) {
 void session_lose(struct store_redis *store, const char *why) {
     char id[ID_TEXT_SIZE];
 
-    if (id_make(id) < 0) /* without an id there is no new session */
-        return;
+    id_make(id);
     event_emit(store->env.events,
                &(struct event) {.type = EVENT_SESSION_LOST, .reason = why, .clock = store->base.known},
                "the lease is over (%s): this host has lost its permits", why);

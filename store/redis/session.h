@@ -36,7 +36,7 @@ struct store_redis_options;
 int session_init(struct store_redis *store, const struct store_redis_options *options, const char *boot);
 void session_done(struct store_redis *store);
 /* Reads the file or makes a new id. */
-int session_open(struct store_redis *store);
+void session_open(struct store_redis *store);
 /* Returns whether the config names another namespace than the one that the session is of. */
 bool session_is_renamed(const struct session *session);
 /* Returns whether Redis must know the session: the config names another place, and runs hold permits that the session

@@ -42,10 +42,8 @@ static struct store *store_redis_free(struct store *base) {
 
 static int store_redis_start(struct store *base) {
     struct store_redis *store = store_redis_of(base);
-    int r = session_open(store);
 
-    if (r < 0)
-        return r;
+    session_open(store);
     link_start(store);
     return 0;
 }

@@ -289,7 +289,8 @@ static void say(struct slot *s) {
 
 void slot_ask(struct slot *s) {
     s->claim.ticket = s->claim.token = 0;
-    if (id_make(s->id) < 0 || store_claim(s->host->store, &s->claim) < 0)
+    id_make(s->id);
+    if (store_claim(s->host->store, &s->claim) < 0)
         rig_fail("cannot ask");
     say(s);
 }

@@ -44,10 +44,11 @@ static void handle_conflict(struct admin *admin, const struct redisReply *reply)
     uint64_t version;
 
     if (admin->may_have_run || ++admin->tries >= TRIES_MAX ||
-        reply_u64(reply_at(reply, NEWEST_VERSION), &version) < 0 || id_make(admin->id) < 0) {
+        reply_u64(reply_at(reply, NEWEST_VERSION), &version) < 0) {
         admin_answer(admin, STORE_E_CONFLICT);
         return;
     }
+    id_make(admin->id);
     admin->version = version;
     admin_send(admin);
 }
@@ -192,11 +193,7 @@ int admin_override(struct store *base, const struct store_override *override, st
 
     if (!admin)
         return -ENOMEM;
-    if (id_make(admin->id) < 0) {
-        list_unlink(&admin->link);
-        free(admin);
-        return -EIO;
-    }
+    id_make(admin->id);
     (void) snprintf(admin->pool, sizeof(admin->pool), "%s", override->pool);
     admin->verb = override->clear    ? "clear"
                   : override->pause  ? "pause"

@@ -154,8 +154,8 @@ const char *test_runner_id(char run) {
     static char id[ID_TEXT_SIZE];
 
     /* Of this program alone: cgroups are named after runs, and other tests run at the same time. */
-    if (!id[0] && id_make(id) < 0)
-        abort();
+    if (!id[0])
+        id_make(id);
     id[0] = run;
     return id;
 }

@@ -10,8 +10,9 @@
 struct probe *bed_probe(struct bed *b, unsigned host, const char *pools) {
     struct probe *p = calloc(1, sizeof(*p));
 
-    if (!p || demands_parse(pools, &p->demands) != 0 || id_make(p->id) < 0)
+    if (!p || demands_parse(pools, &p->demands) != 0)
         abort();
+    id_make(p->id);
     p->bed = b;
     p->host = host % b->n_hosts;
     demands_get_refs(&p->demands, p->refs);

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/name.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/harness/test.h"
 
@@ -47,8 +55,8 @@ static void test_refuse(void) {
 static void test_id(void) {
     char first[ID_TEXT_SIZE], second[ID_TEXT_SIZE];
 
-    TEST_INT(id_make(first), 0);
-    TEST_INT(id_make(second), 0);
+    id_make(first);
+    id_make(second);
     CU_ASSERT(id_is_valid(first));
     CU_ASSERT(id_is_valid(second));
     CU_ASSERT(strcmp(first, second) != 0);
@@ -58,6 +66,34 @@ static void test_id(void) {
     CU_ASSERT(!id_is_valid("0123456789abcdef0123456789abcdef0"));
     CU_ASSERT(!id_is_valid("0123456789abcdef0123456789abcdeF"));
     CU_ASSERT(!id_is_valid("0123456789abcdef/../456789abcdef"));
+}
+
+static void forbid_random_numbers(void) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrandom, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+        _exit(1);
+}
+
+/* A process that went on with an old id could give another run's permits to this one. */
+static void test_id_without_random_numbers(void) {
+    char id[ID_TEXT_SIZE];
+    int status = 0;
+    pid_t child = fork();
+
+    if (child == 0) {
+        forbid_random_numbers();
+        id_make(id);
+        _exit(0);
+    }
+    TEST_INT(waitpid(child, &status, 0), child);
+    TEST_INT(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 70);
 }
 
 static void test_id_prefix(void) {
@@ -80,6 +116,7 @@ static CU_TestInfo tests[] = {
     {"valid", test_valid},
     {"refuse", test_refuse},
     {"id", test_id},
+    {"id without random numbers", test_id_without_random_numbers},
     {"id-prefix", test_id_prefix},
     CU_TEST_INFO_NULL,
 };

@@ -208,7 +208,8 @@ static void test_pid_of_another(void) {
     char other[ID_TEXT_SIZE];
 
     reported = false;
-    CU_ASSERT_FATAL(id_make(other) == 0 && sd_event_new(&event) >= 0);
+    id_make(other);
+    CU_ASSERT_FATAL(sd_event_new(&event) >= 0);
     leave_record(start_command(other, true));
     CU_ASSERT_EQUAL_FATAL(runs_new(&runs, event, directory, NULL, &access, &handler), 0);
     fault_begin(FAULT_DESCRIPTOR, 4, 1); /* after the folder, the record, and the pidfd */
@@ -228,7 +229,8 @@ static void test_pid_of_another(void) {
 
 static int up(void) {
     snprintf(directory, sizeof(directory), "/tmp/berth-runs-XXXXXX");
-    return id_make(run) == 0 && mkdtemp(directory) ? 0 : 1;
+    id_make(run);
+    return mkdtemp(directory) ? 0 : 1;
 }
 static int down(void) {
     place_remove(directory);
