@@ -9,8 +9,9 @@ packages="gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse
 # For systemd in containers (make check-system); for linters, spin (make prove) and the shells whose completions are tested.
 [ "${SYSTEM_DEPS:-}" = yes ] && packages="$packages mmdebstrap systemd-container iproute2 git"
 [ "${LINT_DEPS:-}" = yes ] && packages="$packages clang libclang-rt-dev clang-tidy cppcheck shellcheck zsh fish spin"
-# Only for `.ci/run full`: the page of berth-web in a browser (tests/page; its pictures have these fonts), and promtool.
-[ "${PAGE_DEPS:-}" = yes ] && packages="$packages chromium fonts-dejavu-core nodejs npm prometheus"
+# Only for `.ci/run full`: the page of berth-web in a browser (tests/page; its pictures have these fonts), promtool, and the proxies of
+# web/proxy. Some of these packages start a service.
+[ "${PAGE_DEPS:-}" = yes ] && packages="$packages chromium fonts-dejavu-core nodejs npm prometheus nginx caddy apache2-bin"
 case ${PACKAGE:-} in
 deb) packages="dpkg-dev git" ;; # the rest is in debian/control, below
 rpm) packages="rpm git gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev libmicrohttpd-dev libssl-dev scdoc" ;;

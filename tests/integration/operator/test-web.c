@@ -3,30 +3,20 @@
 /* berth-web over real sockets: refused requests change nothing, each user acts under their name, browsers
  * may be many or slow. */
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/file-limit.h"
 #include "base/socket.h"
-#include "tests/harness/host/host.h"
-#include "tests/harness/place.h"
+#include "tests/harness/host/web.h"
 #include "tests/harness/memory.h"
-#include "tests/harness/port.h"
 #include "tests/harness/test.h"
 #include "web/stream.h"
 
-#define TOKEN "0123456789abcdef0123456789abcdef"
 #define PAGE "Host: localhost\r\nOrigin: http://localhost\r\nSec-Fetch-Site: same-origin\r\n"
 #define JSON "Content-Type: application/json\r\nX-Berth: 1\r\n"
-#define SITE "berth.example.net"
 #define PAUSE "{\"method\":\"io.berth.Pause\",\"parameters\":{\"pool\":\"db\"}}"
 #if defined(__SANITIZE_ADDRESS__)
 #define RSS_MAX_KB (1024 * 1024) /* no bound */
@@ -37,84 +27,12 @@
 #endif
 
 static struct host *ant;
-static struct child *web;
-static unsigned port;
-static char unix_path[96];
-
-/* --- berth-web --- */
-
-static void web_up(void) {
-    char program[256], listen[32], token[96], credentials[96];
-    char *argv[] = {program,         (char *) "--listen",  listen,       (char *) "--unix",        unix_path,
-                    (char *) "--berth", ant->socket, (char *) "--actions", (char *) "--user-header", (char *) "X-Remote-User",
-                    (char *) "--host", (char *) SITE, NULL};
-    char *environment[] = {credentials, NULL};
-    FILE *f;
-
-    port = port_reserve();
-    snprintf(program, sizeof(program), "%s/berth-web", cluster.build);
-    snprintf(listen, sizeof(listen), "127.0.0.1:%u", port);
-    snprintf(unix_path, sizeof(unix_path), "%s/web.sock", cluster.folder);
-    snprintf(token, sizeof(token), "%s/web-token", cluster.folder);
-    snprintf(credentials, sizeof(credentials), "CREDENTIALS_DIRECTORY=%s", cluster.folder);
-    f = fopen(token, "w");
-    TEST_FATAL(f && fputs(TOKEN "\n", f) >= 0 && fclose(f) == 0, "no token");
-    web = child_start(argv, environment);
-    TEST_FATAL(web != NULL, "no berth-web");
-}
-
-static int connect_tcp(void) {
-    const struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t) port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (fd >= 0 && connect(fd, (const struct sockaddr *) &address, sizeof(address)) < 0)
-        fd = close_fd(fd);
-    return fd;
-}
-
-/* Sends a text and reads until the server closes the connection, for a bounded time: a stream does not end. Returns the status (0: none). *ret is the
- * whole reply, valid until the next call. */
-static unsigned ask_on(int fd, const char *text, const char **ret) {
-    static char answer[256 * 1024];
-    usec_t until = clock_boottime() + HOST_PATIENCE;
-    size_t size = 0;
-    unsigned status = 0;
-    ssize_t n = 1;
-
-    if (fd < 0 || send(fd, text, strlen(text), MSG_NOSIGNAL) < 0)
-        n = 0;
-    while (n > 0 && size < sizeof(answer) - 1 && clock_boottime() < until) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-
-        n = poll(&p, 1, (int) (HOST_PATIENCE / USEC_PER_MSEC)) == 1 ? recv(fd, answer + size, sizeof(answer) - 1 - size, 0) : -1;
-        size += n > 0 ? (size_t) n : 0;
-    }
-    answer[size] = '\0';
-    close_fd(fd);
-    (void) sscanf(answer, "HTTP/1.1 %u", &status);
-    *ret = answer;
-    return status;
-}
+static struct web web;
 
 static unsigned ask(bool is_unix, const char *method, const char *path, const char *headers, const char *body, const char **ret) {
-    char text[16 * 1024];
-    int fd = is_unix ? socket_connect(unix_path, SOCK_STREAM) : connect_tcp();
+    int fd = is_unix ? socket_connect(web.unix_path, SOCK_STREAM) : web_connect(web.port);
 
-    snprintf(text, sizeof(text), "%s %s HTTP/1.1\r\nConnection: close\r\n%sContent-Length: %zu\r\n\r\n%s", method, path, headers, strlen(body),
-             body);
-    return ask_on(fd, text, ret);
-}
-
-static void await_web(void) {
-    usec_t until = clock_boottime() + HOST_PATIENCE;
-    const char *answer;
-
-    /* berthd's first picture comes after its first answer. */
-    while (ask(false, "GET", "/healthz", "Host: localhost\r\n", "", &answer) != 200 ||
-           ask(false, "GET", "/api/1/overview", "Host: localhost\r\n", "", &answer) != 200) {
-        TEST_FATAL(clock_boottime() < until, "berth-web is not there");
-        child_turn(clock_boottime() + 50 * USEC_PER_MSEC);
-    }
+    return web_ask(fd, method, path, headers, body, ret);
 }
 
 static void set_up(void) {
@@ -122,15 +40,11 @@ static void set_up(void) {
     file_limit_raise();
     ant = host_add_alone("ant", "pool \"db\" { limit = 4 scope = \"host\" }\n");
     host_start(ant);
-    web_up();
-    await_web();
+    web_up(&web, ant);
 }
 
 static void tear_down(void) {
-    child_kill(web, SIGTERM);
-    CU_ASSERT(child_await(web, HOST_PATIENCE) && web->exit_code == 0);
-    TEST_STRING(child_text(web, 2), "");
-    web = child_free(web);
+    web_down(&web);
     cluster_down();
 }
 
@@ -192,7 +106,7 @@ static void test_users(void) {
                  "{\"method\":\"io.berth.Reload\",\"parameters\":{}}", &answer), 400);
     TEST_INT(ask(true, "POST", "/api/1/do", PAGE JSON "X-Remote-User: a\tb\r\n", PAUSE, &answer), 401);
     host_await(ant, "operated", "on_behalf=alice");
-    TEST_INT(ask(false, "POST", "/api/1/login", PAGE JSON, "{\"token\":\"" TOKEN "\"}", &answer), 200);
+    TEST_INT(ask(false, "POST", "/api/1/login", PAGE JSON, "{\"token\":\"" WEB_TOKEN "\"}", &answer), 200);
     at = strstr(answer, "Set-Cookie: ");
     TEST_FATAL(at != NULL, "no cookie");
     CU_ASSERT(strstr(at, "HttpOnly") && strstr(at, "SameSite=Strict"));
@@ -212,11 +126,11 @@ static void test_proxy(void) {
         const char *what, *headers;
         unsigned status;
     } passed[] = {
-        {"a user by https", "Host: " SITE "\r\nOrigin: https://" SITE "\r\nSec-Fetch-Site: same-origin\r\nX-Remote-User: bob\r\n", 200},
-        {"another port", "Host: " SITE ":8443\r\nOrigin: https://" SITE ":8443\r\nX-Remote-User: bob\r\n", 200},
-        {"nobody", "Host: " SITE "\r\nOrigin: https://" SITE "\r\nX-Remote-User: \r\n", 401},
-        {"another page", "Host: " SITE "\r\nOrigin: https://evil.example\r\nX-Remote-User: bob\r\n", 403},
-        {"a proxy that names itself as Host", "Host: localhost\r\nX-Forwarded-Host: " SITE "\r\nOrigin: https://" SITE "\r\nX-Remote-User: bob\r\n", 403},
+        {"a user by https", "Host: " WEB_SITE "\r\nOrigin: https://" WEB_SITE "\r\nSec-Fetch-Site: same-origin\r\nX-Remote-User: bob\r\n", 200},
+        {"another port", "Host: " WEB_SITE ":8443\r\nOrigin: https://" WEB_SITE ":8443\r\nX-Remote-User: bob\r\n", 200},
+        {"nobody", "Host: " WEB_SITE "\r\nOrigin: https://" WEB_SITE "\r\nX-Remote-User: \r\n", 401},
+        {"another page", "Host: " WEB_SITE "\r\nOrigin: https://evil.example\r\nX-Remote-User: bob\r\n", 403},
+        {"a proxy that names itself as Host", "Host: localhost\r\nX-Forwarded-Host: " WEB_SITE "\r\nOrigin: https://" WEB_SITE "\r\nX-Remote-User: bob\r\n", 403},
         {"a host that --host does not name", "Host: other.example.net\r\nOrigin: https://other.example.net\r\nX-Remote-User: bob\r\n", 421},
     };
     char headers[512];
@@ -325,7 +239,7 @@ static void test_streams(void) {
     if (file_limit_get() < STREAM_READERS_MAX + 200)
         TEST_SKIP("too few descriptors");
     for (size_t i = 0; i < ELEMENTSOF(fds); i++) {
-        fds[i] = connect_tcp();
+        fds[i] = web_connect(web.port);
         CU_ASSERT(fds[i] >= 0 && send(fds[i], call, strlen(call), MSG_NOSIGNAL) == (ssize_t) strlen(call));
     }
     until = clock_boottime() + HOST_PATIENCE;
@@ -334,14 +248,14 @@ static void test_streams(void) {
         child_turn(clock_boottime() + 900 * USEC_PER_MSEC);
     }
     TEST_INT(n, ELEMENTSOF(fds));
-    reading = memory_kib(web->pid, "VmRSS");
+    reading = memory_kib(web.child->pid, "VmRSS");
     TEST_INT(ask(false, "GET", "/api/1/stream", "Host: localhost\r\n", "", &answer), 503);
     until = clock_boottime() + 8 * USEC_PER_SEC; /* from now on only one of them reads */
     while (clock_boottime() < until) {
         child_turn(clock_boottime() + 200 * USEC_PER_MSEC);
         frames += drain(fds, 1);
     }
-    idle = memory_kib(web->pid, "VmRSS");
+    idle = memory_kib(web.child->pid, "VmRSS");
     printf("1000 streams: %lu KiB while all read, %lu KiB when one reads\n", reading, idle);
     CU_ASSERT(reading <= RSS_MAX_KB);
     CU_ASSERT(idle <= RSS_MAX_KB);
@@ -358,7 +272,7 @@ static void test_slow(void) {
     unsigned n_open = 0;
 
     for (size_t i = 0; i < ELEMENTSOF(fds); i++)
-        fds[i] = connect_tcp();
+        fds[i] = web_connect(web.port);
     for (unsigned round = 0; clock_boottime() < begun + 14 * USEC_PER_SEC; round++) {
         usec_t before;
 
