@@ -185,6 +185,58 @@ async function keyboard(page) {
   await has(page, '#h-detail', 'reports');
 }
 
+// A frame changes lists in place: what stays keeps the focus, and two items that look the same are two rows.
+async function lists(page) {
+  await page.bringToFront();
+  const found = await page.evaluate(() => {
+    const list = document.createElement('ul');
+    const draw = (keys) => rows(list, keys, (key) => key, (key) => {
+      const item = make('li');
+      item.append(make('button', '', key));
+      return item;
+    }, () => {});
+    document.body.append(list);
+    draw(['a', 'b', 'c']);
+    list.lastChild.firstChild.focus();
+    draw(['b', 'c', 'd']);
+    const focus = document.activeElement.textContent;
+    for (let i = 0; i < 5; i++) draw(['d', 'd', 'c']);
+    const twice = list.textContent;
+    draw([]);
+    const n = list.children.length;
+    list.remove();
+    return { focus, twice, n };
+  });
+  check(found.focus === 'c', 'the focus is lost when an earlier row goes');
+  check(found.twice === 'ddc' && found.n === 0, `two rows of one text: ${found.twice}, then ${found.n} rows`);
+}
+// The page has no stream while it is hidden or held. When it goes on, its old data is no outage.
+async function goesOn(page) {
+  await page.bringToFront();
+  const banners = await page.evaluate(() => {
+    const real = Date.now, list = [];
+    const hide = (hidden) => {
+      Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    };
+    const pause = (begin, end) => {
+      begin();
+      Date.now = () => real() + 60000;
+      drawAge();
+      end();
+      drawAge();
+      list.push(document.getElementById('banner').textContent);
+      Date.now = real;
+      resume();
+    };
+    pause(() => hide(true), () => hide(false));
+    pause(() => document.getElementById('hold').click(), () => document.getElementById('hold').click());
+    delete document.hidden;
+    return list;
+  });
+  check(banners.join('') === '', 'a page that goes on has a banner: ' + banners);
+}
+
 // The names in an answer: "pools[].override.reason".
 function names(value, at = '') {
   if (value === null || typeof value !== 'object') return [];
@@ -243,6 +295,8 @@ try {
   await situation('paused', async (p) => { await has(p, '#pool-rows', 'paused'); await has(p, '#pool-rows', 'limits'); });
   await c.berth('ant', 'resume', 'reports');
   await test('keyboard', () => keyboard(page));
+  await test('lists', () => lists(page));
+  await test('goes on', () => goesOn(page));
   await test('without a script', () => plain(browser));
   await test('grants', async () => { await page.evaluate(() => { location.hash = '#pool=reports'; }); await grants(page); });
   await page.evaluate(() => { location.hash = ''; });

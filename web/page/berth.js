@@ -49,9 +49,15 @@ function make(tag, name, text) {
 function show(element, visible) {
   if (element.hidden === visible) element.hidden = !visible;
 }
-/* Makes the rows of a table body match the items and their order. A row that stays keeps its element, and so the focus. */
+/* Makes the rows of a table body match the items and their order. A row that stays keeps its element. It also keeps the
+   focus, unless its place among the rows that stay changes, because an element that moves loses it. */
 function rows(body, items, key, build, update) {
-  const have = new Map([...body.children].map((row) => [row.dataset.key, row]));
+  const ids = new Set(items.map(key)), have = new Map();
+  for (const row of [...body.children]) {
+    const id = row.dataset.key;
+    if (ids.has(id) && !have.has(id)) have.set(id, row);
+    else row.remove();
+  }
   let at = body.firstElementChild;
   for (const item of items) {
     const id = key(item);
@@ -65,7 +71,6 @@ function rows(body, items, key, build, update) {
     else body.insertBefore(row, at);
     update(row, item);
   }
-  for (const row of have.values()) row.remove();
 }
 function color(name) {
   let hash = 0;
@@ -348,7 +353,7 @@ function noteResult(run, result) {
   for (const bar of state.bars.values()) if (bar.claim === run) bar.result = result;
 }
 /* Gives each bar as many lanes as it has permits: the lowest that are free. */
-function assign(bars, from, until, count) {
+function assign(bars, until, count) {
   const free = new Array(count).fill(0);
   for (const bar of bars) {
     bar.lanes = [];
@@ -391,7 +396,7 @@ function drawHour() {
   /* If the page knows only a few minutes, they fill the chart. */
   const length = Math.min(HOUR_MS, Math.max(120000, until - first)), begin = until - length;
   const count = Math.min(LANES_MAX, Math.max(pool.limit || 0, pool.used || 0, 1));
-  assign(bars, begin, until, count);
+  assign(bars, until, count);
   const width = chart.clientWidth, left = 26, right = 4, high = count > 10 ? 13 : 18, queueTop = count * high + 6, queueHigh = 26;
   const height = queueTop + queueHigh + 18, x = (ms) => left + (width - left - right) * (ms - begin) / length;
   const svg = document.createElementNS(SVG, "svg");
@@ -408,7 +413,7 @@ function drawHour() {
   drawQueue(svg, x, begin, until, queueTop, queueHigh, left);
   for (const bar of bars) drawRun(svg, bar, x, begin, until, high);
   chart.replaceChildren(svg);
-  more("chart-more", state.dropped ? plural(state.dropped, "older bar") + " are not kept" : (pool.limit || 0) > count ? "the first " + count + " permits are drawn" : "");
+  more("chart-more", state.dropped ? "not kept: " + plural(state.dropped, "older bar") : (pool.limit || 0) > count ? "the first " + count + " permits are drawn" : "");
 }
 function drawTicks(svg, x, begin, until, height, width) {
   const steps = [15000, 30000, 60000, 120000, 300000, 600000, 900000], room = width / 90;
@@ -499,6 +504,7 @@ function drawEvents() {
 /* --- age of the data --- */
 
 function drawAge() {
+  if (document.hidden) return;
   const age = state.drawnAt ? Date.now() - state.drawnAt : Infinity, old = age > OLD_MS;
   document.body.classList.toggle("old", old && state.opened > 0);
   document.body.classList.toggle("held", state.hold);
@@ -587,6 +593,11 @@ function open() {
 function close() {
   if (state.source) state.source.close();
   state.source = null;
+}
+/* Opens the stream after a pause of this page. The pause explains the age of the data, so it counts as no outage. */
+function resume() {
+  state.opened = 0;
+  open();
 }
 /* A browser does not connect again after an error, for example one of a proxy whose server is away. */
 function reopen() {
@@ -727,7 +738,7 @@ function begin() {
   $("hold").onclick = () => {
     state.hold = !state.hold;
     $("hold").setAttribute("aria-pressed", String(state.hold));
-    if (!state.hold) open();
+    if (!state.hold) resume();
     drawAge();
   };
   $("act-pause").onclick = askPause;
@@ -736,7 +747,7 @@ function begin() {
   $("w-close").onclick = () => $("why").close();
   addEventListener("hashchange", onHash);
   addEventListener("resize", drawHour);
-  document.addEventListener("visibilitychange", () => document.hidden ? close() : open());
+  document.addEventListener("visibilitychange", () => document.hidden ? close() : resume());
   state.pool = chosen();
   document.body.classList.toggle("picked", state.pool !== null);
   open();
