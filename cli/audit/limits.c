@@ -41,20 +41,6 @@ static int add_step(struct audit_limits_steps *s, const struct audit_limits_step
     return 0;
 }
 
-/* Reads the overrides first, because a pool that has none in redis-connected has none in force. */
-static void read_overrides(struct audit *a, const struct entry *e, size_t order) {
-    struct limit_word w;
-
-    for (const char *at = e->limits; at;) {
-        size_t pool;
-
-        at = limit_word_next(at, &w);
-        pool = w.kind == LIMIT_OVERRIDE ? audit_pools_find(a, w.pool, NULL) : SIZE_MAX;
-        if (pool != SIZE_MAX)
-            a->pools[pool].overridden = order;
-    }
-}
-
 static int add_cluster(struct audit *a, const struct entry *e, const struct limit_word *w, size_t order) {
     size_t i = audit_pools_find(a, w->pool, NULL);
     struct audit_limits_step step = {.number = e->clock, .order = order, .none = w->none, .limit = w->limit};
@@ -65,25 +51,7 @@ static int add_cluster(struct audit *a, const struct entry *e, const struct limi
     if (w->kind == LIMIT_OVERRIDE)
         return add_step(&a->pools[i].overrides, &step);
     k = add_step(&a->pools[i].declared, &step);
-    if (k < 0 || strcmp(e->event, "redis-connected") != 0 ||
-        a->pools[i].overridden == order) /* see read_overrides() */
-        return k;
-    step.none = true;
-    return add_step(&a->pools[i].overrides, &step);
-}
-
-/* A key without an override in redis-connected has none either, if its pattern is declared there. */
-static int end_overrides_of_keys(struct audit *a, const struct entry *e, const struct limit_word *w, size_t order) {
-    const struct audit_limits_step step = {.number = e->clock, .order = order, .none = true};
-    size_t pattern = w->kind == LIMIT_DECLARED ? audit_pools_find(a, w->pool, NULL) : SIZE_MAX;
-    int k = 0;
-
-    if (pattern == SIZE_MAX || e->clock == 0 || strcmp(e->event, "redis-connected") != 0)
-        return 0;
-    for (size_t i = 0; i < a->n_pools && k == 0; i++)
-        if (a->pools[i].pattern == pattern && a->pools[i].overridden != order)
-            k = add_step(&a->pools[i].overrides, &step);
-    return k;
+    return k < 0 || strcmp(e->event, "redis-connected") != 0 ? k : add_step(&a->pools[i].connections, &step);
 }
 
 static int add_host(struct audit *a, const struct entry *e, const struct limit_word *w, size_t order) {
@@ -110,8 +78,6 @@ int audit_limits_make(struct audit *a) {
     int k = 0;
 
     for (size_t i = 0; i < a->n_events && k == 0; i++) {
-        if (strcmp(a->events[i]->event, "redis-connected") == 0)
-            read_overrides(a, a->events[i], i + 1);
         for (const char *at = a->events[i]->limits; at && k == 0;) {
             at = limit_word_next(at, &w);
             if (w.pool[0] == '\0')
@@ -121,13 +87,12 @@ int audit_limits_make(struct audit *a) {
                 k = add_host(a, a->events[i], &w, i + 1);
             else
                 k = add_cluster(a, a->events[i], &w, i + 1);
-            if (k == 0)
-                k = end_overrides_of_keys(a, a->events[i], &w, i + 1);
         }
     }
     for (size_t i = 0; i < a->n_pools; i++) {
         sort_steps(&a->pools[i].declared);
         sort_steps(&a->pools[i].overrides);
+        sort_steps(&a->pools[i].connections);
     }
     return k;
 }
@@ -146,15 +111,35 @@ static bool limit_given(const struct audit_pool *p, bool only_fixed, uint32_t *r
     return true;
 }
 
-/* Returns the step of the pool, or else that of its pattern; not an override that has ended. */
-static const struct audit_limits_step *find_step_of_key(const struct audit *a, size_t pool, uint64_t number, bool overrides) {
+/* Returns whether the override ended before this number, because a host has connected since. redis-connected has all
+ * overrides in force, those of keys with the limit of their pattern. */
+static bool has_ended(const struct audit *a, size_t pool, const struct audit_limits_step *override, uint64_t number) {
     for (; pool != SIZE_MAX; pool = a->pools[pool].pattern) {
-        const struct audit_limits_step *step = find_step(overrides ? &a->pools[pool].overrides : &a->pools[pool].declared, number);
+        const struct audit_limits_step *connection = find_step(&a->pools[pool].connections, number);
 
-        if (step && !step->none)
+        if (connection && connection->number > override->number)
+            return true;
+    }
+    return false;
+}
+
+/* Returns the override of the pool in force when this number was drawn, or else that of its pattern. */
+static const struct audit_limits_step *find_override(const struct audit *a, size_t pool, uint64_t number) {
+    for (; pool != SIZE_MAX; pool = a->pools[pool].pattern) {
+        const struct audit_limits_step *step = find_step(&a->pools[pool].overrides, number);
+
+        if (step && !step->none && !has_ended(a, pool, step, number))
             return step;
     }
     return NULL;
+}
+
+static const struct audit_limits_step *find_declared(const struct audit *a, size_t pool, uint64_t number) {
+    const struct audit_limits_step *step = NULL;
+
+    for (; pool != SIZE_MAX && !step; pool = a->pools[pool].pattern)
+        step = find_step(&a->pools[pool].declared, number);
+    return step;
 }
 
 static bool limit_given_to_key(const struct audit *a, size_t pool, bool only_fixed, uint32_t *ret) {
@@ -169,9 +154,9 @@ bool audit_limits_at(const struct audit *a, size_t pool, uint64_t number, uint32
 
     if (limit_given_to_key(a, pool, true, ret))
         return true;
-    step = find_step_of_key(a, pool, number, true);
+    step = find_override(a, pool, number);
     if (!step)
-        step = find_step_of_key(a, pool, number, false);
+        step = find_declared(a, pool, number);
     if (!step)
         return limit_given_to_key(a, pool, false, ret);
     *ret = step->limit;

@@ -146,6 +146,7 @@ struct claim { /* of cluster pools */
 
 struct group { /* all claims of the same cluster pools: they stand in the same queues */
     size_t first, n, n_vague;        /* claims; the vague ones follow the n others */
+    size_t n_waiting;                /* of the claims */
     const struct audit_run *counted; /* the run whose check has counted the group */
 };
 
@@ -155,6 +156,7 @@ struct queues {
     struct group *groups;
     size_t n_groups;
     struct audit_pool_users users; /* the groups of each pool */
+    struct maxima waiting_groups; /* of each user: how many claims of the group wait, or are vague */
     struct places waiting;    /* of the claims */
 };
 
@@ -211,6 +213,16 @@ static int make_groups(const struct audit *a, struct queues *q) {
     return audit_pools_make_users(a, first, q->n_groups, &q->users);
 }
 
+/* Notes how many claims of the group wait now. */
+static void group_set(struct queues *q, size_t group, size_t n_waiting) {
+    struct group *g = &q->groups[group];
+    const struct audit_run *r = q->claims[g->first].run;
+
+    g->n_waiting = n_waiting;
+    for (size_t i = 0; i < r->n_cluster; i++)
+        maxima_set(&q->waiting_groups, audit_pools_find_user(&q->users, r->uses[i].pool, group), n_waiting + g->n_vague);
+}
+
 static int make_queues(const struct audit *a, struct queues *q) {
     int k;
 
@@ -225,7 +237,11 @@ static int make_queues(const struct audit *a, struct queues *q) {
     }
     qsort(q->claims, q->n_claims, sizeof(*q->claims), compare_claims);
     k = make_groups(a, q);
-    return k < 0 ? k : places_make(&q->waiting, q->n_claims);
+    k = k < 0 ? k : places_make(&q->waiting, q->n_claims);
+    k = k < 0 ? k : maxima_make(&q->waiting_groups, q->users.n);
+    for (size_t i = 0; i < q->n_groups && k == 0; i++)
+        group_set(q, i, 0);
+    return k;
 }
 
 static void queues_done(struct queues *q) {
@@ -233,6 +249,7 @@ static void queues_done(struct queues *q) {
     free(q->groups);
     audit_pools_users_done(&q->users);
     places_done(&q->waiting);
+    maxima_done(&q->waiting_groups);
 }
 
 static int64_t count_ahead(const struct queues *q, const struct group *g, uint64_t score) {
@@ -245,9 +262,9 @@ static void check_place(struct audit *a, struct queues *q, const struct troubles
     int64_t logged = r->queued->position - 1, ahead = 0;
 
     for (size_t i = 0; i < r->n_cluster; i++) {
-        size_t pool = r->uses[i].pool;
+        size_t k = q->users.first[r->uses[i].pool], end = q->users.first[r->uses[i].pool + 1];
 
-        for (size_t k = q->users.first[pool]; k < q->users.first[pool + 1] && ahead < logged; k++) {
+        for (; ahead < logged && (k = maxima_next(&q->waiting_groups, k, 1)) < end; k++) {
             struct group *g = &q->groups[q->users.items[k]];
 
             ahead += g->counted == r ? 0 : count_ahead(q, g, audit_run_score(r));
@@ -273,6 +290,16 @@ static int compare_gone(const void *a, const void *b) {
     return x->gone < y->gone ? -1 : x->gone > y->gone;
 }
 
+static void queues_take(struct queues *q, const struct claim *c) {
+    places_take(&q->waiting, (size_t) (c - q->claims));
+    group_set(q, c->group, q->groups[c->group].n_waiting + 1);
+}
+
+static void queues_leave(struct queues *q, const struct claim *c) {
+    places_leave(&q->waiting, (size_t) (c - q->claims));
+    group_set(q, c->group, q->groups[c->group].n_waiting - 1);
+}
+
 /* Replays the claims whose place is known, and checks logged positions. */
 static int check_places(struct audit *a, struct queues *q, const struct troubles *t) {
     _cleanup_free_ const struct claim **come = calloc(q->n_claims + 1, sizeof(*come));
@@ -292,11 +319,11 @@ static int check_places(struct audit *a, struct queues *q, const struct troubles
 
         for (; n_gone < n && go[n_gone]->gone < r->ticket; n_gone++)
             if (go[n_gone]->gone >= go[n_gone]->run->ticket) /* else it was never in a queue */
-                places_leave(&q->waiting, (size_t) (go[n_gone] - q->claims));
+                queues_leave(q, go[n_gone]);
         if (is_place_logged(come[i]))
             check_place(a, q, t, r);
         if (come[i]->gone >= r->ticket)
-            places_take(&q->waiting, (size_t) (come[i] - q->claims));
+            queues_take(q, come[i]);
     }
     return 0;
 }

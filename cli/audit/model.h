@@ -65,9 +65,9 @@ struct audit_pool {
     const char *host; /* NULL: scope cluster; else the only host */
     size_t pattern;   /* of a key: the pool that gives it a limit unless it has its own; else SIZE_MAX */
     struct audit_limits_steps declared, overrides; /* by number; of a host pool, `declared` has those in force */
+    struct audit_limits_steps connections; /* of a cluster pool: the redis-connected that declare it */
     struct audit_limits_steps in_order; /* of a host pool: the same by order */
     const struct audit_limit *given;
-    size_t overridden; /* order of the last redis-connected with an override */
     bool complained;   /* its missing limit was reported */
 };
 
@@ -213,6 +213,8 @@ struct audit_pool_users {
     size_t n;
 };
 int audit_pools_make_users(const struct audit *a, const struct audit_run *const *runs, size_t n, struct audit_pool_users *ret);
+/* Returns the index in `items` of the pool's first user that is `item` or a later one; first[pool + 1]: none. */
+size_t audit_pools_find_user(const struct audit_pool_users *u, size_t pool, uint64_t item);
 void audit_pools_users_done(struct audit_pool_users *u);
 
 /* lost-answers.c: ends without an entry. -ENOMEM. */

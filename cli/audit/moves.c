@@ -85,10 +85,9 @@ static int report_moves(struct audit *a, const struct entry *const *moves, size_
     if (!report->moves)
         return -ENOMEM;
     for (size_t i = 0; i < n; i++) {
-        if (i > 0 && compare(&moves[i], &moves[i - 1]) >= 0 && strcmp(moves[i]->run, moves[i - 1]->run) == 0 &&
-            moves[i]->clock == moves[i - 1]->clock)
-            continue;
-        if (moves[i]->time < a->options->since)
+        bool is_known = i > 0 && moves[i]->clock == moves[i - 1]->clock && strcmp(moves[i]->run, moves[i - 1]->run) == 0;
+
+        if (is_known || moves[i]->time < a->options->since)
             continue;
         report->moves[report->n_moves++] = moves[i];
         if (a->options->no_moves)

@@ -132,25 +132,18 @@ static void queues_done(struct queues *q) {
 }
 
 /* Returns how many places are before this one. */
-static size_t count_before(const struct queues *q, const struct audit_stand *r) {
+static size_t count_before(const struct queues *q, const struct audit_stand *stand) {
     size_t low = 0, high = q->n;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (is_before(q->by_score[middle], r))
+        if (is_before(q->by_score[middle], stand))
             low = middle + 1;
         else
             high = middle;
     }
     return low;
-}
-
-/* Returns the first user of a pool at this place or after it. */
-static size_t find_user(const struct queues *q, size_t pool, size_t place) {
-    size_t first = q->users.first[pool];
-
-    return first + index_count_below(&q->users.items[first], sizeof(*q->users.items), q->users.first[pool + 1] - first, place);
 }
 
 static void queues_add(const struct audit *a, struct queues *q, const struct audit_stand *s) {
@@ -160,7 +153,7 @@ static void queues_add(const struct audit *a, struct queues *q, const struct aud
 
     for (size_t i = 0; i < r->n_uses; i++)
         if (has_place_in(a, r, r->uses[i].pool))
-            maxima_set(&q->until, find_user(q, r->uses[i].pool, place), until_of(s));
+            maxima_set(&q->until, audit_pools_find_user(&q->users, r->uses[i].pool, place), until_of(s));
 }
 
 static int compare_begins(const void *a, const void *b) {
@@ -174,7 +167,7 @@ static size_t find_overtaken(const struct audit *a, struct queues *q, const stru
     size_t place = count_before(q, g->stand), n = 0, n_once = 0;
 
     for (size_t i = 0; i < g->run->n_uses; i++) {
-        size_t pool = g->run->uses[i].pool, end = find_user(q, pool, place);
+        size_t pool = g->run->uses[i].pool, end = audit_pools_find_user(&q->users, pool, place);
 
         if (!has_place_in(a, g->run, pool))
             continue;

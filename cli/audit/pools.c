@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "cli/audit/index.h"
 #include "cli/audit/model.h"
 
 size_t audit_pools_find(const struct audit *a, const char *name, const char *host) {
@@ -105,6 +106,12 @@ int audit_pools_make_users(const struct audit *a, const struct audit_run *const 
     return 0;
 }
 
+size_t audit_pools_find_user(const struct audit_pool_users *u, size_t pool, uint64_t item) {
+    size_t first = u->first[pool];
+
+    return first + index_count_below(&u->items[first], sizeof(*u->items), u->first[pool + 1] - first, item);
+}
+
 void audit_pools_users_done(struct audit_pool_users *u) {
     free(u->items);
     free(u->first);
@@ -115,6 +122,7 @@ void audit_pools_done(struct audit *a) {
     for (size_t i = 0; i < a->n_pools; i++) {
         free(a->pools[i].declared.items);
         free(a->pools[i].overrides.items);
+        free(a->pools[i].connections.items);
         free(a->pools[i].in_order.items);
     }
     free(a->pools);

@@ -157,6 +157,30 @@ static void make_host_limits(size_t n) {
     }
 }
 
+/* Each run needs a permit of its own key besides one of a pool that all share. It waits behind the one before. */
+static void make_keys(size_t n) {
+    char pools[64];
+
+    both_up("db:1/declared,key/*:1/declared");
+    for (size_t i = 0; i < n; i++) {
+        snprintf(pools, sizeof(pools), "db:1,key/k%zu:1", i);
+        asks(&ant, at(i), i, pools, i == 0 ? 1 : 2);
+        lives(&ant, at(i), at(i) + 150, i, pools);
+    }
+}
+
+/* A host connects again for each run, and declares the pattern of all keys. */
+static void make_connections_of_keys(size_t n) {
+    char pools[64];
+
+    both_up("key/*:1/declared");
+    for (size_t i = 0; i < n; i++) {
+        snprintf(pools, sizeof(pools), "key/k%zu:1", i);
+        lives(&ant, at(i), at(i), i, pools);
+        audit_fixture_declare(&bee, at(i) + 50, "redis-connected", "key/*:1/declared");
+    }
+}
+
 /* --- what they cost --- */
 
 static clock_t cost(const struct entries *entries, size_t times) {
@@ -233,10 +257,21 @@ static void test_host_limits(void) {
     TEST_INT(report.n_findings, 0);
 }
 
+static void test_keys(void) {
+    compare(make_keys, SMALL);
+    TEST_INT(report.n_findings + report.n_unproved, 0);
+}
+
+static void test_connections_of_keys(void) {
+    compare(make_connections_of_keys, SMALL);
+    TEST_INT(report.n_findings + report.n_unproved, 0);
+}
+
 static CU_TestInfo tests[] = {{"well", test_well},           {"missing host", test_missing_host},
                               {"long queue", test_long_queue}, {"reclaimed", test_reclaimed},
                               {"killed", test_killed},       {"epochs", test_epochs},
                               {"pools", test_pools},         {"host limits", test_host_limits},
+                              {"keys", test_keys},           {"connections of keys", test_connections_of_keys},
                               CU_TEST_INFO_NULL};
 
 TEST_SUITES({.pName = "audit of long records", .pCleanupFunc = audit_fixture_done, .pTests = tests});
