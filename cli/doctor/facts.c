@@ -81,8 +81,7 @@ static void ask_of_next(struct facts *f, usec_t until) {
     json_decref(names);
 }
 
-/* Calls that wait for Redis come last. */
-/* Asks for the version of berthd. One that cannot start gives the reason instead. */
+/* Asks for the version of berthd. A berthd that cannot start replies with the reason. */
 static int ask_for_version(struct facts *f, usec_t until) {
     _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
     int r = ask("io.berth.Version", NULL, until, &reply);
@@ -94,6 +93,7 @@ static int ask_for_version(struct facts *f, usec_t until) {
     return r;
 }
 
+/* Calls that wait for Redis come last. */
 static void ask_all(struct facts *f) {
     usec_t until = usec_add(clock_boottime(), ALL_TIME);
 

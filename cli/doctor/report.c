@@ -60,9 +60,14 @@ void report_add_command(struct report *r, const char *const *words) {
     struct finding *f = last(r);
     json_t *list = json_array();
 
-    for (; *words; words++)
-        if (json_array_append_new(list, json_string(*words)) < 0)
+    for (; *words; words++) {
+        _cleanup_free_ char *word = strdup(*words);
+
+        if (word)
+            text_make_printable(word); /* a path may be any bytes */
+        if (!word || json_array_append_new(list, json_string(word)) < 0)
             r->out_of_memory = true;
+    }
     if (!f || json_array_append(f->commands, list) < 0)
         r->out_of_memory = true;
     json_decref(list);

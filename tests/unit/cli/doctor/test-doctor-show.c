@@ -65,6 +65,14 @@ static void test_status(void) {
     expect("crit", 2);
 }
 
+/* A path of the config may have any bytes. */
+static void test_bytes(void) {
+    add("config", SEVERITY_WARN, "it is wrong");
+    report_command(&report, "berth", "check-config", "/etc/\xff\x1b[31m.conf");
+    CU_ASSERT(!report.out_of_memory);
+    CU_ASSERT(strstr(print(show_text), "berth check-config '/etc/??[31m.conf'\n") != NULL);
+}
+
 static void test_order(void) {
     static const char *const order[] = {"daemon", "redis-away", "config", "files", "paused", "grace"};
 
@@ -181,6 +189,7 @@ static void test_printable(void) {
 static CU_TestInfo tests[] = {
     {"the worst finding is the status", test_status},
     {"findings are sorted, the worst first", test_order},
+    {"a path of any bytes", test_bytes},
     {"many findings", test_many},
     {"text has lines of 79 columns", test_text},
     {"text names what could not be checked", test_text_unknown},
