@@ -6,186 +6,29 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "base/demand.h"
-#include "base/journal/limit-word.h"
-
-enum change_kind { CHANGE_DECLARED, CHANGE_OVERRIDE, CHANGE_HELD, CHANGE_WAITING, CHANGE_WAITED };
-
-struct change { /* of a pool at a time */
-    const char *name, *host;
-    size_t name_length;
-    usec_t time;
-    size_t order; /* of two at one time */
-    enum change_kind kind;
-    int64_t value; /* the limit (-1: the override has ended); the difference in permits or runs; ms waited */
-};
-
-struct changes {
-    struct change *items;
-    size_t n, allocated;
-    int error;
-};
-
-static void add(struct changes *c, const struct change *change) {
-    if (c->n == c->allocated && c->error == 0) {
-        size_t allocated = c->allocated > 0 ? 2 * c->allocated : 256;
-        struct change *grown = reallocarray(c->items, allocated, sizeof(*grown));
-
-        if (!grown) {
-            c->error = -ENOMEM;
-            return;
-        }
-        c->items = grown;
-        c->allocated = allocated;
-    }
-    if (c->error == 0) {
-        c->items[c->n] = *change;
-        c->items[c->n].order = c->n;
-        c->n++;
-    }
-}
-
-static int compare_pools(const struct change *x, const struct change *y) {
-    int c = strncmp(x->name, y->name, MIN(x->name_length, y->name_length));
-
-    c = c != 0 ? c : (x->name_length > y->name_length) - (x->name_length < y->name_length);
-    return c != 0 ? c : strcmp(x->host ? x->host : "", y->host ? y->host : "");
-}
-
-static int compare_orders(const void *a, const void *b) {
-    const struct change *x = a, *y = b;
-    int c = compare_pools(x, y);
-
-    return c != 0 ? c : (x->order > y->order) - (x->order < y->order);
-}
-
-static int compare_changes(const void *a, const void *b) {
-    const struct change *x = a, *y = b;
-    int c = compare_pools(x, y);
-
-    c = c != 0 ? c : (x->time > y->time) - (x->time < y->time);
-    return c != 0 ? c : (x->order > y->order) - (x->order < y->order);
-}
-
-static void sort(struct changes *c, int (*compare)(const void *a, const void *b)) {
-    if (c->n > 0)
-        qsort(c->items, c->n, sizeof(*c->items), compare);
-}
-
-/* --- limits --- */
-
-/* Only redis-connected and limit-changed have the limit of a cluster pool that is in force, not the
- * declaration of a host. In redis-connected a pool without an override has none. */
-static void add_limit(struct changes *c, const struct entry *e, const struct limit_word *w, const char *at) {
-    struct change change = {.name = at,
-                            .name_length = strlen(w->pool),
-                            .time = e->time,
-                            .value = w->none ? -1 : (int64_t) w->limit};
-
-    if (w->kind == LIMIT_HOST) {
-        change.host = e->host;
-        add(c, &change);
-    } else if (e->clock > 0 && w->kind == LIMIT_DECLARED) {
-        add(c, &change);
-        change.kind = CHANGE_OVERRIDE;
-        change.value = -1;
-        if (strcmp(e->event, "redis-connected") == 0)
-            add(c, &change);
-    } else if (e->clock > 0) {
-        change.kind = CHANGE_OVERRIDE;
-        add(c, &change);
-    }
-}
-
-/* Adds overrides last, because the declared limits of redis-connected end earlier overrides. */
-static void add_limits(struct changes *c, const struct entry *e) {
-    struct limit_word w;
-
-    for (int overrides = 0; overrides < 2; overrides++)
-        for (const char *at = e->limits, *next; at; at = next) {
-            next = limit_word_next(at, &w);
-            if (w.pool[0] != '\0' && (w.kind == LIMIT_OVERRIDE) == overrides)
-                add_limit(c, e, &w, at);
-        }
-}
-
-/* --- runs --- */
-
-/* Keeps the last limit of each pool, by pool. */
-static void keep_last(struct changes *limits) {
-    size_t n = 0;
-
-    sort(limits, compare_orders);
-    for (size_t i = 0; i < limits->n; i++)
-        if (i + 1 == limits->n || compare_pools(&limits->items[i], &limits->items[i + 1]) != 0)
-            limits->items[n++] = limits->items[i];
-    limits->n = n;
-}
-
-static int compare_keys(const void *a, const void *b) {
-    return compare_pools(a, b);
-}
-
-/* Returns the last limit of the pool of a host, or of all hosts (NULL). */
-static const struct change *find_last(const struct changes *last, const struct change *pool, const char *host) {
-    struct change key = *pool;
-
-    key.host = host;
-    return last->n > 0 ? bsearch(&key, last->items, last->n, sizeof(key), compare_keys) : NULL;
-}
-
-/* Returns whether the pool was one of the host alone when its limit was last logged. */
-static bool is_host_pool(const struct changes *last, const struct change *pool, const char *host) {
-    const struct change *own = find_last(last, pool, host), *shared = find_last(last, pool, NULL);
-
-    return own && (!shared || own->order > shared->order);
-}
-
-static void add_span(struct changes *c, const struct change *change, usec_t from, usec_t to) {
-    struct change begin = *change, end = *change;
-
-    begin.time = from;
-    end.time = to;
-    end.value = -end.value;
-    add(c, &begin);
-    add(c, &end);
-}
-
-/* Adds the spans in which a run waited and held. An open run holds until the end of the time. */
-static void add_run(struct changes *c, const struct changes *last, const struct past *p, usec_t until) {
-    usec_t ended = past_end_time(p) > 0 ? past_end_time(p) : until;
-    struct demands demands;
-    const char *at = p->pools;
-
-    if (demands_parse(p->pools, &demands) != 0)
-        return;
-    for (size_t i = 0; i < demands.n; i++, at += strcspn(at, ","), at += *at == ',') {
-        size_t length = strcspn(at, ":,");
-        struct change change = {.name = at, .name_length = length, .kind = CHANGE_WAITING, .value = 1};
-
-        change.host = is_host_pool(last, &change, p->host) ? p->host : NULL;
-        if (p->queued > 0 && p->queued < (p->hold.from > 0 ? p->hold.from : ended))
-            add_span(c, &change, p->queued, p->hold.from > 0 ? p->hold.from : ended);
-        change.kind = CHANGE_WAITED;
-        change.value = past_waited_ms(p);
-        change.time = p->hold.from;
-        if (p->queued > 0 && p->hold.from > 0 && change.value >= 0)
-            add(c, &change);
-        change.kind = CHANGE_HELD;
-        change.value = demands.items[i].permits;
-        if (p->hold.from > 0)
-            add_span(c, &change, p->hold.from, MAX(p->hold.to > 0 ? p->hold.to : ended, p->hold.from));
-    }
-}
+#include "base/cleanup.h"
+#include "base/pool-name.h"
+#include "cli/history/use-changes.h"
 
 /* --- a pool in time --- */
 
-struct now {                                   /* the state of a pool at some time */
-    int64_t declared, override, held, waiting; /* of the first two -1: not known */
+struct limits { /* -1: none */
+    int64_t declared, override;
+};
+
+struct now { /* the state of a pool at some time */
+    struct limits own, of_pattern;
+    usec_t own_until; /* the override of a key has ended by then */
+    int64_t held, waiting;
 };
 
 static int64_t limit_of(const struct now *now) {
-    return now->override >= 0 ? now->override : now->declared;
+    const int64_t limits[] = {now->own.override, now->of_pattern.override, now->own.declared, now->of_pattern.declared};
+
+    for (size_t i = 0; i < ELEMENTSOF(limits); i++)
+        if (limits[i] >= 0)
+            return limits[i];
+    return -1;
 }
 
 static void add_cells(struct use_pool *p, const struct uses *u, const struct now *now, usec_t from,
@@ -223,50 +66,90 @@ static void pass(struct use_pool *p, const struct uses *u, const struct now *now
     add_cells(p, u, now, from, to);
 }
 
-static void apply(struct now *now, const struct change *change) {
-    switch (change->kind) {
-    case CHANGE_DECLARED:
-        now->declared = change->value;
-        break;
-    case CHANGE_OVERRIDE:
-        now->override = change->value;
-        break;
-    case CHANGE_HELD:
-        now->held += change->value;
-        break;
-    case CHANGE_WAITING:
-        now->waiting += change->value;
-        break;
-    case CHANGE_WAITED:
-        break;
-    }
+static void limits_apply(struct limits *limits, const struct change *change) {
+    if (change->kind == CHANGE_DECLARED)
+        limits->declared = change->value;
+    else if (change->kind == CHANGE_OVERRIDE)
+        limits->override = change->value;
+    else if (change->kind == CHANGE_CONNECTED)
+        limits->override = -1;
 }
 
+static void apply(struct now *now, const struct change *change) {
+    limits_apply(&now->own, change);
+    now->held += change->kind == CHANGE_HELD ? change->value : 0;
+    now->waiting += change->kind == CHANGE_WAITING ? change->value : 0;
+}
+
+/* Accounts for the time until `to`. */
+static void advance(struct use_pool *p, const struct uses *u, struct now *now, usec_t *from, usec_t to) {
+    if (now->own.override >= 0 && now->own_until < to) {
+        pass(p, u, now, *from, now->own_until);
+        *from = MAX(*from, now->own_until);
+        now->own.override = -1;
+    }
+    pass(p, u, now, *from, to);
+    *from = MAX(*from, to);
+}
+
+struct span { /* the changes of one pool, by time */
+    const struct change *items;
+    size_t n;
+};
+
 /* Returns the first known limit, which counts from the beginning; -1: none. */
-static int64_t first_limit(const struct change *changes, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (changes[i].kind == CHANGE_DECLARED && changes[i].value >= 0)
-            return changes[i].value;
+static int64_t first_limit(struct span s) {
+    for (size_t i = 0; i < s.n; i++)
+        if (s.items[i].kind == CHANGE_DECLARED && s.items[i].value >= 0)
+            return s.items[i].value;
     return -1;
 }
 
-static int make_pool(struct uses *u, const struct change *changes, size_t n, int64_t declared) {
-    struct use_pool *p = &u->pools[u->n];
-    struct now now = {.declared = declared, .override = -1};
-    usec_t from = 0;
+/* Returns when a host first connected after this change; USEC_INFINITY: not at all. */
+static usec_t next_connection(struct span s, const struct change *after) {
+    size_t low = 0, high = s.n;
 
-    *p =
-        (struct use_pool){.name = changes->name, .name_length = changes->name_length, .host = changes->host};
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct change *c = &s.items[middle];
+
+        if (c->time < after->time || (c->time == after->time && c->order < after->order))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low < s.n && s.items[low].kind != CHANGE_CONNECTED)
+        low++;
+    return low < s.n ? s.items[low].time : USEC_INFINITY;
+}
+
+/* pattern: all changes of its pattern; steps: those that change its limit. */
+static int make_pool(struct uses *u, struct span own, struct span pattern, struct span steps) {
+    struct use_pool *p = &u->pools[u->n];
+    struct now now = {.own = {first_limit(own), -1}, .of_pattern = {first_limit(pattern), -1}};
+    usec_t from = 0;
+    size_t step = 0;
+
+    *p = (struct use_pool) {.name = own.items->name, .name_length = own.items->name_length, .host = own.items->host};
     p->cells = calloc(u->n_cells, sizeof(*p->cells));
     if (!p->cells)
         return -ENOMEM;
     u->n++;
-    for (size_t i = 0; i < n; i++) {
-        pass(p, u, &now, from, changes[i].time);
-        apply(&now, &changes[i]);
-        from = MAX(from, changes[i].time);
+    for (size_t i = 0; i < own.n; i++) {
+        for (; step < steps.n && steps.items[step].time <= own.items[i].time; step++) {
+            advance(p, u, &now, &from, steps.items[step].time);
+            limits_apply(&now.of_pattern, &steps.items[step]);
+        }
+        advance(p, u, &now, &from, own.items[i].time);
+        apply(&now, &own.items[i]);
+        if (own.items[i].kind == CHANGE_OVERRIDE && own.items[i].value >= 0)
+            now.own_until = next_connection(pattern, &own.items[i]);
     }
-    pass(p, u, &now, from, u->until);
+    for (; step < steps.n; step++) {
+        advance(p, u, &now, &from, steps.items[step].time);
+        limits_apply(&now.of_pattern, &steps.items[step]);
+    }
+    advance(p, u, &now, &from, u->until);
     for (size_t i = 0; i < u->n_cells; i++) {
         p->all.held += p->cells[i].held;
         p->all.allowed += p->cells[i].allowed;
@@ -275,13 +158,12 @@ static int make_pool(struct uses *u, const struct change *changes, size_t n, int
 }
 
 /* waits: has room for n. */
-static void add_waits(struct use_pool *p, const struct uses *u, const struct change *changes, size_t n,
-                      int64_t *waits) {
+static void add_waits(struct use_pool *p, const struct uses *u, struct span own, int64_t *waits) {
     size_t n_waits = 0;
 
-    for (size_t i = 0; i < n; i++)
-        if (changes[i].kind == CHANGE_WAITED && changes[i].time >= u->since && changes[i].time < u->until)
-            waits[n_waits++] = changes[i].value;
+    for (size_t i = 0; i < own.n; i++)
+        if (own.items[i].kind == CHANGE_WAITED && own.items[i].time >= u->since && own.items[i].time < u->until)
+            waits[n_waits++] = own.items[i].value;
     p->wait = figures_make(waits, n_waits);
 }
 
@@ -295,63 +177,67 @@ static bool is_pattern(const struct change *c) {
     return c->name[c->name_length - 1] == '*';
 }
 
-/* Returns whether the pool is a key of the pattern, "tenant/" and a star. */
-static bool is_key_of(const struct change *key, const struct change *pattern) {
-    return key->name_length >= pattern->name_length &&
-           strncmp(key->name, pattern->name, pattern->name_length - 1) == 0;
+/* Keeps the changes of patterns that change a limit, for keys, which may be many. */
+static void add_steps(struct changes *steps, struct span s) {
+    struct limits now = {first_limit(s), -1};
+
+    for (size_t i = 0; i < s.n; i++) {
+        struct limits before = now;
+
+        limits_apply(&now, &s.items[i]);
+        if (now.declared != before.declared || now.override != before.override)
+            changes_add(steps, &s.items[i]);
+    }
 }
 
-static int make_pools(struct uses *u, const struct changes *c) {
+/* Returns the changes of the pattern of a key, on its host. */
+static struct span span_of(const struct changes *c, const char *pattern, const struct change *key) {
+    struct change pool = {.name = pattern, .name_length = strlen(pattern), .host = key->host};
+    size_t first = changes_count(c, &pool, false);
+
+    return (struct span) {&c->items[first], changes_count(c, &pool, true) - first};
+}
+
+static int add_pool(struct uses *u, const struct changes *c, const struct changes *steps, struct span own, int64_t *waits) {
+    char name[POOL_NAME_SIZE], pattern[POOL_NAME_SIZE];
+    bool is_key;
+    int k;
+
+    (void) snprintf(name, sizeof(name), "%.*s", (int) own.items->name_length, own.items->name);
+    is_key = pool_name_pattern(name, pattern) != NULL;
+    k = make_pool(u, own, is_key ? span_of(c, pattern, own.items) : (struct span) {},
+                  is_key ? span_of(steps, pattern, own.items) : (struct span) {});
+    if (k == 0)
+        add_waits(&u->pools[u->n - 1], u, own, waits);
+    return k;
+}
+
+static int make_pools(struct uses *u, const struct changes *c, struct changes *steps) {
     _cleanup_free_ int64_t *waits = calloc(c->n + 1, sizeof(*waits));
-    const struct change *pattern = NULL; /* it comes before its keys: a star precedes what a key may have */
-    int64_t pattern_limit = -1;
     int k = waits ? 0 : -ENOMEM;
 
     u->pools = calloc(c->n + 1, sizeof(*u->pools));
     if (!u->pools)
         return -ENOMEM;
-    for (size_t i = 0, next; i < c->n && k == 0; i = next) {
-        const struct change *pool = &c->items[i];
-        int64_t limit;
+    for (size_t i = 0; i < c->n && k == 0;) {
+        struct span own = {&c->items[i], changes_count(c, &c->items[i], true) - i};
 
-        for (next = i + 1; next < c->n && compare_pools(pool, &c->items[next]) == 0;)
-            next++;
-        limit = first_limit(pool, next - i);
-        if (is_pattern(pool) && (!pattern || pattern_limit < 0 || !is_key_of(pool, pattern))) {
-            pattern = pool;
-            pattern_limit = limit;
-        }
-        if (pool->name[0] == '@' || is_pattern(pool)) /* not pools of jobs, nor patterns */
-            continue;
-        if (limit < 0 && pattern && is_key_of(pool, pattern))
-            limit = pattern_limit;
-        k = make_pool(u, pool, next - i, limit);
-        if (k == 0)
-            add_waits(&u->pools[u->n - 1], u, pool, next - i, waits);
+        if (is_pattern(own.items)) /* it comes before its keys: a star precedes what a key may have */
+            add_steps(steps, own);
+        else if (own.items->name[0] != '@') /* not pools of jobs */
+            k = add_pool(u, c, steps, own, waits);
+        i += own.n;
     }
-    return k;
+    return k < 0 ? k : steps->error;
 }
 
 int uses_make(struct uses *ret, const struct entries *e, const struct past *pasts, size_t n,
               const struct history_hosts *hosts, usec_t since, usec_t until, size_t n_cells) {
+    _cleanup_(changes_done) struct changes all = {}, steps = {};
     struct uses u = {.since = since, .until = until, .n_cells = n_cells};
-    struct changes limits = {}, all = {};
-    int k = 0;
+    int k = changes_make(&all, e, pasts, n, hosts, until);
 
-    for (size_t i = 0; i < e->n; i++)
-        add_limits(&limits, &e->items[i]);
-    for (size_t i = 0; i < limits.n; i++)
-        add(&all, &limits.items[i]);
-    keep_last(&limits);
-    for (size_t i = 0; i < n; i++)
-        if (!past_ended_with_boot(&pasts[i], hosts))
-            add_run(&all, &limits, &pasts[i], until);
-    k = limits.error < 0 ? limits.error : all.error;
-    sort(&all, compare_changes);
-    if (k == 0)
-        k = make_pools(&u, &all);
-    free(limits.items);
-    free(all.items);
+    k = k < 0 ? k : make_pools(&u, &all, &steps);
     if (k < 0)
         uses_done(&u);
     else

@@ -175,10 +175,59 @@ static void test_kinds(void) {
     NEAR(share(&make("tenant/x")->all), 0.5);
 }
 
+/* The limit of a key follows that of its pattern. An override of the key takes precedence, and after it that of the pattern. */
+static void test_keys(void) {
+    const struct use_pool *key;
+
+    begin();
+    add_limits(-50, "redis-connected", "tenant/*:4/declared");
+    add_limits(25, "limit-changed", "tenant/*:2");
+    add_limits(50, "limit-changed", "tenant/*:-");
+    add_limits(75, "redis-connected", "tenant/*:8/declared");
+    add_run("a", "tenant/x:2", 0, 0, 100);
+    key = make("tenant/x");
+    NEAR(share(&key->cells[0]), 0.5);
+    NEAR(share(&key->cells[1]), 1);
+    NEAR(share(&key->cells[2]), 0.5);
+    NEAR(share(&key->cells[3]), 0.25);
+    TEST_INT(key->limit_min, 2);
+    TEST_INT(key->limit_max, 8);
+    begin();
+    add_limits(-50, "redis-connected", "tenant/*:4/declared,tenant/x:5/declared");
+    add_limits(0, "limit-changed", "tenant/*:2");
+    add_limits(25, "limit-changed", "tenant/x:1");
+    add_limits(50, "limit-changed", "tenant/x:-");
+    add_limits(75, "limit-changed", "tenant/*:-");
+    add_run("a", "tenant/x:1", 0, 0, 100);
+    key = make("tenant/x");
+    NEAR(share(&key->cells[0]), 0.5);
+    NEAR(share(&key->cells[1]), 1);
+    NEAR(share(&key->cells[2]), 0.5);
+    NEAR(share(&key->cells[3]), 0.2);
+}
+
+/* The end of an override is not in a journal if all hosts were away. The next connection shows that it has ended. */
+static void test_connections(void) {
+    const struct use_pool *key;
+
+    begin();
+    add_limits(-50, "redis-connected", "tenant/*:4/declared");
+    add_limits(0, "limit-changed", "tenant/x:1");
+    add_limits(25, "redis-connected", "tenant/*:4/declared,tenant/x:1");
+    add_limits(50, "redis-connected", "tenant/*:4/declared");
+    add_run("a", "tenant/x:1", 0, 0, 100);
+    key = make("tenant/x");
+    NEAR(share(&key->cells[0]), 1);
+    NEAR(share(&key->cells[1]), 1);
+    NEAR(share(&key->cells[2]), 0.25);
+    NEAR(share(&key->cells[3]), 0.25);
+}
+
 int main(int argc, char **argv) {
     CU_TestInfo tests[] = {
         {"use", test_use},   {"limits", test_limits}, {"unknown-limits", test_unknown_limits},
-        {"open", test_open}, {"kinds", test_kinds},   CU_TEST_INFO_NULL,
+        {"open", test_open}, {"kinds", test_kinds},
+        {"keys", test_keys}, {"connections", test_connections}, CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {{.pName = "history-use", .pTests = tests}, CU_SUITE_INFO_NULL};
     int r = test_main(argc, argv, suites);
