@@ -10,18 +10,25 @@
 #include "base/number.h"
 #include "base/text.h"
 
-#define COMMENT_SIZE 1024
 #define DAY_MINUTES 1440
 
 void import_comment(struct import *import, const struct import_source *source, unsigned number,
                     const char *format, ...) {
-    char text[COMMENT_SIZE];
+    _cleanup_free_ char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
     va_list arguments;
-    int n = snprintf(text, sizeof(text), "%.200s:%u: ", source->file, number);
 
-    va_start(arguments, format);
-    (void) vsnprintf(text + n, sizeof(text) - (size_t) n, format, arguments);
-    va_end(arguments);
+    if (f) {
+        fprintf(f, "%s:%u: ", source->file, number);
+        va_start(arguments, format);
+        (void) vfprintf(f, format, arguments);
+        va_end(arguments);
+    }
+    if (!f || ferror(f) | fclose(f)) {
+        import->out_of_memory = true;
+        return;
+    }
     text_make_printable(text);
     fprintf(import->out, "# %s\n", text);
 }
@@ -32,14 +39,6 @@ void import_begin(struct import *import) {
           "# catch-up = \"10m\" begins what was due while berthd was down. cron's PATH is /usr/bin:/bin unless the\n"
           "# crontab sets one. `berth logs JOB` has what cron mails.\n",
           import->out);
-}
-
-void import_done(struct import *import) {
-    for (size_t i = 0; i < import->n_names; i++)
-        free(import->names[i]);
-    free(import->names);
-    import->names = NULL;
-    import->n_names = 0;
 }
 
 /* ---- NAME=value lines ---- */
@@ -157,5 +156,5 @@ int import_crontab(struct import *import, const struct import_source *source) {
         if (r == 0 && import->n_left_out > n_left_out) /* the crontab may be deleted */
             import_comment(import, source, number, "%.*s", (int) strcspn(whole, "\n"), whole);
     }
-    return r;
+    return r < 0 || !import->out_of_memory ? r : -ENOMEM;
 }

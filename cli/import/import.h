@@ -23,21 +23,24 @@ struct import_source {
 
 struct import { /* initially zero, except `out` */
     FILE *out;
-    char **names; /* of the jobs written so far */
-    size_t n_names;
+    void *names; /* of the jobs written so far (name.c) */
     unsigned n_lines, n_jobs, n_left_out;
+    bool out_of_memory; /* a comment is missing */
 };
 
 /* Writes the comment before all jobs. */
 void import_begin(struct import *import);
 /* Adds the jobs of one crontab. 0 or -ENOMEM. */
 int import_crontab(struct import *import, const struct import_source *source);
-void import_done(struct import *import);
+void import_done(struct import *import); /* name.c */
 
 /* --- name.c --- */
 
 /* Makes a job's name of the prefix and the identifier of an anacrontab, or else the base name of the program that the command runs. */
 void import_name(char ret[static NAME_MAX_LENGTH + 1], const char *prefix, const char *identifier, const char *command);
+
+/* Changes a name that another job has: "a" becomes "a-2", "a-3" and so on. 0 or -ENOMEM. */
+int import_take_name(struct import *import, char name[static NAME_MAX_LENGTH + 1]);
 
 /* --- job.c --- */
 

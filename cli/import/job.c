@@ -42,35 +42,6 @@ static void quote(FILE *out, const char *before, const char *text) {
     fputc('\'', out);
 }
 
-/* ---- the name ---- */
-
-static bool is_taken(const struct import *import, const char *name) {
-    for (size_t i = 0; i < import->n_names; i++)
-        if (strcmp(import->names[i], name) == 0)
-            return true;
-    return false;
-}
-
-static int name_job(struct import *import, const struct import_source *source,
-                    const struct crontab_line *line, struct job *job) {
-    char base[NAME_MAX_LENGTH + 1];
-    char **names;
-
-    import_name(base, source->prefix, line->identifier, line->command);
-    memcpy(job->name, base, strlen(base) + 1);
-    for (unsigned i = 2; is_taken(import, job->name); i++)
-        snprintf(job->name, sizeof(job->name), "%.57s-%u", base, i);
-    names = reallocarray(import->names, import->n_names + 1, sizeof(*names));
-    if (!names)
-        return -ENOMEM;
-    import->names = names;
-    names[import->n_names] = strdup(job->name);
-    if (!names[import->n_names])
-        return -ENOMEM;
-    import->n_names++;
-    return 0;
-}
-
 /* ---- the script ---- */
 
 /* Copies text up to the first unescaped '%', and each "\%" as '%'. further: an unescaped '%' is copied as a
@@ -301,7 +272,8 @@ int import_job(struct import *import, const struct import_source *source,
         return 0;
     }
     script = make_script(line->command);
-    r = script ? name_job(import, source, line, &job) : -ENOMEM;
+    import_name(job.name, source->prefix, line->identifier, line->command);
+    r = script ? import_take_name(import, job.name) : -ENOMEM;
     if (r < 0)
         return r;
     fputc('\n', import->out);

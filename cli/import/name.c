@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The name of the job that a line of a crontab becomes: that of the program which the line runs. */
+#include <errno.h>
+#include <search.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/import/import.h"
@@ -35,7 +38,7 @@ static const char *find_command(const char *command, size_t *ret_n) {
     size_t n_first = 0;
 
     for (const char *text = command; *text;) {
-        size_t n = strcspn(text, " \t;|&()%\n"), equals = strcspn(text, "=");
+        size_t n = strcspn(text, " \t;|&()%\n");
 
         if (n == 0) {
             begins = begins || strchr(";|&(%\n", *text);
@@ -49,7 +52,7 @@ static const char *find_command(const char *command, size_t *ret_n) {
         }
         if (begins && is_lock && !strchr("-0123456789", *text)) {
             is_lock = false;
-        } else if (begins && equals >= n && !strchr("-$0123456789", *text)) {
+        } else if (begins && !memchr(text, '=', n) && !strchr("-$0123456789", *text)) {
             if (!first) {
                 first = text;
                 n_first = n;
@@ -91,4 +94,47 @@ void import_name(char ret[static NAME_MAX_LENGTH + 1], const char *prefix, const
     const char *word = identifier ? identifier : find_command(command, &n);
 
     make_name(ret, prefix, word, identifier ? strlen(word) : n);
+}
+
+/* --- names that are taken --- */
+
+struct taken {
+    char name[NAME_MAX_LENGTH + 1];
+    unsigned next; /* the number that the next job of this name gets */
+};
+
+static int compare_taken(const void *a, const void *b) {
+    return strcmp(((const struct taken *) a)->name, ((const struct taken *) b)->name);
+}
+
+/* Finds or adds; NULL: out of memory. */
+static struct taken *take(struct import *import, const char *name, bool *ret_is_new) {
+    struct taken *new = calloc(1, sizeof(*new)), **found;
+
+    if (!new)
+        return NULL;
+    new->next = 2;
+    memcpy(new->name, name, strlen(name) + 1);
+    found = tsearch(new, &import->names, compare_taken);
+    *ret_is_new = found && *found == new;
+    if (!*ret_is_new)
+        free(new);
+    return found ? *found : NULL;
+}
+
+int import_take_name(struct import *import, char name[static NAME_MAX_LENGTH + 1]) {
+    bool is_new;
+    struct taken *base = take(import, name, &is_new);
+
+    while (base && !is_new) {
+        snprintf(name, NAME_MAX_LENGTH + 1, "%.57s-%u", base->name, base->next++);
+        if (!take(import, name, &is_new))
+            return -ENOMEM;
+    }
+    return base ? 0 : -ENOMEM;
+}
+
+void import_done(struct import *import) {
+    tdestroy(import->names, free);
+    import->names = NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wrap: -Wl,--wrap=strdup,--wrap=reallocarray,--wrap=open_memstream */
+/* wrap: -Wl,--wrap=strdup,--wrap=calloc,--wrap=open_memstream */
 
 /* Importing a crontab with each allocation failing once: an error is printed, and nothing is left behind. */
 
@@ -13,17 +13,17 @@
 #include "tests/harness/wrap.h"
 
 char *__real_strdup(const char *text);
-void *__real_reallocarray(void *p, size_t n, size_t size);
+void *__real_calloc(size_t n, size_t size);
 FILE *__real_open_memstream(char **text, size_t *n);
 char *__wrap_strdup(const char *text);
-void *__wrap_reallocarray(void *p, size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
 FILE *__wrap_open_memstream(char **text, size_t *n);
 
 char *__wrap_strdup(const char *text) {
     return fault_meets(FAULT_MEMORY) ? NULL : __real_strdup(text);
 }
-void *__wrap_reallocarray(void *p, size_t n, size_t size) {
-    return fault_meets(FAULT_MEMORY) ? NULL : __real_reallocarray(p, n, size);
+void *__wrap_calloc(size_t n, size_t size) {
+    return fault_meets(FAULT_MEMORY) ? NULL : __real_calloc(n, size);
 }
 FILE *__wrap_open_memstream(char **text, size_t *n) {
     return fault_meets(FAULT_MEMORY) ? NULL : __real_open_memstream(text, n);

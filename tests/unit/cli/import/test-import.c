@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/import/fields.h"
 #include "conf/settings.h"
@@ -113,6 +114,7 @@ static void test_schedules(void) {
 }
 
 static void test_left_out(void) {
+    char line[4096];
     static const char *const lines[] = {
         "* * * *",        "* * * * *",        "60 * * * * a",    "* 24 * * * a",   "* * 0 * * a",
         "* * * 13 * a",   "* * * * 8 a",      "*/0 * * * * a",   "a * * * * b",    "1- * * * * a",
@@ -130,6 +132,9 @@ static void test_left_out(void) {
     }
     import(CRONTAB_OF_USER, "0 0 * * * a\n0 0 30 2 * /b --c\n@daily d\n"); /* whoever deletes the crontab still has the line */
     has("\n# f:2: 0 0 30 2 * /b --c\n");
+    snprintf(line, sizeof(line), "0 0 30 2 * /b %0*d --end\n", 3000, 0);
+    import(CRONTAB_OF_USER, line);
+    has("0 --end\n");
     import(CRONTAB_SYSTEM,
            "* * * * * 0day a\n* * * * * berth a\n* * * * * root:berth-admin a\n* * * * * root\n");
     TEST_INT(n_left_out, 4);
@@ -185,6 +190,24 @@ static void test_names(void) {
     has("# f:1: instead of flock: overlap = \"skip\"");
     import(CRONTAB_OF_USER, "* * * * * a\n* * * * * /b/a\n* * * * * a-2\n* * * * * a\n");
     (void) job("p-a"), (void) job("p-a-2"), (void) job("p-a-2-2"), (void) job("p-a-3");
+}
+
+#define LINES 12000 /* with n² searches they take many seconds of a processor, with n searches 20 ms */
+
+/* A user may have many lines of one command. */
+static void test_same_names(void) {
+    static char text[20 * LINES];
+    const struct import_source source = {.text = text, .file = "f", .user = "ann", .prefix = "p"};
+    struct import all = {.out = fopen("/dev/null", "w")};
+    clock_t begun = clock();
+
+    for (size_t i = 0, n = 0; i < LINES; i++)
+        n += (size_t) snprintf(text + n, sizeof(text) - n, "0 0 * * * abcdef\n");
+    TEST_INT(import_crontab(&all, &source), 0);
+    TEST_INT(all.n_jobs, LINES);
+    CU_ASSERT(clock() - begun < 2 * CLOCKS_PER_SEC);
+    fclose(all.out);
+    import_done(&all);
 }
 
 /* --- settings, users --- */
@@ -246,6 +269,7 @@ int main(int argc, char **argv) {
                           {"anacron", test_anacron},
                           CU_TEST_INFO_NULL};
     CU_TestInfo what[] = {{"percent", test_percent},   {"quotes", test_quotes}, {"names", test_names},
+                          {"same-names", test_same_names},
                           {"settings", test_settings}, {"users", test_users},   CU_TEST_INFO_NULL};
     CU_SuiteInfo suites[] = {
         {.pName = "when", .pTests = when}, {.pName = "what", .pTests = what}, CU_SUITE_INFO_NULL};
