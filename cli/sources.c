@@ -7,6 +7,20 @@
 
 #include "cli/client.h"
 
+static void print_damaged(const char *verb, const char *directory, const char *consequence) {
+    fprintf(stderr, "berth %s: %s: %s: a file of it is damaged (journalctl --verify%s%s finds it)\n", verb,
+            directory ? directory : "the journal", consequence, directory ? " --directory " : "", directory ? directory : "");
+}
+
+int sources_warn(const char *verb, const char *directory, struct journal_reader *reader) {
+    int k = journal_reader_check(reader);
+
+    if (k != -EBADMSG)
+        return k;
+    print_damaged(verb, directory, "entries are missing");
+    return 0;
+}
+
 int sources_explain(const char *verb, const char *directory, int error) {
     if (error == -ENOMEM) {
         fprintf(stderr, "berth %s: %s\n", verb, strerror(ENOMEM));
@@ -23,8 +37,7 @@ int sources_explain(const char *verb, const char *directory, int error) {
         fprintf(stderr, "berth %s: this machine has no journal; --directory DIR names a copy of one%s\n", verb,
                 strcmp(verb, "history") == 0 ? " (`berth runs --all` lists what berthd remembers)" : "");
     else if (error == -EBADMSG)
-        fprintf(stderr, "berth %s: %s: cannot be read: a file of it is damaged (journalctl --verify%s%s finds it)\n", verb,
-                directory ? directory : "the journal", directory ? " --directory " : "", directory ? directory : "");
+        print_damaged(verb, directory, "cannot be read");
     else
         fprintf(stderr, "berth %s: %s: cannot be read: %s\n", verb, directory ? directory : "the journal", strerror(-error));
     return EXIT_UNKNOWN_NAME;
@@ -35,6 +48,7 @@ static int read_one(const char *verb, const struct sources *s, const char *direc
     int k = journal_reader_new(&reader, directory, s->merged);
 
     k = k < 0 ? k : entries_read(ret, reader, s->unit);
+    k = k < 0 ? k : s->may_lack ? sources_warn(verb, directory, reader) : journal_reader_check(reader);
     return k < 0 ? sources_explain(verb, directory, k) : 0;
 }
 

@@ -13,6 +13,7 @@ struct sources {
     struct string_list directories; /* none: the machine's */
     bool merged;
     const char *unit; /* NULL: the default */
+    bool may_lack; /* a damaged file causes a warning, and its entries before the damage count */
 };
 
 /* The options that fill a struct sources, for a verb's table. */
@@ -22,5 +23,7 @@ struct sources {
 /* Appends all events of all journals. Returns 0, or an exit status whose reason was printed:
  * EXIT_UNKNOWN_NAME (65) if a journal is missing or cannot be read. */
 int sources_read(const char *verb, const struct sources *s, struct entries *ret);
+/* Warns if entries are missing because a file is damaged. After the last entry. 0 or a negative errno. */
+int sources_warn(const char *verb, const char *directory, struct journal_reader *reader);
 /* Prints why the journals of a directory (NULL: the machine's) cannot be read. Returns the exit status. */
 int sources_explain(const char *verb, const char *directory, int error);

@@ -15,6 +15,7 @@ struct source { /* a journal of one writer */
     sd_journal *journal;
     bool at_begin, has_entry;
     usec_t time; /* of its current entry, if it has one */
+    uint64_t usage; /* bytes of its files when they were opened */
 };
 
 struct journal_reader {
@@ -30,14 +31,16 @@ struct journal_reader {
 
 static int add_source(struct journal_reader *r, sd_journal *journal) {
     struct source *grown = reallocarray(r->sources, r->n + 1, sizeof(*grown));
+    int k;
 
     if (!grown) {
         sd_journal_close(journal);
         return -ENOMEM;
     }
     r->sources = grown;
-    grown[r->n++] = (struct source) {.journal = journal, .at_begin = true};
-    return sd_journal_set_data_threshold(journal, 0); /* fields are not cut */
+    grown[r->n] = (struct source) {.journal = journal, .at_begin = true};
+    k = sd_journal_get_usage(journal, &grown[r->n++].usage);
+    return k < 0 ? k : sd_journal_set_data_threshold(journal, 0); /* fields are not cut */
 }
 
 /* The library omits entries if one sd_journal has the files of several hosts (systemd 254 and later orders
@@ -88,14 +91,30 @@ static int open_machine(struct journal_reader *r, bool merged) {
     return k < 0 || !merged ? k : open_others(r);
 }
 
+/* sd_journal_next(3) closes a file where it is damaged, and goes on with the others as if that file had ended. */
+int journal_reader_check(struct journal_reader *r) {
+    for (size_t i = 0; i < r->n; i++) {
+        uint64_t usage;
+        int k = sd_journal_get_usage(r->sources[i].journal, &usage);
+
+        if (k < 0)
+            return k;
+        if (usage < r->sources[i].usage)
+            return -EBADMSG;
+    }
+    return 0;
+}
+
 /* sd_journal_open() opens a missing or unreadable journal as an empty one. */
-static int find_anything(const struct journal_reader *r) {
+static int find_anything(struct journal_reader *r) {
     int k = 0;
 
     for (size_t i = 0; i < r->n && k == 0; i++) {
         k = sd_journal_seek_head(r->sources[i].journal);
         k = k < 0 ? k : sd_journal_next(r->sources[i].journal);
     }
+    if (k == 0)
+        k = journal_reader_check(r);
     return k < 0 ? k : k == 0 ? -ENODATA : 0;
 }
 

@@ -167,7 +167,7 @@ static int parse_by(const char *by, struct request *r) {
 int verb_history(int argc, char **argv) {
     _cleanup_(entries_done) struct entries entries = {};
     struct request r = {.until = USEC_INFINITY};
-    struct sources sources = {};
+    struct sources sources = {.may_lack = true};
     const char *since = NULL, *until = NULL, *by = NULL, *step = NULL;
     json_int_t step_ms = 0;
     const struct verb_option options[] = {

@@ -248,18 +248,21 @@ static int explain_missing(const struct logs *l, bool is_machine) {
 
 static int logs_show(struct logs *l, const struct sources *s, bool wants_follow) {
     const char *directory = s->directories.n > 0 ? s->directories.items[0] : NULL;
+    bool needs_survey = l->targets.n > 1 && !wants_follow;
     int k = logs_open(l, s);
 
     k = k < 0 ? k : log_targets_match(&l->targets, l->reader);
     k = k < 0 ? k : log_targets_decide(&l->targets, l->reader);
     if (k > 0)
         return k;
-    if (k >= 0 && l->targets.n > 1 && !wants_follow) {
+    if (k >= 0 && needs_survey) {
         k = survey(l);
+        k = k < 0 ? k : sources_warn("logs", directory, l->reader);
         if (k >= 0 && explain_missing(l, !directory) != 0)
             return EXIT_UNKNOWN_NAME;
     }
     k = k < 0 ? k : read_all(l);
+    k = k < 0 || needs_survey ? k : sources_warn("logs", directory, l->reader);
     if (k < 0)
         return sources_explain("logs", directory, k);
     flush_last(l);
