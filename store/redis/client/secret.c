@@ -58,10 +58,10 @@ static ssize_t read_all(const char *path, char *buffer, size_t size) {
 
 /* NULL: the text is a password. */
 static const char *explain(char *text, size_t n) {
-    if (n > SECRET_MAX)
-        return "is longer than 4096 bytes";
     if (n > 0 && text[n - 1] == '\n')
         text[--n] = '\0';
+    if (n > SECRET_MAX)
+        return "is longer than 4096 bytes";
     if (n == 0)
         return "is empty";
     if (memchr(text, '\0', n))
@@ -77,17 +77,17 @@ int redis_secret_read(const char *option, const char *credential, char **ret, ch
     *ret = NULL;
     if (*redis_secret_path(option, credential, path) == '\0')
         return 0;
-    text = calloc(1, SECRET_MAX + 2);
+    text = calloc(1, SECRET_MAX + 3);
     if (!text)
         return -ENOMEM;
-    n = read_all(path, text, SECRET_MAX + 1);
+    n = read_all(path, text, SECRET_MAX + 2);
     wrong = n < 0 ? strerror((int) -n) : explain(text, (size_t) n);
     if (!wrong) {
         *ret = text;
         return 0;
     }
     (void) snprintf(why, size, "%s %s: %s", option && *option ? "password-file" : "credential", path, wrong);
-    explicit_bzero(text, SECRET_MAX + 2);
+    explicit_bzero(text, SECRET_MAX + 3);
     free(text);
     return SECRET_E_FILE;
 }

@@ -42,9 +42,10 @@ static void expect_wrong(const char *data, size_t n, const char *wrong) {
 }
 
 static void test_files(void) {
-    char *longest = malloc(SECRET_MAX + 2), *secret = NULL, why[400];
+    char *longest = malloc(SECRET_MAX + 3), longest_secret[SECRET_MAX + 1] = "", *secret = NULL, why[400];
 
     CU_ASSERT_FATAL(longest != NULL);
+    memset(longest_secret, 'x', SECRET_MAX);
     memset(longest, 'x', SECRET_MAX + 1);
     longest[SECRET_MAX + 1] = '\0';
     expect_secret("secret", 6, "secret");
@@ -57,6 +58,9 @@ static void test_files(void) {
     expect_wrong("a\n\n", 3, "has more than one line");
     expect_wrong("a\0b", 3, "contains a NUL byte");
     expect_wrong(longest, SECRET_MAX + 1, "is longer than 4096 bytes");
+    longest[SECRET_MAX] = '\n';
+    expect_wrong(longest, SECRET_MAX + 2, "is longer than 4096 bytes"); /* a second line may follow */
+    expect_secret(longest, SECRET_MAX + 1, longest_secret);
     TEST_INT(redis_secret_read("/nonexistent/file", "x", &secret, why, sizeof(why)), SECRET_E_FILE);
     TEST_STRING(why, "password-file /nonexistent/file: No such file or directory");
     TEST_INT(redis_secret_read("", "x", &secret, why, sizeof(why)), 0);
