@@ -110,7 +110,7 @@ void output_caveats(const json_t *answer) {
             fputs("berth: berthd is connecting to Redis", stderr);
         fputs(": showing what this host knows\n", stderr);
     } else if (format_get_number(redis, "grace_ms") > 0)
-        fprintf(stderr, "berth: grace period: nothing is granted for up to %s\n",
+        fprintf(stderr, "berth: grace period: nothing is granted for up to %s; what hosts have not reported since is missing here\n",
                 format_msec(format_get_number(redis, "grace_ms"), text));
     if (format_get_number(answer, "age_ms") >= AGE_SHOWN)
         fprintf(stderr, "berth: seen %s ago\n", format_msec(format_get_number(answer, "age_ms"), text));

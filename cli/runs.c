@@ -278,6 +278,7 @@ static int print_cluster_runs(const json_t *answer, const json_t *runs, bool is_
 static int show_cluster_runs(char **words, size_t n, bool json) {
     _cleanup_json_ json_t *answer = NULL, *runs = NULL, *document = NULL;
     const json_t *pools;
+    bool is_complete;
     int status = cluster_runs_ask(NULL, &answer);
 
     if (status != 0)
@@ -291,9 +292,10 @@ static int show_cluster_runs(char **words, size_t n, bool json) {
         return status;
     if (!json)
         return print_cluster_runs(answer, runs, claims_are_complete(pools));
+    is_complete = claims_are_complete(pools) && format_get_number(json_object_get(answer, "redis"), "grace_ms") <= 0;
     document =
         json_pack("{s:i, s:O, s:O, s:b, s:O}", "schema", 1, "host", json_object_get(answer, "host"), "stale",
-                  json_object_get(answer, "stale"), "complete", claims_are_complete(pools), "runs", runs);
+                  json_object_get(answer, "stale"), "complete", is_complete, "runs", runs);
     return document ? output_json(document) : output_error(-ENOMEM);
 }
 

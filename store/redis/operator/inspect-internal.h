@@ -42,6 +42,7 @@ struct inspection {
     bool times;          /* include the times of hosts with claims in pools of these names */
     bool keys;           /* include the counts of all other keys with claims */
     bool is_begun, is_under_way; /* under way: a call */
+    bool is_repeated;    /* it was begun again because of another epoch */
     enum inspect_step step;
     size_t n_calls;       /* of the step, so far */
     size_t n_limits;      /* that the sessions declare */
@@ -72,7 +73,7 @@ bool inspect_is_plain(const struct inspection *inspection);
 /* Returns for how long the call probably kept Redis busy, in µs. */
 usec_t inspect_cost_of(const struct inspection *inspection, const struct redisReply *reply);
 
-/* --- readers return 1: the step has another call; 0: it has none; -EBADMSG or -ENOMEM --- */
+/* --- readers return 1: the step has another call; 0: it has none; -EBADMSG, -ENOMEM, or -ESTALE (sessions): another epoch --- */
 
 int inspect_read_sessions(struct inspection *inspection, const struct redisReply *reply); /* inspect-sessions.c */
 /* Sorts them by id. A session that sends a heartbeat between two calls is in both replies; one of the two is dropped. */

@@ -133,13 +133,16 @@ static int read_grace(struct inspection *i, const struct redisReply *reply, usec
 int inspect_read_sessions(struct inspection *i, const struct redisReply *reply) {
     const struct redisReply *ids = reply_at(reply, SESSIONS_IDS);
     struct snapshot *s = i->snapshot;
+    const char *epoch = reply_text(reply_at(reply, SESSIONS_EPOCH));
     struct snapshot_session *grown;
     usec_t now = clock_boottime();
     size_t n;
-    int r = reply_count(ids, &n) < 0 ? -EBADMSG : read_grace(i, reply, now);
+    int r = !epoch || reply_count(ids, &n) < 0 ? -EBADMSG : read_grace(i, reply, now);
 
     if (r < 0)
         return r;
+    if (!epoch_is(i->store, epoch))
+        return -ESTALE;
     grown = reallocarray(s->sessions, s->n_sessions + n + 1, sizeof(*grown));
     if (!grown)
         return -ENOMEM;

@@ -208,19 +208,29 @@ static int read_reply(struct inspection *inspection, const struct redisReply *re
 static void inspect_on_reply(const struct redisReply *reply, void *userdata) {
     struct inspection *inspection = userdata;
     struct store_redis *store = inspection->store;
+    bool is_other_epoch;
     int r;
 
     inspection->is_under_way = false;
     inspect_budget_spend(&store->operator.inspections.budget, clock_boottime(), inspect_cost_of(inspection, reply));
     r = read_reply(inspection, reply);
+    is_other_epoch = r == -ESTALE;
     if (r > 0 && ++inspection->n_calls == CALLS_MAX)
         r = -EBADMSG; /* a Redis whose lists never end */
     if (r == 0)
         r = next_step(inspection);
-    if (r > 0)
+    if (r > 0) {
         inspect_send_call(inspection, inspect_on_reply);
-    else
+    } else if (is_other_epoch && !inspection->is_repeated) {
+        inspection->is_repeated = true;
+        inspection->is_begun = false;
+    } else {
         inspection_answer(inspection, r);
+    }
+    /* Redis has lost its data, or has an epoch that this host does not know yet: claims are missing there until hosts have reported
+     * them. The snapshot begins again after the sync. */
+    if (is_other_epoch && store->link.phase == PHASE_LIVE && !store->stop.is_under_way)
+        link_resync(store);
     if (list_is_empty(&store->operator.inspections.list))
         timer_set_in(&store->operator.inspections.timer, TRIM_AFTER);
     inspect_send_pending(store);

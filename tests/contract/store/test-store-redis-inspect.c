@@ -209,6 +209,23 @@ static void test_broken(void) {
     redis_bed.port = 0;
 }
 
+/* Redis lost its data a moment ago, and no heartbeat has noticed it: the snapshot has no empty pools. */
+static void test_lost_data(void) {
+    struct bed b;
+
+    if (!begin(&b))
+        return;
+    bed_settle(&b);
+    redis_bed_command("FLUSHALL");
+    _cleanup_(snapshot_freep) struct snapshot *after = ask(&b, "db");
+    const struct snapshot_pool *db = snapshot_find_pool(after, "db");
+    CU_ASSERT(after->grace_usec > 0);
+    CU_ASSERT_FATAL(db != NULL);
+    TEST_INT(db->limit, 1000);
+    TEST_INT(after->n_sessions, 1);
+    end(&b);
+}
+
 static long long n_told(void) {
     return redis_number(&redis_bed.server, "HLEN berth:{test}:times");
 }
@@ -263,6 +280,7 @@ static CU_TestInfo tests[] = {
     {"shared", test_shared},
     {"budget", test_budget},
     {"broken connection", test_broken},
+    {"lost data", test_lost_data},
     CU_TEST_INFO_NULL,
 };
 

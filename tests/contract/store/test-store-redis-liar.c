@@ -222,6 +222,26 @@ static void test_endless_list(void) {
     end(&b);
 }
 
+/* Pictures of an epoch that hello never names: each asker gets an answer, and Redis few calls. */
+static void test_other_epoch(void) {
+    static const struct lie lie = {"sessions: epoch", REDIS_SCRIPT_INSPECT, PEER_REPLACE, 8, "elsewhere", 0};
+    struct bed b;
+
+    if (!begin(&b))
+        return;
+    s.lie = &lie;
+    s.n_commands = 0;
+    for (int i = 0; i < 5; i++) {
+        int result = 1;
+
+        TEST_INT(store_inspect(b.stores[0], NULL, on_inspected, &result), 0);
+        BED_UNTIL(&b, result <= 0);
+        TEST_INT(result, -ESTALE);
+    }
+    CU_ASSERT(s.n_commands < 300);
+    end(&b);
+}
+
 /* An old server is refused with a message that has its version and says what to do, and accepted once it is new enough. */
 static void test_too_old(void) {
     static const char expected[] = "Redis 6.2.14 is too old: berth needs Redis 7.0 or Valkey 7.2";
@@ -269,6 +289,7 @@ static void test_no_replication_id(void) {
 static CU_TestInfo tests[] = {
     {"the same wrong reply each time", test_same_lie},
     {"endless list", test_endless_list},
+    {"other epoch", test_other_epoch},
     {"too-old", test_too_old},
     {"info-refused", test_info_refused},
     {"no replication id", test_no_replication_id},

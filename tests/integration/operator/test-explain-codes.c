@@ -248,6 +248,10 @@ static void grace(void) {
     shows("report", "\n  blocked  grace\n");
     shows("report", "\n  next     it ends by itself; ");
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "berth: grace period: nothing is granted for up to "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "; what hosts have not reported since is missing here\n"));
+    answer = berth_json(ant, "runs --cluster");
+    CU_ASSERT(json_is_false(berth_at(answer, "complete")));
+    json_decref(answer);
     host_end_grace(ant);
     host_await(ant, "started", "job=report");
     test_gate_open(&cluster.gate);
