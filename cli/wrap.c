@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/wrap.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 /* Returns the number of characters in n bytes of UTF-8. */
@@ -12,11 +13,22 @@ static size_t columns(const char *text, size_t n) {
     return sum;
 }
 
+/* Returns the number of bytes before the next space; of a command, of that outside of single quotes. */
+static size_t word_size(const char *text, bool is_command) {
+    bool is_quoted = false;
+    size_t n;
+
+    for (n = 0; text[n] && (text[n] != ' ' || is_quoted); n++)
+        if (is_command && text[n] == '\'' && (is_quoted || n == 0 || text[n - 1] != '\\'))
+            is_quoted = !is_quoted;
+    return n;
+}
+
 void wrap_print(FILE *f, const char *text, size_t at, const struct wrap *wrap) {
     const char *end = wrap->end ? wrap->end : "";
 
     while (*text) {
-        size_t spaces = strspn(text, " "), word = strcspn(text + spaces, " "),
+        size_t spaces = strspn(text, " "), word = word_size(text + spaces, wrap->end != NULL),
                width = columns(text + spaces, word);
 
         if (word > 0 && at > wrap->indent && at + spaces + width + strlen(end) > wrap->width) {

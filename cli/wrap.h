@@ -9,7 +9,7 @@
 struct wrap {
     size_t width;    /* columns that a line may have; SIZE_MAX: any number */
     size_t indent;   /* the column at which a line continues */
-    const char *end; /* before a line break; NULL: nothing */
+    const char *end; /* before a line break in a command, which has none in 'single quotes'; NULL: this is no command */
 };
 
 /* Prints the text and ends its line. at: the column at which it begins. A word that is too long stays

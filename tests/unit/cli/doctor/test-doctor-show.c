@@ -105,6 +105,7 @@ static void test_text(void) {
     report_command(&report, "redis-cli", "CONFIG", "SET", "x");
     report_command(&report, "berth", "limit", "db", "5", "--reason", "it's stuck", "--for",
                    "10000000000000000000000d");
+    report_command(&report, "berth", "limit", "db", "5", "--reason", "it's stuck since noon, as on cow", "--for", "1d");
     TEST_STRING(print(show_text),
                 "WARN redis-replicas    Redis has 1 replica and min-replicas-to-write is 0,\n"
                 "                       which is a text longer than a line\n"
@@ -112,6 +113,8 @@ static void test_text(void) {
                 "                       redis-cli CONFIG SET x\n"
                 "                       berth limit db 5 --reason 'it'\\''s stuck' --for \\\n"
                 "                         10000000000000000000000d\n"
+                "                       berth limit db 5 --reason \\\n"
+                "                         'it'\\''s stuck since noon, as on cow' --for 1d\n"
                 "38 checks fine\n");
 }
 
