@@ -211,7 +211,8 @@ void doctor_hosts_twice(const struct facts *f, struct report *r) {
         report_about(r, name, NULL, NULL);
         report_do(r, "limits hold, but no list or event tells the two apart. If one is a clone, give it another host name; and a "
                      "machine id of its own:");
-        report_command(r, "rm", "/etc/machine-id");
+        /* A file of D-Bus would give the new id the value of the old one. */
+        report_command(r, "rm", "-f", "/etc/machine-id", "/var/lib/dbus/machine-id");
         report_command(r, "systemd-machine-id-setup");
         report_command(r, "reboot");
     }

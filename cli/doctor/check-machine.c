@@ -60,8 +60,9 @@ static void check_properties(struct report *r, const char *unit) {
             continue;
         report_add(r, SEVERITY_WARN, "%s has %.*s%s instead of %s: %s", id, (int) length, p->line, value,
                    p->line, p->why);
-        report_do(r, "correct %s", *drop_ins ? drop_ins : "the unit");
-        report_command(r, "systemctl", "cat", id);
+        report_do(r, "correct %s; runs outlive a restart:", *drop_ins ? drop_ins : "the unit");
+        report_command(r, "systemctl", "daemon-reload");
+        report_command(r, "systemctl", "restart", id);
     }
 }
 

@@ -208,11 +208,11 @@ static void test_unit(void) {
     set_systemctl(BERTHD("mixed") "\n" RUNNER("berth.slice"));
     check_finds(doctor_unit, SEVERITY_WARN,
                 "berthd.service has KillMode=mixed instead of KillMode=control-group: ");
-    TEST_STRING(json_string_value(json_array_get(doctor_findings.items[0].remedies, 0)), "correct /etc/x.conf");
+    TEST_STRING(json_string_value(json_array_get(doctor_findings.items[0].remedies, 0)), "correct /etc/x.conf; runs outlive a restart:");
     set_systemctl(BERTHD("control-group") "\n" RUNNER("system.slice"));
     check_finds(doctor_unit, SEVERITY_WARN,
                 "berth-runner.service has Slice=system.slice instead of Slice=berth.slice: ");
-    TEST_STRING(json_string_value(json_array_get(doctor_findings.items[0].remedies, 0)), "correct the unit");
+    TEST_STRING(json_string_value(json_array_get(doctor_findings.items[0].remedies, 0)), "correct the unit; runs outlive a restart:");
     set_systemctl(
         "Id=berthd.service\nLoadState=not-found\n\nId=berth-runner.service\nLoadState=not-found\n");
     check_finds_nothing(doctor_unit); /* not installed as a service */
