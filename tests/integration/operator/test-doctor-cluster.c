@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "tests/harness/host/host.h"
+#include "tests/harness/host/remedy.h"
 #include "tests/harness/test.h"
 
 #define POOLS "pool \"db\" { limit = 2 }\npool \"net\" { limit = 2 scope = \"host\" }\n"
@@ -41,7 +41,7 @@ static void test_limits(void) {
     TEST_INT(doctor(ant, "limits-differ"), 1);
     await(ant, "limits-differ", "ant; others: bee 3\n");
     host_set_config(bee, POOLS);
-    TEST_INT(berth(bee, "reload"), 0); /* as it says */
+    remedy_run(ant, bee, "limits-differ");
     await(ant, "limits-differ", "1 check fine");
 }
 
@@ -52,7 +52,7 @@ static void test_pools(void) {
     await(bee, "pools-differ", "NOTE pools-differ      ant does not define pools of bee: web\n");
     TEST_INT(doctor(ant, "limits-differ,pools-differ"), 0);
     host_set_config(bee, POOLS "pool \"web\" { limit = 3 scope = \"host\" }\n");
-    TEST_INT(berth(bee, "reload"), 0);
+    remedy_run(ant, bee, "pools-differ");
     await(ant, "pools-differ", "1 check fine"); /* it is bee's own */
     await(bee, "pools-differ", "1 check fine");
     host_set_config(ant, POOLS "pool \"web\" { limit = 3 }\n");
@@ -98,7 +98,7 @@ static void test_jobs(void) {
     CU_ASSERT(strstr(berth_out, " nightly has other due times\n") != NULL);
     host_mark(bee);
     host_set_config(bee, NIGHTLY("3"));
-    TEST_INT(berth(bee, "reload"), 0); /* as it says */
+    remedy_run(ant, bee, "jobs-differ");
     await(ant, "jobs-differ", "1 check fine");
     TEST_INT(host_count(bee, "jobs-differ", " "), 0);
 }
@@ -112,7 +112,7 @@ static void test_open_turns(void) {
     TEST_INT(berth(bee, "drain"), 0);
     await(ant, "open-turns", "WARN open-turns        nightly: no host takes its due times: every host that");
     TEST_INT(doctor(ant, "open-turns"), 1);
-    TEST_INT(berth(ant, "undrain"), 0); /* as it says */
+    remedy_run(ant, ant, "open-turns");
     await(ant, "open-turns", "1 check fine");
     TEST_INT(berth(bee, "undrain"), 0);
 }
@@ -143,7 +143,7 @@ static void test_drained(void) {
     TEST_INT(doctor(bee, "host-drained"), 0);
     CU_ASSERT_PTR_EQUAL(strstr(berth_out, "NOTE host-drained      this host is drained: it begins no runs\n"),
                         berth_out);
-    TEST_INT(berth(bee, "undrain"), 0);
+    remedy_run(bee, bee, "host-drained");
     is_fine(bee, "host-drained");
     await(ant, "host-drained", "1 check fine");
 }
@@ -157,14 +157,16 @@ static void test_paused(void) {
     TEST_INT(berth(ant, "pause db --reason upgrade"), 0);
     await(ant, "paused", "NOTE paused            db: paused until somebody resumes it: upgrade\n");
     TEST_INT(doctor(ant, "paused"), 0);
-    TEST_INT(berth(ant, "resume db"), 0);
+    remedy_run(ant, ant, "paused");
+    await(ant, "paused", "1 check fine");
     TEST_INT(berth(ant, "limit db 5"), 0);
     await(ant, "paused", "NOTE paused            db: the limit is overridden with 5 until the override is\n");
-    TEST_INT(berth(ant, "limit db --clear"), 0);
+    remedy_run(ant, ant, "paused");
     await(ant, "paused", "1 check fine");
     TEST_INT(berth(ant, "pause net"), 0); /* of this host alone */
     await(ant, "paused", "NOTE paused            net: paused until somebody resumes it\n");
-    TEST_INT(berth(ant, "resume net"), 0);
+    remedy_run(ant, ant, "paused");
+    await(ant, "paused", "1 check fine");
 }
 
 /* A run waits for more than hosts declare: the config that allowed it is gone. */
@@ -182,7 +184,7 @@ static void test_impossible(void) {
     TEST_INT(berth(ant, "reload"), 0);
     await(ant, "impossible", "WARN impossible        db: big on ant (run ");
     TEST_INT(doctor(ant, "impossible"), 1);
-    TEST_INT(berth(ant, "stop big"), 0); /* as it says */
+    remedy_run(ant, ant, "impossible");
     TEST_INT(berth_end(big), 75);
     await(ant, "impossible", "1 check fine");
     test_gate_open(&cluster.gate);

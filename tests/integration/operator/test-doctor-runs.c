@@ -12,6 +12,7 @@
 #include "cli/client.h"
 #include "cli/doctor/doctor.h"
 #include "tests/harness/host/host-clock.h"
+#include "tests/harness/host/remedy.h"
 #include "tests/harness/judge/witness.h"
 #include "tests/harness/test.h"
 
@@ -68,9 +69,7 @@ static void test_stray(void) {
     (void) snprintf(text, sizeof(text), "WARN stray-process     process %d (sleep, ", (int) stray->pid);
     await("stray-process", text); /* once it is older than berthd's answer */
     CU_ASSERT(strstr(berth_out, "01234567") != NULL);
-    (void) snprintf(text, sizeof(text), " kill %d\n", (int) stray->pid);
-    CU_ASSERT(strstr(berth_out, text) != NULL);
-    child_kill(stray, SIGTERM); /* as it says */
+    remedy_run(ant, ant, "stray-process");
     CU_ASSERT(child_await(stray, HOST_PATIENCE));
     has_none("stray-process");
     test_gate_open(&cluster.gate);
@@ -98,9 +97,9 @@ static void test_stray_elsewhere(void) {
 
 /* --- leaked-hold --- */
 
-/* Runs the check at a later time. Returns the number of findings that are warnings, and the process of the
- * first. */
-static size_t find_leaked(usec_t later, char text[static FINDING_TEXT_SIZE]) {
+/* Runs the check at a later time. Returns the number of findings that are warnings, and the text and command of
+ * the first: "kill PID". */
+static size_t find_leaked(usec_t later, char text[static FINDING_TEXT_SIZE], pid_t *ret_killed) {
     struct report report = {.check = "leaked-hold"};
     struct facts facts;
     size_t n;
@@ -113,6 +112,12 @@ static size_t find_leaked(usec_t later, char text[static FINDING_TEXT_SIZE]) {
     report_sort(&report);
     n = report_count(&report, SEVERITY_WARN);
     (void) snprintf(text, FINDING_TEXT_SIZE, "%s", n > 0 ? report.items[0].text : "");
+    if (n > 0) {
+        const json_t *command = json_array_get(report.items[0].commands, 0);
+
+        TEST_STRING(json_string_value(json_array_get(command, 0)), "kill");
+        *ret_killed = (pid_t) strtol(json_string_value(json_array_get(command, 1)), NULL, 10);
+    }
     report_done(&report);
     facts_done(&facts);
     return n;
@@ -122,31 +127,28 @@ static void test_leaked(void) {
     char text[FINDING_TEXT_SIZE];
     usec_t until = clock_boottime() + HOST_PATIENCE;
     struct child *leaking;
-    const char *process;
-    pid_t pid;
+    pid_t killed = 0;
 
     host_mark(ant);
     leaking = berth_start(ant, "run -p db --name leaking -- sh -c 'sleep 1000 & exit 0'");
     host_await(ant, "started", "job=leaking");
-    while ((find_leaked(61 * USEC_PER_SEC, text) != 1 || !strstr(text, "(sleep")) && clock_boottime() < until)
+    while ((find_leaked(61 * USEC_PER_SEC, text, &killed) != 1 || !strstr(text, "(sleep")) && clock_boottime() < until)
         ; /* on a busy machine, doctor does not look at all processes in its second */
     CU_ASSERT_PTR_EQUAL(strstr(text, "leaking (run "), text);
     CU_ASSERT(strstr(text, " (sleep, 1m") && strstr(text, " old) has the hold open"));
-    process = strstr(text, "): its command is over, process ");
-    TEST_FATAL(process != NULL, text);
-    pid = (pid_t) strtol(process + strlen("): its command is over, process "), NULL, 10);
-    TEST_INT(find_leaked(0, text), 0); /* it has not lasted long */
-    TEST_INT(kill(pid, SIGTERM), 0); /* as it says */
+    TEST_INT(find_leaked(0, text, &killed), 0); /* it has not lasted long */
+    TEST_FATAL(killed > 0 && kill(killed, SIGTERM) == 0, text); /* as it says */
     TEST_INT(berth_end(leaking), 0);
-    TEST_INT(find_leaked(61 * USEC_PER_SEC, text), 0);
+    TEST_INT(find_leaked(61 * USEC_PER_SEC, text, &killed), 0);
 }
 
 /* A command that runs holds its permits rightly, and so do its children. */
 static void test_not_leaked(void) {
     char text[FINDING_TEXT_SIZE];
     struct child *holder = berth_at_gate(ant, "-p db", "holder", "started");
+    pid_t killed;
 
-    TEST_INT(find_leaked(3600 * USEC_PER_SEC, text), 0);
+    TEST_INT(find_leaked(3600 * USEC_PER_SEC, text, &killed), 0);
     test_gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
 }
@@ -173,7 +175,9 @@ static void is_stuck(const char *name) {
     CU_ASSERT(strstr(berth_out, "stuck: process ") != NULL);
     await("stuck-run", "WARN stuck-run         ");
     CU_ASSERT(strstr(berth_out, " was killed and does not end:") != NULL);
-    CU_ASSERT(strstr(berth_out, "berth limit db 3 --for 1d --reason") != NULL);
+    remedy_run(ant, ant, "stuck-run"); /* until then others have its permit */
+    host_await_pool(ant, "db", "limit", 3);
+    TEST_INT(berth(ant, "limit db --clear"), 0);
     host_clock_lose_kills(ant, false);
     host_await(ant, "released", "job=%s", name);
     has_none("stuck-run");

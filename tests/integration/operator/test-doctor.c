@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include "tests/harness/host/host.h"
+#include "tests/harness/host/remedy.h"
 #include "tests/harness/redis/proxy.h"
 #include "tests/harness/test.h"
 
@@ -168,6 +169,7 @@ static void test_config(void) {
     set_changed(ant->config, 60);
     TEST_INT(doctor(ant, "config"), 1);
     expect(" was changed after berthd read it ");
+    remedy_run(ant, ant, "config"); /* the file's time has not come */
     set_changed(ant->config, -60);
     is_fine(ant, "config");
     host_set_config(ant, "pool \"db\" { limit = many }\n");
@@ -179,7 +181,7 @@ static void test_config(void) {
     set_changed(ant->config, -60);
     TEST_INT(doctor(ant, "config"), 1);
     expect("berthd refused the changed config");
-    TEST_INT(berth(ant, "reload"), 0); /* as it says */
+    remedy_run(ant, ant, "config");
     is_fine(ant, "config");
     host_set_config(ant, POOLS "job \"bad\" { command = {\"/no/such/program\"} }\n");
     set_changed(ant->config, -60);
@@ -221,7 +223,7 @@ static void test_policy(void) {
     await_status(ant, "redis-policy", 2);
     expect("CRIT redis-policy Redis evicts keys (maxmemory-policy is");
     expect("redis-cli CONFIG SET maxmemory-policy noeviction ");
-    freeReplyObject(redis_command(&cluster.redis, "CONFIG SET maxmemory-policy noeviction"));
+    remedy_run(ant, ant, "redis-policy");
     host_open(ant);
     is_fine(ant, "redis-policy");
 }
@@ -283,6 +285,43 @@ static void test_warnings(void) {
     await_status(ant, "redis-warnings", 0);
 }
 
+/* The snapshot after the repair succeeds. */
+static void test_persistence(void) {
+    struct host *ant;
+    char dump[96];
+
+    cluster.lease = "3s";
+    cluster.heartbeat = "500ms";
+    freeReplyObject(redis_command(&cluster.redis, "CONFIG SET stop-writes-on-bgsave-error no"));
+    ant = host_up("ant", "%s", JOBS);
+    is_fine(ant, "redis-persistence");
+    TEST_INT(redis_server_break_snapshots(&cluster.redis, true), 0);
+    await_status(ant, "redis-persistence", 1);
+    (void) snprintf(dump, sizeof(dump), "%s/dump.rdb", cluster.redis.directory);
+    TEST_INT(rmdir(dump), 0);
+    remedy_run(ant, ant, "redis-persistence");
+    await_status(ant, "redis-persistence", 0);
+}
+
+/* Keys of others with a time to live are evicted, as volatile-lru does; the count begins again. */
+static void test_evicted(void) {
+    struct host *ant;
+
+    cluster.lease = "3s";
+    cluster.heartbeat = "500ms";
+    ant = host_up("ant", "%s", JOBS);
+    is_fine(ant, "redis-memory");
+    freeReplyObject(redis_command(&cluster.redis, "CONFIG SET maxmemory-policy volatile-lru"));
+    freeReplyObject(redis_command(&cluster.redis, "SET others value EX 1000"));
+    freeReplyObject(redis_command(&cluster.redis, "CONFIG SET maxmemory 1"));
+    freeReplyObject(redis_command(&cluster.redis, "SET more value EX 1000"));
+    freeReplyObject(redis_command(&cluster.redis, "CONFIG SET maxmemory 0"));
+    await_status(ant, "redis-memory", 1);
+    expect("WARN redis-memory Redis has evicted 1 key since it started ");
+    remedy_run(ant, ant, "redis-memory");
+    await_status(ant, "redis-memory", 0);
+}
+
 static void test_files(void) {
     struct host *ant = host_up("ant", "%s", JOBS);
     char path[96];
@@ -291,11 +330,19 @@ static void test_files(void) {
     (void) snprintf(path, sizeof(path), "%s/holds", ant->runtime);
     TEST_INT(chmod(path, 0750), 0);
     TEST_INT(doctor(ant, "files"), 1);
+    remedy_run(ant, ant, "files");
+    is_fine(ant, "files");
     TEST_INT(chmod(path, 0702), 0);
     TEST_INT(doctor(ant, "files"), 2);
     expect(": others may write there ");
     expect("chmod 0700 ");
-    TEST_INT(chmod(path, 0700), 0);
+    remedy_run(ant, ant, "files");
+    is_fine(ant, "files");
+    if (geteuid() != 0)
+        return;
+    TEST_INT(chown(path, 1, (gid_t) -1), 0);
+    TEST_INT(doctor(ant, "files"), 2);
+    remedy_run(ant, ant, "files");
     is_fine(ant, "files");
 }
 
@@ -310,6 +357,8 @@ static CU_TestInfo tests[] = {
     {"the user of Redis lacks rights", test_rights},
     {"Redis is slow, or silent", test_latency},
     {"Redis has many clients", test_warnings},
+    {"Redis cannot write a snapshot", test_persistence},
+    {"Redis has evicted keys", test_evicted},
     {"others may write below the runtime directory", test_files},
     CU_TEST_INFO_NULL,
 };
