@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/journal/journal-read.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <glob.h>
+#include <limits.h>
 #include <poll.h>
 #include <string.h>
 #include <systemd/sd-journal.h>
@@ -15,12 +17,11 @@ struct source { /* a journal of one writer */
     sd_journal *journal;
     bool at_begin, has_entry;
     usec_t time; /* of its current entry, if it has one */
-    uint64_t usage; /* bytes of its files when they were opened */
 };
 
 struct journal_reader {
     struct source *sources;
-    size_t n;
+    size_t n, n_files; /* n_files: open at first */
     struct source *current;
     usec_t since; /* realtime; 0: from the first entry */
     struct pollfd *fds; /* one for each source, and reader_fd */
@@ -31,16 +32,14 @@ struct journal_reader {
 
 static int add_source(struct journal_reader *r, sd_journal *journal) {
     struct source *grown = reallocarray(r->sources, r->n + 1, sizeof(*grown));
-    int k;
 
     if (!grown) {
         sd_journal_close(journal);
         return -ENOMEM;
     }
     r->sources = grown;
-    grown[r->n] = (struct source) {.journal = journal, .at_begin = true};
-    k = sd_journal_get_usage(journal, &grown[r->n++].usage);
-    return k < 0 ? k : sd_journal_set_data_threshold(journal, 0); /* fields are not cut */
+    grown[r->n++] = (struct source) {.journal = journal, .at_begin = true};
+    return sd_journal_set_data_threshold(journal, 0); /* fields are not cut */
 }
 
 /* The library omits entries if one sd_journal has the files of several hosts (systemd 254 and later orders
@@ -91,22 +90,31 @@ static int open_machine(struct journal_reader *r, bool merged) {
     return k < 0 || !merged ? k : open_others(r);
 }
 
-/* sd_journal_next(3) closes a file where it is damaged, and goes on with the others as if that file had ended. */
-int journal_reader_check(struct journal_reader *r) {
-    for (size_t i = 0; i < r->n; i++) {
-        uint64_t usage;
-        int k = sd_journal_get_usage(r->sources[i].journal, &usage);
+/* Returns how many journal files this process has open; 0 without /proc. */
+static size_t count_open_files(void) {
+    DIR *directory = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    char path[PATH_MAX];
+    size_t n = 0;
 
-        if (k < 0)
-            return k;
-        if (usage < r->sources[i].usage)
-            return -EBADMSG;
+    while (directory && (entry = readdir(directory))) {
+        ssize_t length = readlinkat(dirfd(directory), entry->d_name, path, sizeof(path) - 1);
+
+        path[length < 0 ? 0 : length] = '\0';
+        n += strstr(path, ".journal") != NULL; /* "user.journal (deleted)" as well: it is still read */
     }
-    return 0;
+    if (directory)
+        (void) closedir(directory);
+    return n;
+}
+
+/* sd_journal_next(3) closes a file where it is damaged, and goes on with the others as if that file had ended. */
+int journal_reader_check(const struct journal_reader *r) {
+    return count_open_files() < r->n_files ? -EBADMSG : 0;
 }
 
 /* sd_journal_open() opens a missing or unreadable journal as an empty one. */
-static int find_anything(struct journal_reader *r) {
+static int find_anything(const struct journal_reader *r) {
     int k = 0;
 
     for (size_t i = 0; i < r->n && k == 0; i++) {
@@ -146,6 +154,7 @@ int journal_reader_new(struct journal_reader **ret, const char *directory, bool 
         k = open_directory(r, directory);
     else if ((k = check_rights()) == 0)
         k = open_machine(r, merged);
+    r->n_files = count_open_files();
     k = k < 0 ? k : find_anything(r);
     if (k < 0)
         return k;

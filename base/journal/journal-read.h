@@ -39,9 +39,9 @@ void journal_reader_since(struct journal_reader *r, usec_t realtime);
 /* 1: the next entry is the current one now. 0: there is none yet. Negative errno: the journal is damaged
  * here. */
 int journal_reader_next(struct journal_reader *r);
-/* Called after the last entry. -EBADMSG: a file is damaged (or was shortened meanwhile), and the library has left out the rest of it.
- * 0: no file is. Other negative errno. */
-int journal_reader_check(struct journal_reader *r);
+/* Called after the last entry, before the first wait, by a program that has no other reader. -EBADMSG: a file is damaged, and the
+ * library has left out the rest of it; else 0. */
+int journal_reader_check(const struct journal_reader *r);
 /* Goes back to the first entry. */
 void journal_reader_rewind(struct journal_reader *r);
 /* Waits for more entries, this long at most. 1: there may be some; 0: none. Negative errno; -EPIPE: the pipe reader_fd
