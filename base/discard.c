@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/connection.h"
 #include "base/list.h"
 #include "base/timer.h"
@@ -28,7 +29,7 @@ struct child {
 struct discard {
     sd_event *event;
     int *fds;                 /* to be closed by a child */
-    size_t n, allocated;
+    size_t n;
     struct list children;
     size_t n_children;
     struct timer timer;       /* set while connections are pending */
@@ -123,15 +124,8 @@ void discard_connection(struct discard *d, int fd) {
         close_fd(fd);
         return;
     }
-    if (d->n == d->allocated) {
-        size_t allocated = d->allocated > 0 ? 2 * d->allocated : 16;
-        int *fds = realloc(d->fds, allocated * sizeof(*fds));
-
-        if (!fds)
-            return; /* it stays open, which is better than a close that sleeps */
-        d->fds = fds;
-        d->allocated = allocated;
-    }
+    if (!array_grow(d->fds, d->n))
+        return; /* it stays open, which is better than a close that sleeps */
     d->fds[d->n++] = fd;
     if (d->n == 1)
         timer_set(&d->timer, d->next);

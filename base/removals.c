@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/timer.h"
 
 #define RETRY USEC_PER_SEC
@@ -66,14 +67,9 @@ struct removals *removals_free(struct removals *removals) {
 
 int removals_remove(struct removals *removals, const char *path) {
     int r = remove_one(path);
-    char **grown;
 
-    if (r == 0)
-        return 0;
-    grown = reallocarray(removals->paths, removals->n + 1, sizeof(*grown));
-    if (!grown)
+    if (r == 0 || !array_grow(removals->paths, removals->n))
         return r;
-    removals->paths = grown;
     removals->paths[removals->n] = strdup(path);
     if (removals->paths[removals->n])
         removals->n++;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
+#include "base/array.h"
 #include "base/explain/queue-internal.h"
 
 #include <errno.h>
@@ -33,7 +34,6 @@ static int add_claim(struct queue *q, size_t pool, const json_t *json, bool is_h
     json_t *index = is_held ? q->held : q->waiting, *known = json_object_get(index, id);
     size_t number = known ? (size_t) json_integer_value(known) : q->n_claims;
     struct claim *c = &q->claims[number];
-    struct want *wants;
 
     if (!known) {
         if (json_object_set_new(index, id, json_integer((json_int_t) number)) < 0)
@@ -42,11 +42,9 @@ static int add_claim(struct queue *q, size_t pool, const json_t *json, bool is_h
             .json = json, .is_held = is_held, .waiting_ms = format_get_number(json, "waiting_ms")};
         q->n_claims++;
     }
-    wants = reallocarray(c->wants, c->n_wants + 1, sizeof(*wants));
-    if (!wants)
+    if (!array_grow(c->wants, c->n_wants))
         return -ENOMEM;
-    c->wants = wants;
-    wants[c->n_wants++] = (struct want){.pool = pool, .permits = format_get_number(json, "permits")};
+    c->wants[c->n_wants++] = (struct want){.pool = pool, .permits = format_get_number(json, "permits")};
     *ret = number;
     return 0;
 }

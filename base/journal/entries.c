@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/number.h"
 #include "base/text.h"
 
@@ -129,15 +130,8 @@ static int fill(struct journal_reader *r, struct entry *e) {
 }
 
 static struct entry *entries_grow(struct entries *e) {
-    if (e->n == e->allocated) {
-        size_t allocated = e->allocated > 0 ? 2 * e->allocated : 256;
-        struct entry *grown = reallocarray(e->items, allocated, sizeof(*grown));
-
-        if (!grown)
-            return NULL;
-        e->items = grown;
-        e->allocated = allocated;
-    }
+    if (!array_grow(e->items, e->n))
+        return NULL;
     e->items[e->n] = (struct entry) {.took.wait_ms = -1, .took.run_ms = -1, .asked.head_start_ms = -1, .exit.code = -1, .exit.signal = -1, .uid = -1};
     return &e->items[e->n];
 }

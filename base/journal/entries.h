@@ -49,7 +49,7 @@ struct entry {
 
 struct entries {
     struct entry *items; /* journals one after the other, each in its own order */
-    size_t n, allocated;
+    size_t n;
 };
 
 /* Appends all events of a journal. unit: NULL is the default. Negative errno. */

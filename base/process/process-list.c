@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/number.h"
@@ -76,15 +77,8 @@ int process_read(pid_t pid, struct process *ret) {
 }
 
 int process_list_add(struct process_list *p, const struct process *process) {
-    if (p->n == p->room) {
-        size_t room = p->room ? 2 * p->room : 256;
-        struct process *more = reallocarray(p->items, room, sizeof(*more));
-
-        if (!more)
-            return -ENOMEM;
-        p->items = more;
-        p->room = room;
-    }
+    if (!array_grow(p->items, p->n))
+        return -ENOMEM;
     p->items[p->n++] = *process;
     return 0;
 }

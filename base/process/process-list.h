@@ -17,7 +17,7 @@ struct process {
 };
 
 struct process_list { /* sorted by pid */
-    size_t n, room;
+    size_t n;
     bool is_incomplete; /* a process ended before it was read; its children may be missing from the list */
     struct process *items;
 };

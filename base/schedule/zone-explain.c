@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/nearest.h"
 #include "base/schedule/zone.h"
@@ -35,11 +36,8 @@ static int add_folder(struct names *names, const char *folder) {
 }
 
 static int add_zone(struct names *names, const char *name) {
-    char **more = realloc(names->items, (names->n + 1) * sizeof(*more));
-
-    if (!more)
+    if (!array_grow(names->items, names->n))
         return -ENOMEM;
-    names->items = more;
     names->items[names->n] = strdup(name);
     if (!names->items[names->n])
         return -ENOMEM;

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "base/schedule/zone-data.h"
 
 #define HEADER_SIZE 44
@@ -65,14 +66,8 @@ int zone_add_change(struct zone *zone, int64_t at, int32_t offset) {
         return 0;
     if (last && at - last->at < ZONE_CHANGES_APART)
         return ZONE_E_INVALID;
-    if ((zone->n_changes & (zone->n_changes - 1)) == 0) { /* a power of two: the array is full */
-        size_t room = zone->n_changes > 0 ? 2 * zone->n_changes : 1;
-        struct zone_change *more = realloc(zone->changes, room * sizeof(*more));
-
-        if (!more)
-            return -ENOMEM;
-        zone->changes = more;
-    }
+    if (!array_grow(zone->changes, zone->n_changes))
+        return -ENOMEM;
     zone->changes[zone->n_changes++] = (struct zone_change){at, offset};
     return 0;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/duration.h"
 #include "base/number.h"
 #include "cli/audit/check.h"
@@ -30,11 +31,8 @@ struct totals { /* of all namespaces */
 /* --- limits --- */
 
 static int given_limits_add(struct limits *l, const struct audit_limit *limit) {
-    struct audit_limit *grown = reallocarray(l->items, l->n + 1, sizeof(*grown));
-
-    if (!grown)
+    if (!array_grow(l->items, l->n))
         return EXIT_INTERNAL;
-    l->items = grown;
     l->items[l->n++] = *limit;
     return 0;
 }

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "cli/audit/model.h"
 
 const char *audit_kind_name(enum audit_kind kind) {
@@ -57,16 +58,9 @@ void audit_report_violation(struct audit *a, enum audit_kind kind, const struct 
 
     if (entry->time < a->options->since)
         return;
-    if (r->n_findings == r->allocated) {
-        size_t allocated = r->allocated > 0 ? 2 * r->allocated : 16;
-        struct audit_finding *grown = reallocarray(r->findings, allocated, sizeof(*grown));
-
-        if (!grown) {
-            r->out_of_memory = true;
-            return;
-        }
-        r->findings = grown;
-        r->allocated = allocated;
+    if (!array_grow(r->findings, r->n_findings)) {
+        r->out_of_memory = true;
+        return;
     }
     va_start(arguments, format);
     if (note(&r->findings[r->n_findings], kind, entry, format, arguments))

@@ -73,7 +73,7 @@ struct audit_finding {
 
 struct audit_report {
     struct audit_finding *findings;
-    size_t n_findings, allocated;
+    size_t n_findings;
     struct audit_finding *doubts; /* possible violations that are not proved: the first of n_unproved */
     size_t n_doubts;
     size_t n_events, n_starts, n_hosts, n_pools, n_granted, n_running; /* n_starts: of berthd; n_running: granted, no end known */

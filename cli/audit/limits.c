@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/journal/limit-word.h"
 #include "cli/audit/model.h"
@@ -28,15 +29,8 @@ int audit_limits_read_names(struct audit *a) {
 }
 
 static int add_step(struct audit_limits_steps *s, const struct audit_limits_step *step) {
-    if (s->n == s->allocated) {
-        size_t allocated = s->allocated > 0 ? 2 * s->allocated : 4;
-        struct audit_limits_step *grown = reallocarray(s->items, allocated, sizeof(*grown));
-
-        if (!grown)
-            return -ENOMEM;
-        s->items = grown;
-        s->allocated = allocated;
-    }
+    if (!array_grow(s->items, s->n))
+        return -ENOMEM;
     s->items[s->n++] = *step;
     return 0;
 }

@@ -35,7 +35,7 @@ struct audit_host {
     const struct entry *last_of_other_boot; /* of another boot than the last; NULL: none */
     usec_t answer_lost; /* the latest time at which a reply may have been lost (lost-answers.c); 0: never */
     struct audit_absence *absences; /* by `from` */
-    size_t n_absences, absences_allocated;
+    size_t n_absences;
     uint64_t last_number; /* while queue-presence.c reads events: the highest logged so far */
     bool is_away;         /* likewise: it is not connected to Redis */
     struct maxima ends; /* `to` of each */
@@ -57,7 +57,7 @@ struct audit_limits_step { /* in force after this number */
 
 struct audit_limits_steps {
     struct audit_limits_step *items;
-    size_t n, allocated;
+    size_t n;
 };
 
 struct audit_pool {
@@ -141,7 +141,7 @@ struct audit {
     struct event_index connections; /* of each host, by time */
     struct event_index sessions_lost; /* of each process, by BERTH_SEQ */
     struct audit_pool *pools;
-    size_t n_pools, pools_allocated;
+    size_t n_pools;
     struct audit_names pool_names; /* on each host, and in the cluster (host NULL); also of unused pools */
     struct audit_run *runs;      /* sorted by id */
     size_t n_runs;

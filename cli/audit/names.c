@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 static int compare_names(const void *a, const void *b) {
     const struct audit_name *x = a, *y = b;
     int c = strcmp(x->text, y->text);
@@ -38,15 +40,12 @@ struct audit_name *audit_names_add(struct audit_names *names, const char *text, 
 
 int audit_name_add_scope(struct audit_name *name, size_t order, bool is_host) {
     bool is_known = name->named_by == order || (name->n_scopes > 0 && name->scopes[name->n_scopes - 1].is_host == is_host);
-    struct audit_scope *grown;
 
     name->named_by = order;
     if (is_known)
         return 0;
-    grown = reallocarray(name->scopes, name->n_scopes + 1, sizeof(*grown));
-    if (!grown)
+    if (!array_grow(name->scopes, name->n_scopes))
         return -ENOMEM;
-    name->scopes = grown;
     name->scopes[name->n_scopes++] = (struct audit_scope) {order, is_host};
     return 0;
 }

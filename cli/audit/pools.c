@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "cli/audit/index.h"
 #include "cli/audit/model.h"
@@ -39,17 +40,8 @@ static int add_pool(struct audit *a, const char *name, const char *host) {
     struct audit_name *key = audit_names_add(&a->pool_names, name, host);
     const struct audit_name *of_cluster = audit_names_find(&a->pool_names, name, NULL);
 
-    if (!key)
+    if (!key || !array_grow(a->pools, a->n_pools))
         return -ENOMEM;
-    if (a->n_pools == a->pools_allocated) {
-        size_t allocated = a->pools_allocated > 0 ? 2 * a->pools_allocated : 16;
-        struct audit_pool *grown = reallocarray(a->pools, allocated, sizeof(*grown));
-
-        if (!grown)
-            return -ENOMEM;
-        a->pools = grown;
-        a->pools_allocated = allocated;
-    }
     a->pools[a->n_pools] = (struct audit_pool) {.name = key->text, .host = host, .pattern = SIZE_MAX,
                                                 .given = of_cluster ? of_cluster->given : NULL};
     key->index = a->n_pools++;

@@ -5,20 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "cli/audit/model.h"
 
 /* --- hosts --- */
 
 static int add_absence(struct audit_host *h, uint64_t from, uint64_t claimed_until) {
-    if (h->n_absences == h->absences_allocated) {
-        size_t allocated = h->absences_allocated > 0 ? 2 * h->absences_allocated : 16;
-        struct audit_absence *grown = reallocarray(h->absences, allocated, sizeof(*grown));
-
-        if (!grown)
-            return -ENOMEM;
-        h->absences = grown;
-        h->absences_allocated = allocated;
-    }
+    if (!array_grow(h->absences, h->n_absences))
+        return -ENOMEM;
     h->absences[h->n_absences++] = (struct audit_absence){
         .from = from, .to = UINT64_MAX, .claimed_until = claimed_until};
     return 0;

@@ -33,7 +33,7 @@ struct finding {
 
 struct report { /* all zero at first */
     struct finding *items;
-    size_t n, allocated;
+    size_t n;
     const char *check;  /* the one that runs now */
     bool out_of_memory; /* findings are missing */
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/number.h"
@@ -152,15 +153,8 @@ static bool is_hidden(int r) {
 }
 
 static int add(struct processes *all, const struct process *p) {
-    if (all->n == all->allocated) {
-        size_t wanted = all->allocated ? 2 * all->allocated : 16;
-        struct process *items = realloc(all->items, wanted * sizeof(*items));
-
-        if (!items)
-            return -ENOMEM;
-        all->items = items;
-        all->allocated = wanted;
-    }
+    if (!array_grow(all->items, all->n))
+        return -ENOMEM;
     all->items[all->n++] = *p;
     return 0;
 }

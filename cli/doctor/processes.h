@@ -23,7 +23,7 @@ struct process {
 
 struct processes {
     struct process *items;
-    size_t n, allocated;
+    size_t n;
     bool is_partial; /* some were not examined: they belong to another user, or the time was up */
 };
 

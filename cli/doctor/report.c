@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text.h"
 #include "cli/doctor/doctor.h"
 
@@ -12,17 +13,7 @@ static struct finding *last(struct report *r) {
 }
 
 static struct finding *grow(struct report *r) {
-    size_t wanted = r->allocated ? 2 * r->allocated : 16;
-    struct finding *items;
-
-    if (r->n < r->allocated)
-        return &r->items[r->n++];
-    items = realloc(r->items, wanted * sizeof(*items));
-    if (!items)
-        return NULL;
-    r->items = items;
-    r->allocated = wanted;
-    return &r->items[r->n++];
+    return array_grow(r->items, r->n) ? &r->items[r->n++] : NULL;
 }
 
 void report_add(struct report *r, enum severity severity, const char *format, ...) {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 static int compare_hosts(const void *a, const void *b) {
@@ -18,15 +19,8 @@ static struct history_host *find_or_add(struct history_hosts *h, const char *nam
     for (*last = 0; *last < h->n; (*last)++)
         if (strcmp(h->items[*last].name, name) == 0)
             return &h->items[*last];
-    if (h->n == h->allocated) {
-        size_t allocated = h->allocated > 0 ? 2 * h->allocated : 8;
-        struct history_host *grown = reallocarray(h->items, allocated, sizeof(*grown));
-
-        if (!grown)
-            return NULL;
-        h->items = grown;
-        h->allocated = allocated;
-    }
+    if (!array_grow(h->items, h->n))
+        return NULL;
     h->items[h->n] = (struct history_host){.name = name};
     return &h->items[h->n++];
 }

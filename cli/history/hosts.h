@@ -13,7 +13,7 @@ struct history_host {
 
 struct history_hosts {
     struct history_host *items; /* by name */
-    size_t n, allocated;
+    size_t n;
 };
 
 /* -ENOMEM. */

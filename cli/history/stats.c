@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/param.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/demand.h"
 
@@ -73,19 +74,12 @@ struct sample {       /* a run in a line */
 
 struct samples {
     struct sample *items;
-    size_t n, allocated;
+    size_t n;
 };
 
 static int add_sample(struct samples *s, const char *name, size_t length, const struct past *p) {
-    if (s->n == s->allocated) {
-        size_t allocated = s->allocated > 0 ? 2 * s->allocated : 256;
-        struct sample *grown = reallocarray(s->items, allocated, sizeof(*grown));
-
-        if (!grown)
-            return -ENOMEM;
-        s->items = grown;
-        s->allocated = allocated;
-    }
+    if (!array_grow(s->items, s->n))
+        return -ENOMEM;
     s->items[s->n++] = (struct sample){.name = name, .length = length, .past = p};
     return 0;
 }

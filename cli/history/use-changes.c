@@ -6,30 +6,22 @@
 #include <string.h>
 #include <sys/param.h>
 
+#include "base/array.h"
 #include "base/demand.h"
 #include "base/journal/limit-word.h"
 #include "cli/history/stats.h"
 
 void changes_add(struct changes *c, const struct change *change) {
-    if (c->n == c->allocated && c->error == 0) {
-        size_t allocated = c->allocated > 0 ? 2 * c->allocated : 256;
-        struct change *grown = reallocarray(c->items, allocated, sizeof(*grown));
-
-        if (!grown) {
-            c->error = -ENOMEM;
-            return;
-        }
-        c->items = grown;
-        c->allocated = allocated;
+    if (!array_grow(c->items, c->n)) {
+        c->error = -ENOMEM;
+        return;
     }
-    if (c->error == 0) {
-        c->items[c->n] = *change;
-        c->items[c->n].order = c->n;
-        c->n++;
-    }
+    c->items[c->n] = *change;
+    c->items[c->n].order = c->n;
+    c->n++;
 }
 
-int changes_compare_pools(const struct change *x, const struct change *y) {
+static int compare_pools(const struct change *x, const struct change *y) {
     int c = strncmp(x->name, y->name, MIN(x->name_length, y->name_length));
 
     c = c != 0 ? c : (x->name_length > y->name_length) - (x->name_length < y->name_length);
@@ -38,14 +30,14 @@ int changes_compare_pools(const struct change *x, const struct change *y) {
 
 static int compare_orders(const void *a, const void *b) {
     const struct change *x = a, *y = b;
-    int c = changes_compare_pools(x, y);
+    int c = compare_pools(x, y);
 
     return c != 0 ? c : (x->order > y->order) - (x->order < y->order);
 }
 
 static int compare_changes(const void *a, const void *b) {
     const struct change *x = a, *y = b;
-    int c = changes_compare_pools(x, y);
+    int c = compare_pools(x, y);
 
     c = c != 0 ? c : (x->time > y->time) - (x->time < y->time);
     return c != 0 ? c : (x->order > y->order) - (x->order < y->order);
@@ -100,13 +92,13 @@ static void keep_last(struct changes *limits) {
 
     sort(limits, compare_orders);
     for (size_t i = 0; i < limits->n; i++)
-        if (i + 1 == limits->n || changes_compare_pools(&limits->items[i], &limits->items[i + 1]) != 0)
+        if (i + 1 == limits->n || compare_pools(&limits->items[i], &limits->items[i + 1]) != 0)
             limits->items[n++] = limits->items[i];
     limits->n = n;
 }
 
 static int compare_keys(const void *a, const void *b) {
-    return changes_compare_pools(a, b);
+    return compare_pools(a, b);
 }
 
 /* Returns the last limit of the pool of a host, or of all hosts (NULL). */
@@ -189,7 +181,7 @@ size_t changes_count(const struct changes *c, const struct change *pool, bool it
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (changes_compare_pools(&c->items[middle], pool) < its_own)
+        if (compare_pools(&c->items[middle], pool) < its_own)
             low = middle + 1;
         else
             high = middle;

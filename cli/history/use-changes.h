@@ -27,7 +27,7 @@ struct change { /* of a pool at a time */
 
 struct changes {
     struct change *items;
-    size_t n, allocated;
+    size_t n;
     int error; /* 0 or -ENOMEM */
 };
 
@@ -37,8 +37,6 @@ int changes_make(struct changes *ret, const struct entries *e, const struct past
                  const struct history_hosts *hosts, usec_t until);
 /* Appends a change and sets its `order`. Without memory it sets `error`. */
 void changes_add(struct changes *c, const struct change *change);
-/* Returns 0 if both are of one pool; else an order. */
-int changes_compare_pools(const struct change *x, const struct change *y);
 /* Returns how many changes are of earlier pools, or with `its_own` also of this one. The list is sorted by pool. */
 size_t changes_count(const struct changes *c, const struct change *pool, bool its_own);
 void changes_done(struct changes *c);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "conf/syntax/notes.h"
 #include "conf/settings.h"
 
@@ -27,13 +28,11 @@ static const struct known_zone *get_zone(struct checker *checker, const char *na
     for (size_t i = 0; i < checker->n; i++)
         if (strcmp(checker->zones[i].name, name) == 0)
             return &checker->zones[i];
-    known = realloc(checker->zones, (checker->n + 1) * sizeof(*known));
-    if (!known) {
+    if (!array_grow(checker->zones, checker->n)) {
         checker->notes.out_of_memory = true;
         return NULL;
     }
-    checker->zones = known;
-    known += checker->n;
+    known = &checker->zones[checker->n];
     *known = (struct known_zone){.name = name};
     known->answer = zone_load(checker->directory, name, &known->zone);
     checker->n++;

@@ -7,13 +7,13 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text.h"
 
 #define TEXT_MAX 1024
 
 void notes_add(struct notes *notes, const struct settings_place *place, const char *format, ...) {
     char text[TEXT_MAX];
-    struct note *items;
     va_list arguments;
 
     va_start(arguments, format);
@@ -21,14 +21,12 @@ void notes_add(struct notes *notes, const struct settings_place *place, const ch
     va_end(arguments);
     text_make_printable(text); /* errors quote the config: a terminal must not obey it, and JSON must be able to hold it */
 
-    items = realloc(notes->items, (notes->n + 1) * sizeof(*items));
-    if (!items) {
+    if (!array_grow(notes->items, notes->n)) {
         notes->out_of_memory = true;
         return;
     }
-    notes->items = items;
-    items[notes->n] = (struct note) {.place = *place, .order = notes->n, .text = strdup(text)};
-    if (items[notes->n].text)
+    notes->items[notes->n] = (struct note) {.place = *place, .order = notes->n, .text = strdup(text)};
+    if (notes->items[notes->n].text)
         notes->n++;
     else
         notes->out_of_memory = true;

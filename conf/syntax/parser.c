@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "conf/syntax/scan.h"
 
 /* The statement that is being parsed. libconfuse passes no userdata to its callbacks. */
@@ -104,17 +105,13 @@ static int parse_statement(char *text, size_t size) {
 }
 
 static struct parsed_section *add_section(struct parsed *parsed, enum section_kind kind, const struct settings_place *place) {
-    size_t n = parsed->n_sections;
-    struct parsed_section *more = parsed->sections;
+    struct parsed_section *section;
 
-    if ((n & (n - 1)) == 0) /* it is full: the room doubles */
-        more = realloc(parsed->sections, (n > 0 ? 2 * n : 1) * sizeof(*more));
-    if (!more)
+    if (!array_grow(parsed->sections, parsed->n_sections))
         return NULL;
-    parsed->sections = more;
-    more += parsed->n_sections++;
-    *more = (struct parsed_section) {.kind = kind, .place = *place};
-    return more;
+    section = &parsed->sections[parsed->n_sections++];
+    *section = (struct parsed_section) {.kind = kind, .place = *place};
+    return section;
 }
 
 static int read_statement(struct parsed *parsed, char *text, const struct statement *statement, const char *file, struct notes *notes) {

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "conf/syntax/scan-token.h"
 
 #define NAME_SHOWN_MAX 64
@@ -23,17 +24,10 @@ static void blank(struct scanner *s, size_t begin, size_t end) {
 }
 
 static void add_statement(struct scanner *s, const struct statement *statement) {
-    size_t n = s->out->n_statements;
-    struct statement *more = s->out->statements;
-
-    if ((n & (n - 1)) == 0) /* it is full: the room doubles */
-        more = realloc(s->out->statements, (n > 0 ? 2 * n : 1) * sizeof(*more));
-    if (!more) {
+    if (array_grow(s->out->statements, s->out->n_statements))
+        s->out->statements[s->out->n_statements++] = *statement;
+    else
         s->notes->out_of_memory = true;
-        return;
-    }
-    s->out->statements = more;
-    more[s->out->n_statements++] = *statement;
 }
 
 /* Scans a list from '{' to '}'. A comma may follow the last value. False: a syntax error. */

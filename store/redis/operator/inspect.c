@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "store/redis/operator/inspect-internal.h"
 #include "store/redis/store-redis.h"
 
@@ -306,16 +307,12 @@ void inspect_fail(struct store_redis *store) {
 
 /* Adds a name once. */
 static int add_name(struct inspection *inspection, const char *name) {
-    char **grown;
-
     if (inspection->n_names >= NAMES_MAX || inspect_is_named(inspection, name))
         return 0;
-    grown = reallocarray(inspection->names, inspection->n_names + 1, sizeof(*grown));
-    if (!grown)
+    if (!array_grow(inspection->names, inspection->n_names))
         return -ENOMEM;
-    inspection->names = grown;
-    grown[inspection->n_names] = strdup(name);
-    return grown[inspection->n_names] ? (int) inspection->n_names++ : -ENOMEM;
+    inspection->names[inspection->n_names] = strdup(name);
+    return inspection->names[inspection->n_names] ? (int) inspection->n_names++ : -ENOMEM;
 }
 
 static struct inspection *inspection_new(struct store_redis *store) {
