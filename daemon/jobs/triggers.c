@@ -161,7 +161,8 @@ static int trigger(struct scheduler *scheduler, struct job *job, enum run_trigge
     run->job.origin.trigger = why;
     if (why == RUN_TRIGGER_START && decision == JOB_DECISION_BEGIN)
         turns_attach_start(job, run);
-    note_trigger(scheduler, job, now);
+    if (why != RUN_TRIGGER_EVERY) /* it is noted already */
+        note_trigger(scheduler, job, now);
     attempts_supersede(scheduler, job);
     job->attempts.is_stopped = false;
     if (decision == JOB_DECISION_BEGIN) {
