@@ -35,12 +35,26 @@ struct explain *explain_free(struct explain *e) {
     return NULL;
 }
 
-/* Returns a list of one run without reasons; NULL: no such claim, or no memory. */
-static json_t *find_run(const json_t *pools, const char *claim) {
-    _cleanup_json_ json_t *runs = claims_as_runs(pools);
-    json_t *run;
+static bool has_claim(const json_t *pool, const char *list, const char *claim) {
+    const json_t *item;
     size_t i;
 
+    json_array_foreach (json_object_get(pool, list), i, item)
+        if (strcmp(format_get_text(item, "claim"), claim) == 0)
+            return true;
+    return false;
+}
+
+/* Returns a list of one run without reasons; NULL: no such claim, or no memory. */
+static json_t *find_run(const json_t *pools, const char *claim) {
+    _cleanup_json_ json_t *own = json_array(), *runs = NULL;
+    json_t *pool, *run;
+    size_t i;
+
+    json_array_foreach (pools, i, pool) /* the runs of all pools are many */
+        if (has_claim(pool, "queue", claim) || has_claim(pool, "holders", claim))
+            (void) json_array_append(own, pool);
+    runs = claims_as_runs(own);
     json_array_foreach (runs, i, run)
         if (strcmp(format_get_text(run, "run"), claim) == 0)
             return json_pack("[o]", explained_new(run, format_get_text(run, "host")));
