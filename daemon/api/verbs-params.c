@@ -126,25 +126,23 @@ int verbs_error(struct control_call *call, const char *error, const char *format
     return control_call_error(call, error, json_pack("{s:s}", "text", text));
 }
 
-int params_check_name(struct control_call *call, const char *kind, const char *text) {
-    if (!text || name_is_valid(text))
-        return 0;
-    (void) verbs_bad_request(call, "the %s's name %s", kind, name_explain(text));
+static int refuse_name(struct control_call *call, const char *kind, const char *why, const char *rule) {
+    (void) verbs_bad_request(call, "the %s's name %s%s", kind, why, rule);
     return VERBS_ANSWERED;
+}
+
+int params_check_name(struct control_call *call, const char *kind, const char *text) {
+    return !text || name_is_valid(text) ? 0 : refuse_name(call, kind, name_explain(text), "");
 }
 
 int params_check_job(struct control_call *call, const char *kind, const char *text) {
-    if (!text || job_name_parse(text) != JOB_NAME_INVALID)
-        return 0;
-    (void) verbs_bad_request(call, "the %s's name %s; " NAME_RULE, kind, job_name_explain(text));
-    return VERBS_ANSWERED;
+    bool is_valid = !text || job_name_parse(text) != JOB_NAME_INVALID;
+
+    return is_valid ? 0 : refuse_name(call, kind, job_name_explain(text), "; " NAME_RULE);
 }
 
 int params_check_pool(struct control_call *call, const char *text) {
-    if (pool_name_parse(text) != POOL_NAME_INVALID)
-        return 0;
-    (void) verbs_bad_request(call, "the pool's name %s", pool_name_explain(text));
-    return VERBS_ANSWERED;
+    return pool_name_parse(text) != POOL_NAME_INVALID ? 0 : refuse_name(call, "pool", pool_name_explain(text), "");
 }
 
 int params_check_run(struct control_call *call, const char *text) {
