@@ -109,6 +109,7 @@ static int show(json_t *list, const json_t *answer, const char *host, bool json)
     json_t *age = json_object_get(answer, "age_ms");
     json_t *e;
     size_t i;
+    int k = 0;
 
     if (json) {
         _cleanup_json_ json_t *document = json_pack("{s:i, s:s, s:b, s:O, s:O}", "schema", 1, "host", host,
@@ -120,8 +121,8 @@ static int show(json_t *list, const json_t *answer, const char *host, bool json)
     if (answer)
         output_caveats(answer);
     json_array_foreach (list, i, e)
-        explain_print(e, output_silent_ms(answer));
-    return 0;
+        k = k < 0 ? k : explain_print(e, output_silent_ms(answer));
+    return k < 0 ? output_error(k) : 0;
 }
 
 static bool is_job(const json_t *answer, const char *word) {

@@ -2,6 +2,7 @@
 
 #include "cli/explain/text.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -382,7 +383,7 @@ static void print_all(FILE *f, const json_t *e, json_int_t silent_ms) {
     print_next(f, e, silent_ms);
 }
 
-void explain_print(const json_t *e, json_int_t silent_ms) {
+int explain_print(const json_t *e, json_int_t silent_ms) {
     const struct wrap wrap = {.width = table_terminal_width(), .indent = TEXT_COLUMN};
     _cleanup_free_ char *text = NULL;
     size_t size;
@@ -390,12 +391,11 @@ void explain_print(const json_t *e, json_int_t silent_ms) {
 
     if (f)
         print_all(f, e, silent_ms);
-    if (!f || fclose(f) != 0) {
-        print_all(stdout, e, silent_ms);
-        return;
-    }
+    if (!f || fclose(f) != 0)
+        return -ENOMEM;
     for (char *at = text, *line; (line = strsep(&at, "\n")) && at;) {
         text_make_printable(line); /* Redis has reasons that anybody may have written */
         wrap_print(stdout, line, 0, &wrap);
     }
+    return 0;
 }

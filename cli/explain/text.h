@@ -3,5 +3,6 @@
 
 #include <jansson.h>
 
-/* Prints an item of "explained" of `berth explain --json` for people. silent_ms: after which a host counts as silent. */
-void explain_print(const json_t *explained, json_int_t silent_ms);
+/* Prints an item of "explained" of `berth explain --json` for people. silent_ms: after which a host counts as silent.
+ * Returns 0 or -ENOMEM. */
+int explain_print(const json_t *explained, json_int_t silent_ms);
