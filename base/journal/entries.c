@@ -193,6 +193,6 @@ void entries_done(struct entries *e) {
 }
 
 bool entry_is_of_another(const struct entry *e) {
-    return strcmp(e->event, "reclaimed") == 0 || strcmp(e->event, "host-expired") == 0 ||
-           (strcmp(e->event, "moved") == 0 && e->uid >= 0);
+    return entry_is(e, "reclaimed") || entry_is(e, "host-expired") ||
+           (entry_is(e, "moved") && e->uid >= 0);
 }

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/journal/journal-read.h"
@@ -57,5 +58,8 @@ int entries_read(struct entries *e, struct journal_reader *r, const char *unit);
 /* Appends a deep copy; NULL texts stay NULL. -ENOMEM. */
 int entries_add(struct entries *e, const struct entry *entry);
 void entries_done(struct entries *e);
+static inline bool entry_is(const struct entry *e, const char *event) {
+    return strcmp(e->event, event) == 0;
+}
 /* Returns whether the event may name another host than its writer. */
 bool entry_is_of_another(const struct entry *e);

@@ -52,9 +52,9 @@ static bool comes_again(const struct audit *a, const struct due_start *first,
 
         if (strcmp(e->host, first->host) != 0 || entry_is_of_another(e))
             continue;
-        if (strcmp(e->event, "clock-set") == 0)
+        if (entry_is(e, "clock-set"))
             return true;
-        if ((strcmp(e->event, "ready") == 0 || strcmp(e->event, "config-loaded") == 0) &&
+        if ((entry_is(e, "ready") || entry_is(e, "config-loaded")) &&
             e->time < (usec_t) first->due * USEC_PER_SEC)
             return true;
     }
@@ -71,7 +71,7 @@ static void check_pair(struct audit *a, const struct due_start *first, const str
 
 /* Returns false if the entry is not the start of a run with a due time. */
 static bool read_start(struct audit *a, const struct entry *e, struct due_start *ret) {
-    if (strcmp(e->event, "started") != 0 || !e->origin.due || !e->job || !e->run)
+    if (!entry_is(e, "started") || !e->origin.due || !e->job || !e->run)
         return false;
     *ret = (struct due_start){.entry = e, .host = is_on_any(e) ? "" : e->host};
     if (schedule_parse_time(e->origin.due, &ret->due) == 0)
@@ -85,7 +85,7 @@ static int list_missed(struct audit *a, size_t n) {
 
     r->missed = calloc(n + 1, sizeof(*r->missed));
     for (size_t i = 0; i < a->n_events && r->missed; i++)
-        if (strcmp(a->events[i]->event, "missed") == 0 && a->events[i]->time >= a->options->since)
+        if (entry_is(a->events[i], "missed") && a->events[i]->time >= a->options->since)
             r->missed[r->n_missed++] = a->events[i];
     return r->missed ? 0 : -ENOMEM;
 }
@@ -97,7 +97,7 @@ int due_check(struct audit *a) {
     if (!starts)
         return -ENOMEM;
     for (size_t i = 0; i < a->n_events; i++) {
-        n_missed += strcmp(a->events[i]->event, "missed") == 0;
+        n_missed += entry_is(a->events[i], "missed");
         if (read_start(a, a->events[i], &starts[n]))
             starts[n++].order = i;
     }

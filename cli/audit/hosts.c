@@ -49,8 +49,8 @@ static const struct audit_process *find_berthd(const struct audit *a, const char
 }
 
 static void process_add_event(struct audit *a, struct audit_process *p, const struct entry *e) {
-    bool wiped = strcmp(e->event, "grace-begun") == 0;
-    bool lost = wiped || strcmp(e->event, "redis-lost") == 0 || strcmp(e->event, "session-lost") == 0;
+    bool wiped = entry_is(e, "grace-begun");
+    bool lost = wiped || entry_is(e, "redis-lost") || entry_is(e, "session-lost");
 
     p->last = e->time > p->last ? e->time : p->last;
     p->last_loss = lost && e->time > p->last_loss ? e->time : p->last_loss;
@@ -306,7 +306,7 @@ void audit_hosts_learn_clocks(struct audit *a) {
     for (size_t i = 0; i < a->n_holds; i++) {
         struct audit_host *h = audit_hosts_find(a, a->holds[i].entry->host);
 
-        if (!h || strcmp(a->holds[i].entry->event, "granted") != 0)
+        if (!h || !entry_is(a->holds[i].entry, "granted"))
             continue;
         if ((usec_t) a->holds[i].entry->took.lead_ms * USEC_PER_MSEC > a->lead)
             a->lead = (usec_t) a->holds[i].entry->took.lead_ms * USEC_PER_MSEC;

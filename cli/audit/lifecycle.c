@@ -57,7 +57,7 @@ static bool differ(const char *x, const char *y) {
 
 /* The host may never have learned of a reclaimed grant; then the run waited again and was granted later. */
 static bool is_token_of_grant(const struct entry *e, const struct entry *granted) {
-    return strcmp(granted->event, "granted") == 0 &&
+    return entry_is(granted, "granted") &&
            (granted->token == e->token || (entry_is_of_another(e) && e->token < granted->token));
 }
 
@@ -75,19 +75,19 @@ static bool is_token_of(const struct audit_run *r, size_t place) {
 /* Returns whether the entry is a second grant: a berthd that does not know the first one claims again before
  * the start, and later entries belong to the new grant. */
 static bool is_claimed_again(const struct entry *e, const struct entry *granted) {
-    return granted && strcmp(e->event, "granted") == 0 && strcmp(e->process, granted->process) != 0;
+    return granted && entry_is(e, "granted") && strcmp(e->process, granted->process) != 0;
 }
 
 /* Returns whether the entry has another ticket than its grant. */
 static bool has_other_ticket(const struct audit_run *r, const struct entry *e, const struct entry *granted) {
     return r->granted && !r->of_host && e->ticket > 0 && r->granted->ticket > 0 &&
-           e->ticket != granted->ticket && strcmp(e->event, "queued") != 0 &&
-           strcmp(e->event, "parked") != 0;
+           e->ticket != granted->ticket && !entry_is(e, "queued") &&
+           !entry_is(e, "parked");
 }
 
 /* Returns whether another host may have written the entry: any host may give up an open attempt. */
 static bool may_be_of_any_host(const struct entry *e) {
-    return strcmp(e->event, "gave-up") == 0;
+    return entry_is(e, "gave-up");
 }
 
 /* Returns the field of entry i that contradicts the run's first entry or the current grant; NULL: none. */
@@ -148,7 +148,7 @@ static void check_turns(struct audit *a, const struct audit_run *r) {
     for (size_t i = 0; i < r->n_events; i++) {
         const struct entry *e = r->events[i];
 
-        if (turn_of(e->event) == 0 || (r->continues && strcmp(e->event, "granted") == 0))
+        if (turn_of(e->event) == 0 || (r->continues && entry_is(e, "granted")))
             continue;
         if (before && strcmp(before->process, e->process) == 0 && turn_of(before->event) > turn_of(e->event))
             audit_report_violation(a, AUDIT_DIFFERS, e, "%s is logged after %s", e->event, before->event);

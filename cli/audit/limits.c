@@ -2,7 +2,6 @@
 /* The limit in force at any time: of cluster pools by numbers of the namespace's clock, of host pools by the
  * host's journal. */
 #include <errno.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -45,7 +44,7 @@ static int add_cluster(struct audit *a, const struct entry *e, const struct limi
     if (w->kind == LIMIT_OVERRIDE)
         return add_step(&a->pools[i].overrides, &step);
     k = add_step(&a->pools[i].declared, &step);
-    return k < 0 || strcmp(e->event, "redis-connected") != 0 ? k : add_step(&a->pools[i].connections, &step);
+    return k < 0 || !entry_is(e, "redis-connected") ? k : add_step(&a->pools[i].connections, &step);
 }
 
 static int add_host(struct audit *a, const struct entry *e, const struct limit_word *w, size_t order) {

@@ -5,10 +5,6 @@
 
 #include "cli/audit/model.h"
 
-static bool is_event(const struct entry *e, const char *event) {
-    return strcmp(e->event, event) == 0;
-}
-
 /* Returns whether the host of e wrote `other`, in the boot of e. */
 static bool is_same_boot(const struct entry *e, const struct entry *other) {
     return !entry_is_of_another(other) && strcmp(other->host, e->host) == 0 &&
@@ -18,7 +14,7 @@ static bool is_same_boot(const struct entry *e, const struct entry *other) {
 /* Returns whether an entry besides granted and withdrawn mentions the grant. */
 static bool was_mentioned(const struct audit_run *r, uint64_t token) {
     for (size_t i = 0; i < r->n_events; i++)
-        if (r->events[i]->token == token && !is_event(r->events[i], "granted") && !is_event(r->events[i], "withdrawn"))
+        if (r->events[i]->token == token && !entry_is(r->events[i], "granted") && !entry_is(r->events[i], "withdrawn"))
             return true;
     return false;
 }
@@ -44,7 +40,7 @@ bool lost_answers_is_unused_run(const struct audit_run *r) {
     if (!r->granted || !r->withdrawn || r->started || r->exited)
         return false;
     for (size_t i = 0; i < r->n_events; i++)
-        if (is_event(r->events[i], "granted") && strcmp(r->events[i]->process, r->withdrawn->process) == 0 &&
+        if (entry_is(r->events[i], "granted") && strcmp(r->events[i]->process, r->withdrawn->process) == 0 &&
             !audit_run_gave_back(r, r->events[i]->token))
             return false;
     return true;
@@ -52,7 +48,7 @@ bool lost_answers_is_unused_run(const struct audit_run *r) {
 
 static bool was_claimed_again(const struct audit_run *r, const struct audit_hold *h) {
     for (size_t i = 0; i < r->n_events && !r->continues; i++)
-        if (is_event(r->events[i], "granted") && r->events[i]->token > h->token && strcmp(r->events[i]->process, h->entry->process) != 0)
+        if (entry_is(r->events[i], "granted") && r->events[i]->token > h->token && strcmp(r->events[i]->process, h->entry->process) != 0)
             return true;
     return false;
 }
@@ -60,7 +56,7 @@ static bool was_claimed_again(const struct audit_run *r, const struct audit_hold
 bool lost_answers_is_unused(const struct audit *a, const struct audit_hold *h, uint64_t *ret) {
     const struct entry *next;
 
-    if (!is_event(h->entry, "granted") || was_mentioned(h->run, h->token) ||
+    if (!entry_is(h->entry, "granted") || was_mentioned(h->run, h->token) ||
         !(lost_answers_is_unused_run(h->run) || was_claimed_again(h->run, h)))
         return false;
     next = next_connection(a, h);
@@ -77,7 +73,7 @@ static bool was_killed(const struct audit *a, const struct event_index *begins, 
                        const struct entry **ret) {
     const struct entry *last = a->events[i], *next = i + 1 < a->n_events ? a->events[i + 1] : NULL;
 
-    if ((next && strcmp(next->process, last->process) == 0) || is_event(last, "stopping-daemon") ||
+    if ((next && strcmp(next->process, last->process) == 0) || entry_is(last, "stopping-daemon") ||
         entry_is_of_another(last))
         return false;
     *ret = event_index_first(begins, last->host, last->time + 1);
@@ -85,11 +81,11 @@ static bool was_killed(const struct audit *a, const struct event_index *begins, 
 }
 
 static bool is_connection(const struct entry *e) {
-    return is_event(e, "redis-connected") && !entry_is_of_another(e);
+    return entry_is(e, "redis-connected") && !entry_is_of_another(e);
 }
 
 static bool is_session_lost(const struct entry *e) {
-    return is_event(e, "session-lost");
+    return entry_is(e, "session-lost");
 }
 
 static bool is_begin(const struct entry *e) {
@@ -106,7 +102,7 @@ int lost_answers_make(struct audit *a) {
         const struct entry *e = a->events[i];
         struct audit_host *h = audit_hosts_find(a, e->host);
 
-        if ((is_event(e, "redis-lost") || was_killed(a, &begins, i, &e)) &&
+        if ((entry_is(e, "redis-lost") || was_killed(a, &begins, i, &e)) &&
             audit_hosts_time_latest(a, e) > h->answer_lost)
             h->answer_lost = audit_hosts_time_latest(a, e);
     }
@@ -154,7 +150,7 @@ static uint64_t session_lost(const struct audit *a, const struct audit_hold *h) 
 void lost_answers_set_unlogged_end(const struct audit *a, struct audit_hold *h) {
     const struct entry *next;
 
-    if (!is_event(h->entry, "granted"))
+    if (!entry_is(h->entry, "granted"))
         return;
     h->unlogged_after = session_lost(a, h);
     h->why = "its host's session was lost before the start";

@@ -17,10 +17,6 @@
 #define DEAD (REPLY_TIME + AUDIT_RELEASE_USEC)
 #define WITHDRAWN_GONE AUDIT_RELEASE_USEC /* after which a withdrawn claim is in no queue */
 
-static bool is_event(const struct entry *e, const char *event) {
-    return strcmp(e->event, event) == 0;
-}
-
 /* --- hosts --- */
 
 /* Reports each host without entries once. */
@@ -71,14 +67,14 @@ static size_t add_berthd(const struct audit *a, struct troubles *t, size_t i) {
     for (; i < a->n_events && strcmp(a->events[i]->process, first->process) == 0; i++) {
         const struct entry *e = a->events[i];
 
-        if (from == 0 && (is_event(e, "redis-lost") || is_event(e, "session-lost") || is_event(e, "grace-begun"))) {
+        if (from == 0 && (entry_is(e, "redis-lost") || entry_is(e, "session-lost") || entry_is(e, "grace-begun"))) {
             from = usec_sub(audit_hosts_time(a, e), REPLY_TIME);
-        } else if (from > 0 && (is_event(e, "redis-connected") || is_event(e, "grace-ended"))) {
+        } else if (from > 0 && (entry_is(e, "redis-connected") || entry_is(e, "grace-ended"))) {
             add_trouble(t, from, audit_hosts_time_latest(a, e));
             from = 0;
         }
     }
-    if (from > 0 && !is_event(a->events[i - 1], "stopping-daemon"))
+    if (from > 0 && !entry_is(a->events[i - 1], "stopping-daemon"))
         add_trouble(t, from, USEC_INFINITY);
     return i;
 }
@@ -92,7 +88,7 @@ static void add_silence(const struct audit *a, struct troubles *t) {
         usec_t at = audit_hosts_time_latest(a, a->events[i]);
 
         end = at > end ? at : end;
-        if (is_event(a->events[i], "host-expired"))
+        if (entry_is(a->events[i], "host-expired"))
             add_trouble(t, usec_sub(at, DEAD), at);
     }
     for (size_t i = 0; i < a->n_hosts; i++) {

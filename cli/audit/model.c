@@ -31,7 +31,7 @@ int audit_compare_cluster_pools(const struct audit_run *x, const struct audit_ru
 }
 
 bool audit_event_gives_back(const struct entry *e) {
-    return strcmp(e->event, "released") == 0 && e->result && strcmp(e->result, "not-started") == 0;
+    return entry_is(e, "released") && e->result && strcmp(e->result, "not-started") == 0;
 }
 
 bool audit_run_gave_back(const struct audit_run *r, uint64_t token) {
@@ -43,7 +43,7 @@ bool audit_run_gave_back(const struct audit_run *r, uint64_t token) {
 
 bool audit_run_waits_again(const struct audit_run *r) {
     for (size_t i = r->n_events; i-- > 0;)
-        if (strcmp(r->events[i]->event, "granted") == 0)
+        if (entry_is(r->events[i], "granted"))
             return audit_run_gave_back(r, r->events[i]->token);
     return false;
 }
@@ -210,7 +210,7 @@ static int make_ends(struct audit *a) {
 
         r->ends = &a->of_runs.ends[n];
         for (size_t k = 0; k < r->n_events; k++)
-            if (strcmp(r->events[k]->event, "released") == 0 || strcmp(r->events[k]->event, "reclaimed") == 0)
+            if (entry_is(r->events[k], "released") || entry_is(r->events[k], "reclaimed"))
                 r->ends[r->n_ends++] = (struct audit_end) {.clock = r->events[k]->clock, .order = k, .entry = r->events[k]};
         qsort(r->ends, r->n_ends, sizeof(*r->ends), compare_ends);
         n += r->n_ends;
@@ -232,12 +232,12 @@ static const struct entry *find_end(const struct audit_hold *h) {
  * it was restored from older data, and another host then reclaims the permits. NULL: none. */
 static const struct entry *find_release_without_number(const struct audit_hold *h, const struct entry *ended) {
     bool has_end = ended && ended->token == h->token;
-    bool is_reclaimed = ended && strcmp(ended->event, "reclaimed") == 0;
+    bool is_reclaimed = ended && entry_is(ended, "reclaimed");
 
     for (size_t i = 0; i < h->run->n_ends; i++) {
         const struct entry *e = h->run->ends[i].entry;
 
-        if (e->token != h->token || strcmp(e->event, "released") != 0)
+        if (e->token != h->token || !entry_is(e, "released"))
             continue;
         if ((!has_end && audit_event_gives_back(e)) || (is_reclaimed && e->clock == 0 && e->time < ended->time))
             return e;
@@ -249,7 +249,7 @@ static const struct entry *find_release_without_number(const struct audit_hold *
 static void hold_set_end(struct audit *a, struct audit_hold *h) {
     const struct audit_run *r = h->run;
     const struct entry *ended = find_end(h), *released = find_release_without_number(h, ended);
-    bool taken = ended && strcmp(ended->event, "reclaimed") == 0;
+    bool taken = ended && entry_is(ended, "reclaimed");
     usec_t end;
 
     if (released) {
@@ -292,7 +292,7 @@ static void add_holds(struct audit *a, const struct audit_run *r) {
     size_t first = a->n_holds, i;
 
     for (i = 0; i < r->n_events; i++)
-        if (strcmp(r->events[i]->event, "granted") == 0)
+        if (entry_is(r->events[i], "granted"))
             add_hold(a, r, r->events[i], first);
     for (size_t k = first + 1; k < a->n_holds; k++) {
         bool is_same = strcmp(a->holds[k].entry->process, a->holds[first].entry->process) == 0;
@@ -301,7 +301,7 @@ static void add_holds(struct audit *a, const struct audit_run *r) {
         a->holds[k].again = !a->holds[k].renewed && !is_same;
     }
     for (i = 0; i < r->n_events; i++)
-        if (strcmp(r->events[i]->event, "reclaimed") == 0 || (!r->granted && strcmp(r->events[i]->event, "released") == 0))
+        if (entry_is(r->events[i], "reclaimed") || (!r->granted && entry_is(r->events[i], "released")))
             add_hold(a, r, r->events[i], first);
 }
 

@@ -9,7 +9,7 @@
 #include "cli/audit/model.h"
 
 bool audit_event_is_move(const struct entry *e) {
-    return strcmp(e->event, "moved") == 0;
+    return entry_is(e, "moved");
 }
 
 static uint64_t score_of(uint64_t ticket, int64_t head_start_ms) {

@@ -23,7 +23,7 @@ static void end_absence(const struct audit *a, struct audit_absence *x, const st
     usec_t to = audit_hosts_time_latest(a, e);
 
     x->to = to > e->clock ? to : e->clock;
-    if (strcmp(e->event, "redis-connected") == 0 && e->clock > 0)
+    if (entry_is(e, "redis-connected") && e->clock > 0)
         x->claimed_until = e->clock;
 }
 
@@ -40,18 +40,18 @@ static uint64_t begin_of_absence(const struct audit *a, const struct audit_host 
 }
 
 static bool is_connection(const struct entry *e) {
-    return strcmp(e->event, "redis-connected") == 0;
+    return entry_is(e, "redis-connected");
 }
 
 static bool is_return(const struct entry *e) {
-    return is_connection(e) || strcmp(e->event, "grace-ended") == 0;
+    return is_connection(e) || entry_is(e, "grace-ended");
 }
 
 /* Notes whether the host is connected. */
 static void follow(struct audit_host *h, const struct entry *e) {
     if (is_connection(e))
         h->is_away = false;
-    else if (strcmp(e->event, "redis-lost") == 0 || strcmp(e->event, "session-lost") == 0 || strcmp(e->event, "ready") == 0)
+    else if (entry_is(e, "redis-lost") || entry_is(e, "session-lost") || entry_is(e, "ready"))
         h->is_away = true;
 }
 
@@ -59,7 +59,7 @@ static int add_own(struct audit *a, struct audit_host *h, const struct entry *e)
     if (is_return(e))
         for (size_t i = h->n_absences; i-- > 0 && h->absences[i].to == UINT64_MAX;)
             end_absence(a, &h->absences[i], e);
-    else if (strcmp(e->event, "grace-begun") == 0 || strcmp(e->event, "session-lost") == 0)
+    else if (entry_is(e, "grace-begun") || entry_is(e, "session-lost"))
         return add_absence(h, begin_of_absence(a, h, e), audit_hosts_time_latest(a, e));
     return 0;
 }
@@ -98,7 +98,7 @@ static const struct entry *return_after_loss(const struct audit *a, const struct
  * that. */
 static int add_of_others(struct audit *a, struct audit_host *h, const struct returns *r,
                          const struct entry *e) {
-    bool expired = strcmp(e->event, "host-expired") == 0;
+    bool expired = entry_is(e, "host-expired");
     const struct entry *back = expired ? event_index_first(&r->connections, h->name, e->clock)
                                       : return_after_loss(a, r, h->name, e);
     int k = add_absence(
@@ -162,7 +162,7 @@ static void set_until(const struct audit *a, struct audit_run *r) {
         r->until = r->revoked->clock;
     /* If it was granted and reclaimed before its host received the grant, it waited again. */
     for (size_t i = 0; i < r->n_events; i++)
-        if (strcmp(r->events[i]->event, "reclaimed") == 0 && r->events[i]->token > 0 && r->events[i]->token < r->until)
+        if (entry_is(r->events[i], "reclaimed") && r->events[i]->token > 0 && r->events[i]->token < r->until)
             r->until = r->events[i]->token;
     if (r->until <= r->ticket)
         r->until = 0;
@@ -189,7 +189,7 @@ static int read_hosts(struct audit *a, struct returns *r) {
             h->last_number = e->clock > e->token ? e->clock : e->token;
         if (e->run)
             continue;
-        if (strcmp(e->event, "host-expired") == 0 || strcmp(e->event, "grace-begun") == 0)
+        if (entry_is(e, "host-expired") || entry_is(e, "grace-begun"))
             losses[n++] = e;
     }
     if (r->n_early > 0)

@@ -11,8 +11,7 @@ static int compare_hosts(const void *a, const void *b) {
     return strcmp(((const struct history_host *) a)->name, ((const struct history_host *) b)->name);
 }
 
-/* Finds a host, or adds it. Hosts are few, and entries of one host are neighbours, so a linear search is
- * fast. */
+/* Finds a host, or adds it. Hosts are few, and mostly the next entry is of the same host, so a linear search is fast. */
 static struct history_host *find_or_add(struct history_hosts *h, const char *name, size_t *last) {
     if (*last < h->n && strcmp(h->items[*last].name, name) == 0)
         return &h->items[*last];

@@ -36,10 +36,10 @@ static void past_end(struct past *p, const struct entry *e, const char *result) 
 /* Notes grant and release. If a grant was given back, only the next one counts. A claim that is renewed
  * after a lost lease keeps its first grant. */
 static void past_add_hold(struct past *p, const struct entry *e) {
-    if (strcmp(e->event, "granted") == 0 && p->hold.from == 0) {
+    if (entry_is(e, "granted") && p->hold.from == 0) {
         p->hold.from = e->time;
         p->hold.wait_ms = e->took.wait_ms;
-    } else if (strcmp(e->event, "released") == 0) {
+    } else if (entry_is(e, "released")) {
         past_set_time(&p->hold.to, e);
         if (e->result && strcmp(e->result, "not-started") == 0) /* it waits again */
             p->hold.from = p->hold.to = 0;
@@ -54,7 +54,7 @@ static void past_add_entry(struct past *p, const struct entry *e) {
     p->due = e->origin.due ? e->origin.due : p->due;
     p->trigger = e->origin.trigger ? e->origin.trigger : p->trigger;
     /* `retry` and `gave-up` name another attempt than that of the run. */
-    if (e->origin.attempt > 0 && strcmp(e->event, "retry") != 0 && strcmp(e->event, "gave-up") != 0) {
+    if (e->origin.attempt > 0 && !entry_is(e, "retry") && !entry_is(e, "gave-up")) {
         p->attempt = e->origin.attempt;
         p->first_run = e->origin.first_run;
     }
@@ -63,17 +63,17 @@ static void past_add_entry(struct past *p, const struct entry *e) {
         p->boot = e->boot;
     past_add_hold(p, e);
     p->wait_ms = e->took.wait_ms >= 0 ? e->took.wait_ms : p->wait_ms;
-    if (strcmp(e->event, "queued") == 0 || strcmp(e->event, "parked") == 0)
+    if (entry_is(e, "queued") || entry_is(e, "parked"))
         past_set_time(&p->queued, e);
-    else if (strcmp(e->event, "granted") == 0)
+    else if (entry_is(e, "granted"))
         past_set_time(&p->granted, e);
-    else if (strcmp(e->event, "started") == 0)
+    else if (entry_is(e, "started"))
         past_set_time(&p->started, e);
-    else if (strcmp(e->event, "exited") == 0 || strcmp(e->event, "withdrawn") == 0)
+    else if (entry_is(e, "exited") || entry_is(e, "withdrawn"))
         past_end(p, e, NULL);
-    else if (strcmp(e->event, "refused") == 0)
+    else if (entry_is(e, "refused"))
         past_end(p, e, "not-started");
-    else if (strcmp(e->event, "reclaimed") == 0 && p->ended == 0)
+    else if (entry_is(e, "reclaimed") && p->ended == 0)
         past_end(p, e, "reclaimed"); /* an entry of its own host, if it returns, is more exact */
 }
 

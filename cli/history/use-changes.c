@@ -64,7 +64,7 @@ static void add_limit(struct changes *c, const struct entry *e, const struct lim
     } else if (e->clock > 0 && w->kind == LIMIT_DECLARED) {
         changes_add(c, &change);
         change.kind = CHANGE_CONNECTED;
-        if (strcmp(e->event, "redis-connected") == 0)
+        if (entry_is(e, "redis-connected"))
             changes_add(c, &change);
     } else if (e->clock > 0) {
         change.kind = CHANGE_OVERRIDE;
