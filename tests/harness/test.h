@@ -14,6 +14,13 @@
 /* Defines the suites and the main of a test program: TEST_SUITES({.pName = "duration", .pTests = tests}). */
 #define TEST_SUITES(...) CU_SuiteInfo test_suites[] = {__VA_ARGS__, CU_SUITE_INFO_NULL}
 extern CU_SuiteInfo test_suites[];
+/* The same, where `run` runs them: TEST_MAIN(script_main(argc, argv, suites), {.pName = "keys", .pTests = tests}). */
+#define TEST_MAIN(run, ...)                                          \
+    int main(int argc, char **argv) {                                \
+        CU_SuiteInfo suites[] = {__VA_ARGS__, CU_SUITE_INFO_NULL}; \
+                                                                     \
+        return run;                                                  \
+    }
 
 /* Runs the suites, which end with CU_SUITE_INFO_NULL. Returns main's exit status. With an argument only tests whose name
  * contains it are run. A fatal check in a set-up ends the program. */

@@ -308,8 +308,4 @@ static CU_TestInfo tests[] = {
     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "scripts, claims", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return script_main(argc, argv, suites);
-}
+TEST_MAIN(script_main(argc, argv, suites), {.pName = "scripts, claims", .pTests = tests})

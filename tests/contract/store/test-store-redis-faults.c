@@ -377,8 +377,4 @@ static CU_TestInfo tests[] = {
     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "store-redis-faults", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return redis_bed_main_on_own_clock(argc, argv, suites);
-}
+TEST_MAIN(redis_bed_main_on_own_clock(argc, argv, suites), {.pName = "store-redis-faults", .pTests = tests})

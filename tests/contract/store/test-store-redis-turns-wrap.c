@@ -277,8 +277,5 @@ static CU_TestInfo tests[] = {
     CU_TEST_INFO_NULL,
 };
 
-int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "turns of store-redis, failing", .pTests = tests}, CU_SUITE_INFO_NULL};
-
-    return redis_bed_main(argc, argv, suites, NULL);
-}
+TEST_MAIN(redis_bed_main(argc, argv, suites, NULL),
+          {.pName = "turns of store-redis, failing", .pTests = tests})
