@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "cli/explain/text.h"
 
 #include <errno.h>

@@ -124,14 +124,16 @@ int verbs_set_limit(struct control_call *call, json_t *params, void *userdata) {
     return override(call, userdata, params, &o);
 }
 
-int verbs_clear_limit(struct control_call *call, json_t *params, void *userdata) {
-    struct store_override o = {.clear = true, .for_usec = USEC_INFINITY};
+static int end_override(struct control_call *call, json_t *params, struct manager *m, struct store_override o) {
     const struct param table[] = {{"pool", PARAM_STRING, true, &o.pool, 0, 0}};
     int k = params_read(call, params, table, ELEMENTSOF(table));
 
-    if (k != 0)
-        return k;
-    return override(call, userdata, params, &o);
+    o.for_usec = USEC_INFINITY;
+    return k != 0 ? k : override(call, m, params, &o);
+}
+
+int verbs_clear_limit(struct control_call *call, json_t *params, void *userdata) {
+    return end_override(call, params, userdata, (struct store_override) {.clear = true});
 }
 
 int verbs_pause(struct control_call *call, json_t *params, void *userdata) {
@@ -151,13 +153,7 @@ int verbs_pause(struct control_call *call, json_t *params, void *userdata) {
 }
 
 int verbs_resume(struct control_call *call, json_t *params, void *userdata) {
-    struct store_override o = {.resume = true, .for_usec = USEC_INFINITY};
-    const struct param table[] = {{"pool", PARAM_STRING, true, &o.pool, 0, 0}};
-    int k = params_read(call, params, table, ELEMENTSOF(table));
-
-    if (k != 0)
-        return k;
-    return override(call, userdata, params, &o);
+    return end_override(call, params, userdata, (struct store_override) {.resume = true});
 }
 
 /* --- claims and grace --- */
