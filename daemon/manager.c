@@ -211,6 +211,10 @@ const struct counters *manager_counters(const struct manager *m) {
 bool manager_is_recovering(const struct manager *m) {
     return m->phase == MANAGER_PHASE_RECOVERING;
 }
+pid_t manager_run_pid(const struct run *r) {
+    return r->kind == RUN_KIND_ADHOC && !run_is_over(r) ? adhoc_get_pid(r) : r->started.pid;
+}
+
 struct run *manager_find_run(struct manager *m, const char *id) {
     return run_table_find(&m->runs, id);
 }

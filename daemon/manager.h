@@ -52,6 +52,8 @@ const struct counters *manager_counters(const struct manager *m);
 char *manager_format_times(struct manager *m);
 struct list *manager_runs(struct manager *m, enum run_state state); /* struct run; DONE: the finished ones, newest last, bounded */
 struct run *manager_find_run(struct manager *m, const char *id);
+/* Returns the pid of the run's command, which may have ended; 0: none, or not known here (another PID namespace). */
+pid_t manager_run_pid(const struct run *r);
 bool manager_is_recovering(const struct manager *m); /* runs of an earlier berthd may still be unknown */
 
 struct manager_job { /* for `berth jobs` */

@@ -169,6 +169,10 @@ void adhoc_stop(struct run *run) {
         run->adhoc.hold_fd = close_fd(run->adhoc.hold_fd);
 }
 
+pid_t adhoc_get_pid(const struct run *run) {
+    return run->adhoc.hold ? hold_get_pid(run->adhoc.hold) : 0;
+}
+
 void adhoc_release_hold(struct run *run) {
     run->adhoc.hold_fd = close_fd(run->adhoc.hold_fd);
     run->adhoc.hold = hold_free(run->adhoc.hold);

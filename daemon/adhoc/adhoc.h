@@ -92,6 +92,9 @@ void adhoc_set_clients_due(struct adhoc *adhoc, usec_t boottime);
 void adhoc_start(struct adhoc *adhoc, struct run *run);
 /* Stops a run. Without a client, its unused hold is released; else the client stops the command. */
 void adhoc_stop(struct run *run);
+/* Returns the pid of the command, which may have ended; 0: not known, for example because it has another pid here than in its
+ * container. */
+pid_t adhoc_get_pid(const struct run *run);
 /* Removes the hold. */
 void adhoc_release_hold(struct run *run);
 /* Leaves the hold to the next berthd. */

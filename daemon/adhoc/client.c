@@ -88,7 +88,10 @@ void adhoc_client_started(struct adhoc *adhoc, struct run *run, pid_t pid, usec_
     if (run->state < RUN_STATE_STARTING || run_is_over(run) || run->started.pid > 0 || !run->adhoc.hold)
         return;
     r = hold_watch_command(run->adhoc.hold, run->adhoc.client_pid, pid);
-    if (r < 0 && r != -ESRCH)
+    if (r == -EPERM)
+        journal_log(adhoc->journal, LOG_INFO, "run %s: its command is not process %d of this host (a container has its own numbers)",
+                    run->id, (int) pid);
+    else if (r < 0 && r != -ESRCH)
         journal_log(adhoc->journal, LOG_WARNING, "run %s: process %d cannot be watched: %s", run->id,
                     (int) pid, strerror(-r));
     report_start(adhoc, run, pid, started);

@@ -31,7 +31,7 @@ struct hold {
     sd_event_source *fifo_source;
     int pidfd;                   /* of the command; -1: unknown, or it has ended */
     sd_event_source *pidfd_source;
-    pid_t pid;                   /* for the record; 0: none */
+    pid_t pid;                   /* of the command, also when it has ended; 0: unknown */
     uint64_t start_ticks;        /* 0: could not be read; the record then omits the pid */
     struct defer over_turn;      /* set if the hold was over when it was opened: calls on_over */
     bool over;                   /* on_over was called */
@@ -260,6 +260,10 @@ int hold_open(struct hold **ret, sd_event *event, const char *directory, const c
         if (r < 0 && r != -ENOENT) /* without a FIFO the command alone decides */
             return r;
         r = hold_record_get_identity(record, &pid, &ticks) ? hold_open_command(h, 0, pid, ticks) : 0;
+        if (r == -ESRCH) {
+            h->pid = pid;
+            h->start_ticks = ticks;
+        }
         if (r < 0 && r != -ESRCH && r != -EINVAL)
             return r;
     }
@@ -281,6 +285,10 @@ int hold_open(struct hold **ret, sd_event *event, const char *directory, const c
 
 int hold_watch_command(struct hold *h, pid_t client, pid_t pid) {
     return h->over ? -ESRCH : hold_open_command(h, client, pid, 0);
+}
+
+pid_t hold_get_pid(const struct hold *h) {
+    return h->pid;
 }
 
 pid_t hold_get_command(const struct hold *h) {

@@ -33,6 +33,8 @@ int hold_write_record(struct hold *h, const struct message_writer *record);
  * negative errno, and then the FIFO alone decides. -ESRCH: the command has ended; -EPERM: it does not
  * descend from the client; else it cannot be watched. */
 int hold_watch_command(struct hold *h, pid_t client, pid_t pid);
+/* Returns the pid of the command, which may have ended; 0: unknown. */
+pid_t hold_get_pid(const struct hold *h);
 /* Returns the command if it is known and lives, else 0. */
 pid_t hold_get_command(const struct hold *h);
 /* Returns whether the hold is over. True already before on_over is called. */

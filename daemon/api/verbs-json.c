@@ -163,7 +163,7 @@ json_t *json_run(const struct settings *settings, const struct run *r, json_t *p
     k |= json_object_set_new(o, "position", position ? position : json_null());
     k |= json_object_set_new(o, "blocked_by", json_text(blocked_by));
     k |= json_object_set_new(o, "token", json_number((json_int_t) run_token(r), run_token(r) > 0));
-    k |= json_object_set_new(o, "pid", json_number(r->started.pid, r->started.pid > 0));
+    k |= json_object_set_new(o, "pid", json_number(manager_run_pid(r), manager_run_pid(r) > 0));
     k |= json_object_set_new(o, "queued", json_time(r->queued.realtime));
     k |= json_object_set_new(o, "started", json_time(r->started.realtime));
     k |= json_object_set_new(o, "ended", json_time(r->end.realtime));

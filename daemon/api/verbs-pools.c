@@ -46,7 +46,7 @@ static int write_claim(struct writer *w, bool is_first, json_t *claim) {
 static uint32_t find_pid(struct manager *m, const char *claim) {
     const struct run *r = manager_find_run(m, claim);
 
-    return r && !run_is_over(r) ? (uint32_t) r->started.pid : 0;
+    return r && !run_is_over(r) ? (uint32_t) manager_run_pid(r) : 0;
 }
 
 static int write_holders(struct writer *w, const struct snapshot_pool *p) {
@@ -125,7 +125,7 @@ static json_t *own_holder(struct manager *m, const struct run *r, uint32_t permi
                      manager_settings(m)->host, "name", r->name, "permits", (json_int_t) permits, "token",
                      (json_int_t) r->cluster_claim->token, "since",
                      json_time(r->started.realtime ? r->started.realtime : r->queued.realtime), "seen_ms", 0,
-                     "pid", json_number(r->started.pid, r->started.pid > 0));
+                     "pid", json_number(manager_run_pid(r), manager_run_pid(r) > 0));
 }
 
 static json_t *own_waiter(struct manager *m, const struct run *r, uint32_t permits) {

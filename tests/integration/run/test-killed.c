@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "tests/harness/host/host.h"
-#include "tests/harness/test.h"
 #include "tests/harness/judge/witness.h"
+#include "tests/harness/place.h"
+#include "tests/harness/test.h"
 
 #define POOLS "pool \"db\" { limit = 2 }\n"
 
@@ -274,6 +275,30 @@ static void job_is_stopped_at_its_deadline(void) {
     host_await(ant, "redis-connected", " ");
 }
 
+/* In a container a process has another pid than here, where that pid may be of any process. */
+static void pid_of_another_namespace(void) {
+    char program[256], *argv[] = {(char *) "unshare", (char *) "--pid", (char *) "--fork", (char *) "--mount-proc", program, (char *) "--socket",
+                                  NULL, (char *) "run", (char *) "-p", (char *) "db", (char *) "--", (char *) "sleep", (char *) "1000", NULL};
+    struct child *c;
+    json_t *answer;
+
+    TEST_NEEDS_ROOT();
+    ant = host_up("ant", POOLS);
+    (void) place_program(program, sizeof(program), "berth");
+    argv[6] = ant->socket;
+    c = child_start(argv, NULL);
+    host_await(ant, "started", "job=sleep");
+    answer = berth_json(ant, "pools db");
+    TEST_STRING(json_string_value(berth_at(answer, "pools.0.holders.0.name")), "sleep");
+    CU_ASSERT(json_is_null(berth_at(answer, "pools.0.holders.0.pid")));
+    json_decref(answer);
+    answer = berth_json(ant, "runs");
+    CU_ASSERT(json_is_null(berth_at(answer, "runs.0.pid")));
+    json_decref(answer);
+    TEST_INT(berth(ant, "stop sleep"), 0);
+    TEST_INT(berth_end(c), 143);
+}
+
 static CU_TestInfo tests[] = {
     {"berth run is killed", berth_run_is_killed},
     {"berthd is killed after a grant", berthd_is_killed_after_a_grant},
@@ -282,6 +307,7 @@ static CU_TestInfo tests[] = {
     {"berthd stops beside an orphan", berthd_stops_beside_an_orphan},
     {"berthd restarts under berth run", berthd_restarts_under_berth_run},
     {"berth run and berthd are killed", berth_run_and_berthd_are_killed},
+    {"the pid of another namespace", pid_of_another_namespace},
     {"a job goes on over a restart of berthd", job_goes_on_over_a_restart},
     {"a job ends while berthd is away", job_ends_while_berthd_is_away},
     {"a job without berthd is stopped at its deadline", job_is_stopped_at_its_deadline},

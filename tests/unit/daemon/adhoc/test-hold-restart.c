@@ -60,6 +60,8 @@ static void test_restart_after_command(void) {
     command_end(pid, end);
     fifo_open();
     fifo_expect_over(0); /* the FIFO is held */
+    TEST_INT(hold_get_command(fifo.hold), 0);
+    TEST_INT(hold_get_pid(fifo.hold), pid); /* berth doctor compares it with the processes */
     CU_ASSERT(!hold_is_released(fifo.hold));
     close(fd);
     CU_ASSERT(hold_is_released(fifo.hold));
