@@ -15,6 +15,8 @@
 #define PROTOCOL_KILL "kill"     /* run [token]: kill all processes left of it   → in time, a report; of a run that is not
                                     known: lost=1, and that token as `killed`; of one whose guard
                                     had noted no grant: errno=ECANCELED, stage=stop */
+#define PROTOCOL_REAP "reap" /* run [token], of `berth run`: kill the processes with this BERTH_RUN and BERTH_TOKEN, until
+                                none is left → reaped, perhaps `stuck` before */
 #define PROTOCOL_FORGET "forget" /* run: its report was recorded, remove the file; no reply */
 
 /* runner → berthd */
@@ -27,6 +29,7 @@
 #define PROTOCOL_REFUSED                                                                                    \
     "refused" /* run reason(config-differs|unknown-job|parameters|resources|late|bad-request) text: it was  \
                  not, and will not be, started by this message */
+#define PROTOCOL_REAPED "reaped"     /* run, of `berth run`: no such process is left */
 #define PROTOCOL_STUCK "stuck"       /* run text: this process of the run is there long after its kill; again each hour */
 #define PROTOCOL_REPORT "report"     /* at any time, and after hello; fields below */
 

@@ -89,9 +89,9 @@ static void run_on_lost(struct claim *c, enum store_loss loss, void *userdata) {
         if (r->kind == RUN_KIND_JOB && !r->job.start_sent && manager_run_requeue(r))
             break;
         manager_stop_run(r, "lease-lost");
-        /* The guard has killed the run by now, and its report is on the way. If the guard hangs, the runner
-         * kills the run after half of the margin (R8), before the lease ends. */
-        if (!run_is_over(r) && r->kind == RUN_KIND_JOB)
+        /* The guard or `berth run` has killed the run by now, and its report is on the way. If it hangs or was killed, the
+         * runner kills the run after half of the margin (R8), before the lease ends. */
+        if (!run_is_over(r))
             executor_kill_after(m->executor, r, settings_margin(m->settings->lease_usec) / 2);
         break;
     }

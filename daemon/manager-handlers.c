@@ -39,6 +39,10 @@ static void job_on_silent(struct run *r, const char *what, _unused_ void *userda
     run_changed(r);
 }
 
+static void adhoc_on_reaped(struct run *r, _unused_ void *userdata) {
+    adhoc_reaped(r);
+}
+
 static bool run_on_not_begun(struct run *r, _unused_ void *userdata) {
     return manager_run_requeue(r);
 }
@@ -79,6 +83,7 @@ const struct executor_handler manager_executor_handler = {
     .on_started = run_on_started,
     .on_stopping = job_on_stopping,
     .on_stuck = run_on_stuck,
+    .on_reaped = adhoc_on_reaped,
     .on_silent = job_on_silent,
     .on_not_begun = run_on_not_begun,
     .on_cleared = job_on_cleared,

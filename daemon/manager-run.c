@@ -272,7 +272,7 @@ void manager_stop_run(struct run *r, const char *reason) {
     run_enter(r, RUN_STATE_STOPPING);
     if (r->kind == RUN_KIND_ADHOC)
         adhoc_stop(r);
-    else if (executor_may_have_begun(r))
+    if (r->kind == RUN_KIND_ADHOC || executor_may_have_begun(r))
         executor_stop(manager_of(r)->executor, r);
     else { /* berth-runner was not asked to start it, and will report nothing */
         run_log_exited(r, RUN_RESULT_STOPPED);

@@ -144,7 +144,7 @@ static void stop_check(struct manager *m) {
     store_stop(m->host_store, store_on_stopped, m);
 }
 
-/* berthd cannot stop the runs that are left: a `berth run` was killed and its processes live on, or a client
+/* berthd cannot stop the runs that are left: a `berth run` was killed and the runner does not find its processes, or a client
  * or the runner hangs. The session does not end, so their permits stay held, and the next berthd recovers
  * them. */
 static int manager_on_exit_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {

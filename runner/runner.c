@@ -212,6 +212,13 @@ static void runner_take_kill(struct runner *runner, const char *run, const struc
         answer_lost(runner->berthd, run, message_get(m, "token"));
 }
 
+static void runner_take_reap(struct runner *runner, const char *run, const struct message *m) {
+    uint64_t token = 0;
+
+    (void) message_get_u64(m, "token", &token);
+    runs_reap_adhoc(runner->runs, run, token);
+}
+
 static int runner_on_message(const struct message *m, void *userdata) {
     struct runner *runner = userdata;
     char run[ID_TEXT_SIZE];
@@ -222,6 +229,8 @@ static int runner_on_message(const struct message *m, void *userdata) {
         runner_take_start(runner, run, m);
     else if (message_is(m, PROTOCOL_KILL))
         runner_take_kill(runner, run, m);
+    else if (message_is(m, PROTOCOL_REAP))
+        runner_take_reap(runner, run, m);
     else if (message_is(m, PROTOCOL_FORGET))
         runs_forget(runner->runs, run);
     else
@@ -266,6 +275,12 @@ static void runner_on_stuck(const char *run, const char *what, void *userdata) {
     const struct runner *runner = userdata;
 
     answer_stuck(runner->berthd, run, what);
+}
+
+static void runner_on_adhoc_reaped(const char *run, void *userdata) {
+    const struct runner *runner = userdata;
+
+    answer_run(runner->berthd, PROTOCOL_REAPED, run);
 }
 
 static void runner_on_reaped(void *userdata) {
@@ -318,7 +333,8 @@ static void runner_bound_again(const char *run, void *userdata) {
 static int runner_recover(struct runner *runner) {
     _cleanup_free_ char *cgroup = NULL;
     const struct runs_handler handler = {
-        .on_report = runner_on_report, .on_not_begun = runner_on_not_begun, .on_stuck = runner_on_stuck, .on_reaped = runner_on_reaped, .on_withdrawn = runner_on_withdrawn, .userdata = runner};
+        .on_report = runner_on_report, .on_not_begun = runner_on_not_begun, .on_stuck = runner_on_stuck,
+        .on_adhoc_reaped = runner_on_adhoc_reaped, .on_reaped = runner_on_reaped, .on_withdrawn = runner_on_withdrawn, .userdata = runner};
     char path[GUARD_FILE_PATH_SIZE];
     int r;
 

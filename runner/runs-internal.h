@@ -15,6 +15,8 @@ struct entry { /* a run whose guard lives, or that is being reaped */
     int pidfd;              /* -1: the guard had not written its pid yet; the timer looks again */
     sd_event_source *source;
     bool is_reaping;
+    bool is_adhoc;          /* of `berth run`: only reaped */
+    uint64_t token;         /* of the grant whose processes are reaped; 0: all of the run. Only of `berth run` */
     usec_t stuck_due;       /* while it is reaped: when its processes are reported (again) */
     bool must_die;          /* berthd requested its kill and awaits its end */
     bool is_withdrawn;      /* prepared, and killed as soon as its pid is known */
@@ -53,8 +55,8 @@ void entry_reap(struct entry *e);
  * that died left its guard file, and the run is reaped. */
 void entry_ended(struct entry *e);
 int entry_on_end(sd_event_source *source, int fd, uint32_t revents, void *userdata);
-/* Kills what is left of all runs that are being reaped, and sets the timer while there is any. */
-void runs_reap(struct runs *r);
+/* Kills what is left of all runs that are being reaped. Returns whether it has set the timer, because there is some. */
+bool runs_reap(struct runs *r);
 
 /* runner/runs-recover.c: looks again at guards whose pid is not known yet, and reaps */
 void runs_on_timer(void *userdata);

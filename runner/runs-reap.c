@@ -65,11 +65,25 @@ static void entry_not_begun(struct entry *e) {
         r->handler.on_not_begun(run, r->handler.userdata);
 }
 
+static void adhoc_gone(struct entry *e) {
+    struct runs *r = e->runs;
+    char run[ID_TEXT_SIZE];
+
+    memcpy(run, e->run, sizeof(run));
+    entry_free(e);
+    r->handler.on_adhoc_reaped(run, r->handler.userdata);
+}
+
 /* Kills what is left of a run. If nothing is left, reports its end. */
 static void reap_entry(struct entry *e, bool is_nothing_inherited) {
     struct runs *r = e->runs;
     char run[ID_TEXT_SIZE];
 
+    if (e->is_adhoc) {
+        if (leftovers_kill_adhoc(e->run, e->token))
+            adhoc_gone(e);
+        return;
+    }
     if (!leftovers_kill(r->directory, e->run) || !is_nothing_inherited)
         return;
     credentials_remove(r->directory, e->run);
@@ -113,22 +127,41 @@ static void report_stuck(struct entry *e) {
     e->runs->handler.on_stuck(e->run, text, e->runs->handler.userdata);
 }
 
-void runs_reap(struct runs *r) {
+static bool has_processes_left(const struct runs *r) {
+    list_foreach(e, &r->entries, struct entry, link)
+        if (e->is_reaping)
+            return true;
+    return false;
+}
+
+bool runs_reap(struct runs *r) {
     bool was_reaping = runs_is_reaping(r), is_nothing_inherited;
 
-    if (!was_reaping)
-        return;
+    if (!has_processes_left(r))
+        return false;
     is_nothing_inherited = reap_inherited(r) == 0;
     list_foreach_safe(e, &r->entries, struct entry, link)
         if (e->is_reaping)
             reap_entry(e, is_nothing_inherited);
     list_foreach(e, &r->entries, struct entry, link)
         report_stuck(e);
-    if (runs_is_reaping(r)) {
-        timer_set_in(&r->timer, r->again);
-        r->again = r->again < REAP_RETRY_MAX / 2 ? 2 * r->again : REAP_RETRY_MAX;
-    } else
+    if (was_reaping && !runs_is_reaping(r))
         r->handler.on_reaped(r->handler.userdata);
+    if (!has_processes_left(r))
+        return false;
+    timer_set_in(&r->timer, r->again);
+    r->again = r->again < REAP_RETRY_MAX / 2 ? 2 * r->again : REAP_RETRY_MAX;
+    return true;
+}
+
+void runs_reap_adhoc(struct runs *r, const char *run, uint64_t token) {
+    struct entry *e = entry_find(r, run) ? NULL : entry_new(r, run, "");
+
+    if (!e) /* berthd requests it again */
+        return;
+    e->is_adhoc = true;
+    e->token = token;
+    entry_reap(e);
 }
 
 void entry_reap(struct entry *e) {

@@ -46,8 +46,7 @@ void runs_on_timer(void *userdata) {
             again = true;
             entry_adopt(e);
         }
-    runs_reap(r);
-    if (again && !runs_is_reaping(r))
+    if (!runs_reap(r) && again)
         timer_set_in(&r->timer, ADOPT_RETRY);
 }
 

@@ -256,7 +256,7 @@ void runs_forget(struct runs *r, const char *run) {
 
 bool runs_is_reaping(const struct runs *r) {
     list_foreach(e, &r->entries, struct entry, link)
-        if (e->is_reaping)
+        if (e->is_reaping && !e->is_adhoc)
             return true;
     return false;
 }

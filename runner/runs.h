@@ -32,7 +32,8 @@ struct runs_handler {
     void (*on_not_begun)(const char *run, void *userdata);
     /* Processes of a run have outlived their kill; called again each hour. what: one of them, for people. */
     void (*on_stuck)(const char *run, const char *what, void *userdata);
-    void (*on_reaped)(void *userdata);    /* no run is being reaped any more */
+    void (*on_adhoc_reaped)(const char *run, void *userdata); /* no process of a `berth run` is left */
+    void (*on_reaped)(void *userdata);    /* no run of a job is being reaped any more */
     void (*on_withdrawn)(void *userdata); /* nothing is left of a prepared guard */
     void *userdata;
 };
@@ -59,10 +60,14 @@ unsigned runs_prepare(const struct runs *r, const struct job_settings *job);
 /* Kills the guard, if it lives; then the run is reaped. Returns 0; 1: there is a report already; -ENOENT:
  * the run is unknown. */
 int runs_kill(struct runs *r, const char *run);
+/* Kills the processes of a `berth run`, which has no guard and no report, until none is left. token: only those of this grant;
+ * 0: all. */
+void runs_reap_adhoc(struct runs *r, const char *run, uint64_t token);
 /* Removes the report of a run. */
 void runs_forget(struct runs *r, const char *run);
 /* Kills all prepared guards. Returns whether any has not ended yet. */
 bool runs_withdraw(struct runs *r);
+/* Returns whether a run of a job is being reaped. */
 bool runs_is_reaping(const struct runs *r);
 const char *runs_directory(const struct runs *r);
 /* Call `each` for every run that has a guard, or a report. */

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "base/process/process-list.h"
+#include "base/process/process-tree.h"
 
 #define ENVIRON_MAX (128 * 1024) /* bytes read of each; the environments of runs have a few hundred */
 
@@ -31,8 +32,16 @@ static bool has_assignment(const char *environ_text, size_t size, const char *as
     return false;
 }
 
+struct search {
+    const char *assignment, *also; /* also: NULL, or a second one */
+    char *buffer;                  /* of ENVIRON_MAX bytes */
+    bool kill;
+    int n, error;                  /* processes that have the assignments; the last error */
+    pid_t found;                   /* one of them; 0: none */
+};
+
 /* Returns 1, 0, or the negative errno of a lack of descriptors or memory. */
-static int process_has(pid_t pid, const char *assignment, char *buffer) {
+static int process_has(pid_t pid, const struct search *search) {
     _cleanup_close_ int fd = -1;
     char path[32];
     size_t size = 0;
@@ -42,34 +51,32 @@ static int process_has(pid_t pid, const char *assignment, char *buffer) {
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return process_error_is_ours(-errno) ? -errno : 0;
-    while (size < ENVIRON_MAX && (n = read(fd, buffer + size, ENVIRON_MAX - size)) > 0)
+    while (size < ENVIRON_MAX && (n = read(fd, search->buffer + size, ENVIRON_MAX - size)) > 0)
         size += (size_t) n;
-    return has_assignment(buffer, size, assignment);
+    return has_assignment(search->buffer, size, search->assignment) &&
+           (!search->also || has_assignment(search->buffer, size, search->also));
 }
 
-/* Returns 1 if the process was signalled, 0, or a negative errno. */
-static int signal_one(pid_t pid, const char *assignment, char *buffer, int signal) {
+/* Kills the descendants, too: sudo(8) gives its command another environment. Meanwhile the process is stopped: a shell would go on
+ * with its next command. Returns 1 if the process has the assignments, 0, or a
+ * negative errno. */
+static int visit(pid_t pid, const struct search *search) {
     _cleanup_close_ int fd = -1;
-    int k = process_has(pid, assignment, buffer);
+    int k = process_has(pid, search);
 
     if (k <= 0)
         return k;
     fd = pidfd_open(pid, 0);
     if (fd < 0)
         return errno != ESRCH;
-    k = process_has(pid, assignment, buffer); /* the pid may belong to another process by now */
-    if (k > 0)
-        (void) pidfd_send_signal(fd, signal, NULL, 0);
+    k = process_has(pid, search); /* the pid may belong to another process by now */
+    if (k <= 0 || !search->kill)
+        return k;
+    (void) pidfd_send_signal(fd, SIGSTOP, NULL, 0);
+    (void) process_tree_signal(pid, SIGKILL, NULL, 0);
+    (void) pidfd_send_signal(fd, SIGKILL, NULL, 0);
     return k;
 }
-
-struct search {
-    const char *assignment;
-    char *buffer; /* of ENVIRON_MAX bytes */
-    int signal;
-    int n, error; /* processes that have the assignment; the last error */
-    pid_t found;  /* one of them; 0: none */
-};
 
 static int process_environ_on_entry(const char *name, void *userdata) {
     struct search *search = userdata;
@@ -77,7 +84,7 @@ static int process_environ_on_entry(const char *name, void *userdata) {
     int r = 0;
 
     if (number_parse(name, INT32_MAX, &pid) == 0 && (pid_t) pid != getpid())
-        r = signal_one((pid_t) pid, search->assignment, search->buffer, search->signal);
+        r = visit((pid_t) pid, search);
     if (r < 0)
         search->error = r;
     else if (r > 0) {
@@ -87,7 +94,7 @@ static int process_environ_on_entry(const char *name, void *userdata) {
     return 0;
 }
 
-/* With signal 0 it sends none. Returns how many processes have the assignment, or a negative errno. */
+/* Returns how many processes have the assignments, or a negative errno. */
 static int process_environ_each(struct search *search) {
     _cleanup_free_ char *buffer = malloc(ENVIRON_MAX);
     int r;
@@ -101,8 +108,8 @@ static int process_environ_each(struct search *search) {
     return search->n == 0 ? search->error : search->n;
 }
 
-int process_environ_signal(const char *assignment, int signal) {
-    struct search search = {.assignment = assignment, .signal = signal};
+int process_environ_kill(const char *assignment, const char *also) {
+    struct search search = {.assignment = assignment, .also = also, .kill = true};
 
     return process_environ_each(&search);
 }

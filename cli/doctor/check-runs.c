@@ -92,6 +92,14 @@ static void add_silent(const struct facts *f, struct report *r, const json_t *ru
     report_command(r, "berth", "stop", id);
 }
 
+static const char *stuck_remedy(const char *stuck) {
+    if (strstr(stuck, OF_OTHERS))
+        return "`berth run` may not stop the processes of another user";
+    if (strstr(stuck, ", state T"))
+        return "that process is stopped: kill -CONT lets it go on";
+    return "check for a disk or network mount that hangs";
+}
+
 static void add_stuck(const struct facts *f, struct report *r, const json_t *run) {
     const char *id = format_get_text(run, "run"), *name = format_get_text(run, "name"), *pool;
     char pools[FORMAT_SIZE], reason[FORMAT_SIZE], limit[32];
@@ -105,8 +113,7 @@ static void add_stuck(const struct facts *f, struct report *r, const json_t *run
     report_do(r,
               "its permits (%s) stay taken until it ends; %s. Until then:",
               pools,
-              strstr(format_get_text(run, "stuck"), OF_OTHERS) ? "`berth run` may not stop the processes of another user"
-                                                               : "check for a disk or network mount that hangs");
+              stuck_remedy(format_get_text(run, "stuck")));
     (void) snprintf(reason, sizeof(reason), "stuck %s on %s", name, facts_host(f));
     json_object_foreach (json_object_get(run, "pools"), pool, permits) {
         (void) snprintf(limit, sizeof(limit), INT, limit_of(f, pool) + json_integer_value(permits));

@@ -124,4 +124,6 @@ struct adhoc_report {       /* what the client reports about the end of its comm
  * started: boottime; 0: not reported. */
 void adhoc_client_started(struct adhoc *adhoc, struct run *run, pid_t pid, usec_t started);
 void adhoc_client_stuck(struct adhoc *adhoc, struct run *run, const char *what); /* printable */
+/* berth-runner has killed the processes of a run that is stopping, because its client did not. */
+void adhoc_reaped(struct run *run);
 void adhoc_client_ended(struct adhoc *adhoc, struct run *run, const struct adhoc_report *report);

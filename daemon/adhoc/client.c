@@ -3,10 +3,12 @@
 /* The clients of runs: they connect, leave, and report about their commands. */
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <syslog.h>
 
 #include "base/failpoint.h"
+#include "base/process/process-describe.h"
 #include "daemon/adhoc/adhoc-internal.h"
 #include "daemon/adhoc/hold.h"
 #include "daemon/runs/run-log.h"
@@ -104,6 +106,26 @@ void adhoc_client_stuck(struct adhoc *adhoc, struct run *run, const char *what) 
         adhoc_call(adhoc, on_stuck, run, what);
 }
 
+/* Its client still has the hold. */
+static void run_on_report_overdue(struct run *run) {
+    char text[PROCESS_TEXT_SIZE] = "";
+
+    if (run->adhoc.client_pid > 0)
+        process_describe(run->adhoc.client_pid, text);
+    if (*text)
+        adhoc_call(run->adhoc.owner, on_stuck, run, text);
+    run_arm(run, usec_add(clock_boottime(), PROCESS_STUCK_AGAIN), run_on_report_overdue);
+}
+
+void adhoc_reaped(struct run *run) {
+    if (run->adhoc.end_reported || run->adhoc.is_reaped)
+        return;
+    run->adhoc.is_reaped = true;
+    run->end.boottime = clock_boottime();
+    run->end.realtime = clock_realtime();
+    run_arm(run, usec_add(clock_boottime(), PROCESS_STUCK_AFTER), run_on_report_overdue);
+}
+
 /* Returns the deadline that the client enforced. It may be older than ours, if the client missed
  * extensions. */
 static usec_t sanitize_reported_deadline(struct adhoc *adhoc, const struct run *run, usec_t reported) {
@@ -133,14 +155,19 @@ static void take_report(struct run *run, const struct adhoc_report *report) {
     run->adhoc.end_reported = true;
     run->end.exit_code = report->code;
     run->end.signal = report->signal;
-    run->end.boottime = sanitize_reported_end(run, report->at);
-    run->end.realtime = usec_sub(clock_realtime(), usec_sub(clock_boottime(), run->end.boottime));
     run->end.result = report->result;
+    /* berth-runner killed the command of a client that was frozen. The client does not know why, and saw it later. */
+    if (report->result == RUN_RESULT_NONE && report->signal == SIGKILL && run->stop_reason != SUPERVISE_REASON_NONE)
+        run->end.result = run->stop_reason == SUPERVISE_REASON_LEASE_LOST ? RUN_RESULT_LEASE_LOST : RUN_RESULT_STOPPED;
+    if (report->result != RUN_RESULT_NONE || !run->adhoc.is_reaped) {
+        run->end.boottime = sanitize_reported_end(run, report->at);
+        run->end.realtime = usec_sub(clock_realtime(), usec_sub(clock_boottime(), run->end.boottime));
+    }
     if (report->result == RUN_RESULT_NOT_STARTED && report->code >= 0) {
         run->end.exit_code = -1;
         run_set_reason(run, "%s", report->code == NO_COMMAND ? "its command or its interpreter does not exist" : "its command cannot be executed");
     }
-    if (report->result == RUN_RESULT_NONE)
+    if (run->end.result == RUN_RESULT_NONE)
         run->end.result = report->code == 0 ? RUN_RESULT_SUCCESS : RUN_RESULT_FAILURE;
 }
 

@@ -97,8 +97,16 @@ static bool is_unconfirmed(const struct run *run) {
     return !run->job.guard && !run->job.guard_wanted && run->started.pid == 0 && run->job.start_due > 0;
 }
 
-/* The stop has not ended in time, because the guard hangs. The runner kills what is left. The kill is
- * repeated until the runner reports the end: it may not be connected, or end before it has killed. */
+/* A `berth run` that was requeued may begin again while the runner hangs, so only the processes of this grant are killed. One that
+ * continues without its lease gets another token than its command has, and is never requeued. */
+static void kill_left(const struct run *run) {
+    uint64_t token = run->kind == RUN_KIND_JOB || run->terms.on_lease_lost == ON_LEASE_LOST_STOP ? run_token(run) : 0;
+
+    (void) (run->kind == RUN_KIND_JOB ? runner_link_kill : runner_link_reap)(run->job.executor->runner, run->id, token);
+}
+
+/* The stop has not ended in time, because the guard or `berth run` hangs or was killed. The runner kills what is left. The kill
+ * is repeated until the end of the run is known: the runner may not be connected, or end before it has killed. */
 static void run_on_stop_overdue(struct run *run) {
     if (run_is_over(run) || give_up_start(run))
         return;
@@ -106,13 +114,12 @@ static void run_on_stop_overdue(struct run *run) {
         run_arm_after_io(run, run->job.start_due, run_on_stop_overdue);
         return;
     }
-    (void) runner_link_kill(run->job.executor->runner, run->id, run_token(run));
+    kill_left(run);
     run_arm_after_io(run, usec_add(clock_boottime(), STOP_SLACK), run_on_stop_overdue);
 }
 
 void executor_arm_kill(struct run *run) {
-    run_arm_after_io(run, usec_add(clock_boottime(), usec_add(run->terms.stop_timeout_usec, STOP_SLACK)),
-                     run_on_stop_overdue);
+    run_arm_after_io(run, usec_add(clock_boottime(), usec_add(run->terms.stop_timeout_usec, STOP_SLACK)), run_on_stop_overdue);
 }
 
 void executor_stop(struct executor *executor, struct run *run) {
@@ -255,6 +262,16 @@ static void runner_on_report(const struct message *report, void *userdata) {
     executor->handler.on_recovery_progress(executor->handler.userdata);
 }
 
+static void runner_on_reaped(const char *id, void *userdata) {
+    struct executor *executor = userdata;
+    struct run *run = run_table_find(executor->runs, id);
+
+    if (!run || run->state != RUN_STATE_STOPPING || run->kind != RUN_KIND_ADHOC)
+        return;
+    run_disarm(run);
+    executor_call(executor, on_reaped, run);
+}
+
 /* A run of an earlier berthd is unknown until its report comes. */
 static void runner_on_stuck(const char *id, const char *what, void *userdata) {
     struct executor *executor = userdata;
@@ -362,6 +379,7 @@ int executor_connect(struct executor *executor) {
         .on_prepared = runner_on_prepared,
         .on_refused = runner_on_refused,
         .on_stuck = runner_on_stuck,
+        .on_reaped = runner_on_reaped,
         .on_report = runner_on_report,
         .on_lost = runner_on_lost,
         .userdata = executor,

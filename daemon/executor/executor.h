@@ -30,6 +30,8 @@ struct executor_handler {
     void (*on_stopping)(struct run *run, enum supervise_reason reason, void *userdata);
     /* A process of the run outlives its kill; called again each hour. what: for people. */
     void (*on_stuck)(struct run *run, const char *what, void *userdata);
+    /* The runner has killed the processes of a run of `berth run`, whose client did not. */
+    void (*on_reaped)(struct run *run, void *userdata);
     /* The guard of the run does not answer (what: the guard, for people), or answers again (NULL). */
     void (*on_silent)(struct run *run, const char *what, void *userdata);
     /* The command of a granted run was not begun. True: the run was requeued; false: on_ended() follows. */
@@ -83,7 +85,7 @@ void executor_start(struct executor *executor, struct run *run);
 /* Returns whether the run may have a guard. */
 bool executor_may_have_begun(const struct run *run);
 /* Stops a run that may have begun, for run->stop_reason. After its stop timeout the runner kills what is
- * left. */
+ * left. A `berth run` is stopped by its client; only what is left is killed here. */
 void executor_stop(struct executor *executor, struct run *run);
 /* Has the runner kill the run after that time. */
 void executor_kill_after(struct executor *executor, struct run *run, usec_t usec);

@@ -245,6 +245,8 @@ static bool runner_link_take(struct runner_link *l, const struct message *m) {
         l->handler.on_prepared(run, l->handler.userdata);
     else if (message_is(m, PROTOCOL_REFUSED))
         take_refused(l, run, m);
+    else if (message_is(m, PROTOCOL_REAPED))
+        l->handler.on_reaped(run, l->handler.userdata);
     else if (message_is(m, PROTOCOL_STUCK) && message_get(m, "text"))
         l->handler.on_stuck(run, message_get(m, "text"), l->handler.userdata);
     else if (message_is(m, PROTOCOL_REPORT))
@@ -297,6 +299,10 @@ static int runner_link_send_run(struct runner_link *l, const char *verb, const c
 
 int runner_link_kill(struct runner_link *l, const char *run, uint64_t token) {
     return runner_link_send_run(l, PROTOCOL_KILL, run, token);
+}
+
+int runner_link_reap(struct runner_link *l, const char *run, uint64_t token) {
+    return runner_link_send_run(l, PROTOCOL_REAP, run, token);
 }
 
 int runner_link_forget(struct runner_link *l, const char *run) {

@@ -22,6 +22,7 @@ struct runner_link_handler {
     void (*on_prepared)(const char *run, void *userdata); /* its guard listens for the grant */
     void (*on_refused)(const char *run, const char *reason, const char *text, void *userdata);
     void (*on_stuck)(const char *run, const char *what, void *userdata); /* a process outlives its kill */
+    void (*on_reaped)(const char *run, void *userdata); /* answers runner_link_reap() */
     void (*on_report)(const struct message *report, void *userdata); /* runner_link_forget() must follow */
     void (*on_lost)(void *userdata); /* the connection was lost and is retried */
     void *userdata;
@@ -42,6 +43,7 @@ int runner_link_prepare(struct runner_link *l, const struct message_writer *prep
 /* token: of the grant under which the run began; 0: none, or unknown. The answer has it if the runner does
  * not know the run. */
 int runner_link_kill(struct runner_link *l, const char *run, uint64_t token);
+int runner_link_reap(struct runner_link *l, const char *run, uint64_t token); /* PROTOCOL_REAP; token 0: none */
 int runner_link_forget(struct runner_link *l, const char *run);
 
 struct guard_link_handler {

@@ -132,6 +132,7 @@ struct adhoc_run {                  /* a run of `berth run`, which executes its 
     pid_t client_pid;               /* of `berth run`; 0: not connected */
     bool awaits_client;             /* recovered, and its client has not reconnected yet */
     bool end_reported;              /* the client reported how its command ended */
+    bool is_reaped;                 /* berth-runner killed its processes, at end.boottime; the client has not reported that yet */
     enum hold_state hold_state;
     struct hold *hold;              /* granted, or NULL */
     int hold_fd;                    /* write end of the hold that the client has not received yet; -1: none */

@@ -80,7 +80,7 @@ static void paused_machine(void) {
     TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0); /* in its new session, which ends with bye */
 }
 
-/* `berth run` is frozen, and the lease is lost: no process can stop its command. */
+/* `berth run` and berthd are frozen, and the lease is lost: no process can stop the command. */
 static void frozen_run(void) {
     struct child *old, *new;
 
@@ -150,7 +150,7 @@ static void split_redis(void) {
 
 static CU_TestInfo tests[] = {
     {"a paused machine", paused_machine},
-    {"a frozen berth run whose lease is lost", frozen_run},
+    {"a frozen berth run and a frozen berthd", frozen_run},
     {"deleted keys", deleted_keys},
     {"two masters", split_redis},
     CU_TEST_INFO_NULL,

@@ -3,6 +3,8 @@
 /* Connections between hosts and Redis: cut, half-open, one-way, late, truncated, doubled; of one host or
  * all. */
 
+#include <signal.h>
+
 #include "tests/faults/fault.h"
 
 static void harm(struct bed *b, struct injection *i, enum proxy_mode mode, bool all, bool subscriber_only) {
@@ -22,6 +24,16 @@ static void heal(struct bed *b, struct injection *i) {
 
 static void cut_one(struct bed *b, struct injection *i) {
     harm(b, i, PROXY_CUT, false, false);
+}
+/* Nobody but berth-runner can stop the commands. */
+static void cut_beside_frozen(struct bed *b, struct injection *i) {
+    (void) hit(b, i, KIND_RUN, SIGSTOP, PINNED_MAX / 2, true);
+    (void) hit(b, i, KIND_GUARD, SIGSTOP, PINNED_MAX / 2, true);
+    harm(b, i, PROXY_CUT, false, false);
+}
+static void heal_and_thaw(struct bed *b, struct injection *i) {
+    heal(b, i);
+    unpin(i);
 }
 static void cut_all(struct bed *b, struct injection *i) {
     harm(b, i, PROXY_CUT, true, false);
@@ -75,6 +87,8 @@ static void garbage(struct bed *b, struct injection *i) {
 const struct fault faults_net[] = {
     {"cut-one-short", "connections of one host cut for half a lease", ONE, 1000, cut_one, heal, "redisson/redisson#6026"},
     {"cut-one-long", "connections of one host cut for longer than a lease", ONE, 3500, cut_one, heal, "hashicorp/consul#9788"},
+    {"cut-frozen", "connections of one host cut, its guards and `berth run` frozen, for longer than a lease", ONE | FAULT_ALONE, 3500,
+     cut_beside_frozen, heal_and_thaw, "etcd-io/etcd#11456"},
     {"cut-all-short", "connections of all hosts cut for half a lease", ALL, 1000, cut_all, heal, NULL},
     {"cut-all-long", "connections of all hosts cut for longer than a lease", ALL, 3500, cut_all, heal, NULL},
     {"cut-subscriber", "the subscriber's connection of one host cut", ONE, 1500, cut_subscriber, heal,

@@ -159,8 +159,9 @@ static const char assumptions[] =
     "set `min-replicas-to-write`; berthd warns when Redis has replicas and it is 0 |\n"
     "| Redis keeps its data | the key `held` of a pool deleted by hand | a host notices it within about a lease, and all hosts report "
     "again, in grace. The same holds for every other key, but claims wait longer then, and the order of the queue may be lost |\n"
-    "| a guard, or `berth run`, can act at its deadline | it was frozen or its processes outlive a SIGKILLed `berth run`, and the lease is lost, too | "
-    "berth-runner kills the processes of a guard that does not report in time; nothing does that for `berth run` |\n";
+    "| of those who stop a command, one can act at its deadline: its guard or `berth run`, or berthd with berth-runner | "
+    "its guard or `berth run` is frozen or killed, and berthd as well, and the lease is lost | "
+    "berth-runner kills what the guard or `berth run` does not, if berthd asks for it |\n";
 
 int report_write(struct report *r, const char *path) {
     _cleanup_fclose_ FILE *f = fopen(path, "we");

@@ -2,6 +2,7 @@
 /* What a real berth-runner starts, refuses and reports. The test is berthd. */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -344,6 +345,54 @@ static void test_too_many(void) {
     test_runner_done(&t);
 }
 
+/* A process of `berth run`, which has no guard. */
+static pid_t start_adhoc(const char *token) {
+    char run[64], value[64];
+    int executed[2]; /* ends with exec */
+    pid_t pid;
+
+    snprintf(run, sizeof(run), "BERTH_RUN=%s", test_runner_id('7'));
+    snprintf(value, sizeof(value), "BERTH_TOKEN=%s", token);
+    pid = pipe2(executed, O_CLOEXEC) == 0 ? fork() : -1;
+    if (pid == 0) {
+        execle("/bin/sleep", "sleep", "1000", (char *) NULL, (char *[]) {run, value, NULL});
+        _exit(127);
+    }
+    CU_ASSERT_FATAL(pid > 0);
+    close(executed[1]);
+    TEST_INT(read(executed[0], run, 1), 0);
+    close(executed[0]);
+    return pid;
+}
+
+static void reap(const char *token) {
+    struct message_writer w;
+
+    message_begin(&w, PROTOCOL_REAP);
+    message_put(&w, "run", test_runner_id('7'));
+    if (token)
+        message_put(&w, "token", token);
+    TEST_INT(message_send(t.fd, &w), 0);
+    test_await(t.fd, &m, PROTOCOL_REAPED);
+    TEST_FIELD(&m, "run", test_runner_id('7'));
+}
+
+/* Only the processes of the grant that berthd names. */
+static void test_reap(void) {
+    pid_t old, new;
+    int status;
+
+    test_runner_begin(&t, "", getuid());
+    old = start_adhoc("5");
+    new = start_adhoc("55");
+    reap("5");
+    TEST_INT(waitpid(old, &status, 0), old);
+    TEST_INT(waitpid(new, &status, WNOHANG), 0);
+    reap(NULL);
+    TEST_INT(waitpid(new, &status, 0), new);
+    test_runner_done(&t);
+}
+
 static CU_TestInfo tests[] = {
     {"start", test_start},
     {"exists", test_exists},
@@ -357,6 +406,7 @@ static CU_TestInfo tests[] = {
     {"overlap", test_overlap},
     {"overlap after the end", test_overlap_after_end},
     {"too many", test_too_many},
+    {"reap", test_reap},
     CU_TEST_INFO_NULL,
 };
 

@@ -117,6 +117,11 @@ static void test_stuck(void) {
     check_finds(doctor_stuck_run, SEVERITY_WARN,
                 "cp (run 01234567) was killed and does not end: process 4711 (cp), state S, " PROCESS_OF_OTHERS);
     CU_ASSERT_PTR_NULL(strstr(json_string_value(json_array_get(doctor_findings.items[0].remedies, 0)), "mount that hangs"));
+    check_set(&doctor_facts.runs, "{'runs': [{'run': '0123456789abcdef', 'name': 'cp', 'state': 'stopping', "
+                           "'stuck': 'process 4711 (berth), state T in do_signal_stop', 'pools': {'db': 1}}]}");
+    check_finds(doctor_stuck_run, SEVERITY_WARN,
+                "cp (run 01234567) was killed and does not end: process 4711 (berth), state T in do_signal_stop");
+    CU_ASSERT_PTR_NOT_NULL(strstr(json_string_value(json_array_get(doctor_findings.items[0].remedies, 0)), "kill -CONT"));
     check_set(&doctor_facts.runs, "{'runs': [{'run': '0123456789abcdef', 'name': 'cp', 'state': 'running', "
                            "'stuck': 'process 4711 (berth-guard), state T', 'pools': {'db': 1}}]}");
     check_finds(doctor_stuck_run, SEVERITY_WARN,

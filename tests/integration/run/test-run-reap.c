@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A `berth run` is frozen or killed, and cannot stop its command: berth-runner kills the processes of the run, before the lease ends
+ * (R8) and after `berth stop`. */
+
+#include <signal.h>
+#include <stdio.h>
+
+#include "tests/harness/host/host.h"
+#include "tests/harness/judge/witness.h"
+#include "tests/harness/redis/proxy.h"
+#include "tests/harness/test.h"
+
+#define POOLS "pool \"db\" { limit = 1 }\n"
+
+static struct host *ant, *bee;
+static struct proxy way; /* from ant to Redis */
+static struct witness w;
+
+static void stop_proxy(void) {
+    proxy_done(&way);
+}
+
+static void up(void) {
+    cluster_up();
+    cluster.on_stopped = stop_proxy;
+}
+
+static void down(void) {
+    witness_done(&w);
+    cluster_down();
+}
+
+static void two_hosts(void) {
+    char path[64];
+
+    snprintf(path, sizeof(path), "%s/ant.redis", cluster.folder);
+    TEST_FATAL(proxy_start(&way, path, cluster.redis.socket) == 0, "no proxy");
+    ant = host_add("ant", POOLS);
+    ant->redis = way.path;
+    host_set_config(ant, POOLS);
+    host_start(ant);
+    host_open(ant);
+    bee = host_up("bee", POOLS);
+}
+
+/* A command that ignores SIGTERM, below a shell: it outlives a `berth run` that is killed. before: words before the command. */
+static struct child *start_deaf(const char *options, const char *before) {
+    struct child *c = berth_start(ant, "run -p db --name deaf %s -- sh -c '%s %s --id deaf --ignore-term --for 60000 & wait'", options, before, cluster.command);
+
+    host_await(ant, "started", "job=deaf");
+    witness_await_start(cluster.witness, "deaf");
+    return c;
+}
+
+/* ant loses its lease. bee gets the permit when the command is gone, not before. */
+static void lose_lease(void) {
+    struct child *next = berth_start(bee, "run -p db --name next -- %s --id next", cluster.command);
+
+    host_await(bee, "queued", "job=next");
+    proxy_set(&way, PROXY_CUT, 0, false);
+    host_await(ant, "lease-lost", "job=deaf");
+    witness_await_alive(cluster.witness, 0);
+    TEST_INT(host_count(bee, "granted", "job=next"), 0);
+    TEST_INT(berth_end(next), 0);
+    witness_read(&w, cluster.witness);
+    TEST_INT(witness_max(&w, "db"), 1);
+    proxy_set(&way, PROXY_PASS, 0, false);
+    host_await_redis(ant);
+}
+
+static void frozen_and_lease_lost(void) {
+    struct child *c;
+
+    two_hosts();
+    c = start_deaf("", "");
+    child_kill(c, SIGSTOP);
+    lose_lease();
+    child_kill(c, SIGCONT);
+    TEST_INT(berth_end(c), 76);
+    host_await(ant, "fenced", "job=deaf");
+    host_await(ant, "exited", "job=deaf result=lease-lost signal=9");
+    TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0);
+}
+
+static void killed_and_lease_lost(void) {
+    struct child *c;
+
+    two_hosts();
+    c = start_deaf("", "");
+    child_kill(c, SIGKILL);
+    TEST_INT(berth_end(c), 137);
+    lose_lease();
+    host_await(ant, "exited", "job=deaf result=guard-died");
+    TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0);
+}
+
+static void stop_it(void) {
+    json_t *json = berth_json(ant, "runs");
+
+    TEST_INT(berth(ant, "stop %s", json_string_value(berth_at(json, "runs.0.run"))), 0);
+    json_decref(json);
+    witness_await_alive(cluster.witness, 0);
+}
+
+/* As sudo(8) does, the command gives its child another environment. */
+static void frozen_and_stopped(void) {
+    struct child *c;
+
+    ant = host_up("ant", POOLS);
+    c = start_deaf("--stop-timeout 100ms", "env -u BERTH_RUN");
+    child_kill(c, SIGSTOP);
+    stop_it();
+    TEST_INT(host_count(ant, "released", "job=deaf"), 0); /* `berth run` has the hold, and has not reported the end */
+    child_kill(c, SIGCONT);
+    TEST_INT(berth_end(c), 137);
+    host_await(ant, "exited", "job=deaf result=stopped signal=9");
+    host_await(ant, "released", "job=deaf");
+}
+
+static void killed_and_stopped(void) {
+    struct child *c;
+
+    ant = host_up("ant", POOLS);
+    c = start_deaf("--stop-timeout 100ms", "");
+    child_kill(c, SIGKILL);
+    TEST_INT(berth_end(c), 137);
+    stop_it();
+    host_await(ant, "exited", "job=deaf result=guard-died");
+    host_await(ant, "released", "job=deaf");
+    TEST_INT(berth(ant, "run -n -p db -- true"), 0);
+}
+
+static CU_TestInfo tests[] = {
+    {"berth run is frozen and its lease lost", frozen_and_lease_lost},
+    {"berth run is killed and its lease lost", killed_and_lease_lost},
+    {"berth run is frozen and stopped", frozen_and_stopped},
+    {"berth run is killed and stopped", killed_and_stopped},
+    CU_TEST_INFO_NULL,
+};
+
+TEST_SUITES({.pName = "run-reap", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests});
