@@ -167,7 +167,7 @@ static void is_stuck(const char *name) {
         host_clock_jump(ant, 5 * USEC_PER_SEC);
     host_await(ant, "stuck", "job=%s", name);
     what = event_get(ant->event, "reason");
-    CU_ASSERT(strncmp(what, "process ", 8) == 0 && strstr(what, ", state S") != NULL);
+    CU_ASSERT(strncmp(what, "process ", 8) == 0 && strstr(what, ", state ") != NULL);
     runs = berth_json(ant, "runs %s", name);
     AT_STRING(runs, "runs.0.stuck", what);
     json_decref(runs);
