@@ -237,6 +237,13 @@ async function goesOn(page) {
   check(banners.join('') === '', 'a page that goes on has a banner: ' + banners);
 }
 
+// A pause may be for a day: the same time tomorrow is not today.
+async function untilTomorrow(page) {
+  const notes = await page.evaluate(() => [0, 86400000].map((ms) => poolNote({ limit: 0, used: 0, override: { until: new Date(now() + ms).toISOString() } })));
+  check(/until \d\d:\d\d$/.test(notes[0]), 'today: ' + notes[0]);
+  check(/until .*\d.*, \d\d:\d\d$/.test(notes[1]), 'tomorrow: ' + notes[1]);
+}
+
 // The names in an answer: "pools[].override.reason".
 function names(value, at = '') {
   if (value === null || typeof value !== 'object') return [];
@@ -295,6 +302,7 @@ try {
   await situation('paused', async (p) => { await has(p, '#pool-rows', 'paused'); await has(p, '#pool-rows', 'limits'); });
   await c.berth('ant', 'resume', 'reports');
   await test('keyboard', () => keyboard(page));
+  await test('until tomorrow', () => untilTomorrow(page));
   await test('lists', () => lists(page));
   await test('goes on', () => goesOn(page));
   await test('without a script', () => plain(browser));

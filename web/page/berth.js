@@ -33,6 +33,9 @@ function duration(ms) {
 const now = () => Date.now() + state.skew;
 const short = (ms) => ms < 60000 ? Math.floor(Math.max(0, ms) / 1000) + "s" : duration(ms);
 const clock = (ms, seconds) => new Date(ms).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: seconds ? "2-digit" : undefined, hour12: false });
+/* The time of an instant, with its day unless that is today. */
+const when = (ms) => (new Date(ms).toDateString() === new Date(now()).toDateString() ? "" :
+  new Date(ms).toLocaleDateString([], { day: "numeric", month: "short" }) + ", ") + clock(ms);
 const plural = (n, one, many) => n + " " + (n === 1 ? one : many || one + "s");
 
 /* --- the document --- */
@@ -94,7 +97,7 @@ function poolNote(pool) {
   if (pool.override) {
     if (pool.limit === 0) notes.push("‖ paused");
     else notes.push("limit set" + (pool.configured ? " (config " + pool.configured + ")" : ""));
-    if (pool.override.until) notes.push("until " + clock(Date.parse(pool.override.until)));
+    if (pool.override.until) notes.push("until " + when(Date.parse(pool.override.until)));
     if (pool.override.reason) notes.push(pool.override.reason);
   }
   if (pool.used > pool.limit && pool.limit > 0) notes.push("▲ " + (pool.used - pool.limit) + " over its limit");
