@@ -174,7 +174,7 @@ static void add_handovers(struct report *r, const struct web *w) {
     double cpu[2] = {0};
 
     for (size_t i = 0; i < ROUNDS; i++) {
-        struct web_load load = {.kind = WEB_REQUESTS, .n = KEPT, .rate = RATE, .port = w->port, .nice = 10};
+        struct web_load load = {.kind = WEB_REQUESTS, .n = KEPT, .rate = RATE, .port = w->port, .is_elsewhere = true};
         bool is_asked = i % 2;
 
         if (is_asked)

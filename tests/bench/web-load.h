@@ -3,6 +3,7 @@
 
 /* Clients of berth-web, in a child process. */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -29,7 +30,7 @@ struct web_load {
     enum web_load_kind kind;
     unsigned n;    /* connections; at most WEB_LOAD_CONNECTIONS */
     unsigned rate; /* requests a second; of WEB_REQUESTS alone */
-    int nice;      /* of the child: 0, or 10 as clients of other machines, which have processors of their own */
+    bool is_elsewhere; /* clients of other machines: the child runs only when nobody else needs the processor */
     unsigned port; /* of 127.0.0.1; 0: path */
     const char *path, *pool; /* the unix socket; the pool of the streams */
     struct web_load_counts *counts;
