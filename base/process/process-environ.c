@@ -58,8 +58,7 @@ static int process_has(pid_t pid, const struct search *search) {
 }
 
 /* Kills the descendants, too: sudo(8) gives its command another environment. Meanwhile the process is stopped: a shell would go on
- * with its next command. Returns 1 if the process has the assignments, 0, or a
- * negative errno. */
+ * with its next command. Returns 1 if the process has the assignments, 0, or a negative errno. */
 static int visit(pid_t pid, const struct search *search) {
     _cleanup_close_ int fd = -1;
     int k = process_has(pid, search);

@@ -61,10 +61,6 @@ static int ended_status(struct adhoc *a, const struct supervise_result *result, 
     switch (result->reason) {
     case SUPERVISE_REASON_NONE:
         *ret_text = NULL;
-        if (result->code == CLD_KILLED && result->status == SIGKILL && result->ended >= result->deadline) {
-            run_say(a, "berth: the lease was lost while this process stood still; berth-runner killed the command\n");
-            return EXIT_LEASE_LOST;
-        }
         if (result->code != CLD_EXITED)
             adhoc_end_by(a, result->status);
         return own;
