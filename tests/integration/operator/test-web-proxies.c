@@ -68,6 +68,7 @@ static const struct proxy {
 
 static struct host *ant;
 static struct web web;
+static struct child *running; /* the proxy; NULL: none */
 static char folder[64];
 static unsigned port;
 
@@ -125,25 +126,32 @@ static void write_config(const struct proxy *p) {
 }
 
 /* Starts it as an ordinary user, and awaits that it listens. */
-static struct child *proxy_up(const struct proxy *p, const char *program) {
+static void proxy_up(const struct proxy *p, const char *program) {
     char *argv[ELEMENTSOF(p->words) + 2] = {(char *) program}, home[80];
     char *environment[] = {home, NULL};
     struct patience patience = patience_of(HOST_PATIENCE);
-    struct child *c;
     int fd;
 
     write_config(p);
     snprintf(home, sizeof(home), "HOME=%s", folder);
     for (size_t i = 0; p->words[i]; i++)
         argv[i + 1] = filled(p->words[i]);
-    c = geteuid() == 0 ? child_start_as_nobody(argv, environment) : child_start(argv, environment);
+    running = geteuid() == 0 ? child_start_as_nobody(argv, environment) : child_start(argv, environment);
     for (size_t i = 0; p->words[i]; i++)
         free(argv[i + 1]);
     while ((fd = web_connect(port)) < 0)
-        if (c->ended || !patience_turn(&patience))
-            TEST_ABORT("%s does not listen: %s", p->name, child_text(c, 2));
+        if (running->ended || !patience_turn(&patience))
+            TEST_ABORT("%s does not listen: %s", p->name, child_text(running, 2));
     close_fd(fd);
-    return c;
+}
+
+/* Its processes end by its own SIGTERM; a killed one would leave some. */
+static void proxy_down(void) {
+    if (!running)
+        return;
+    child_kill(running, SIGTERM);
+    CU_ASSERT(child_await(running, HOST_PATIENCE));
+    running = child_free(running);
 }
 
 /* --- what it passes on --- */
@@ -283,7 +291,6 @@ static void check_stream(const struct proxy *p) {
 static void check(const struct proxy *p) {
     const char *const places[] = {"/usr/sbin", "/usr/bin"}; /* an ordinary user's PATH does not have the first */
     char program[64], why[128];
-    struct child *c;
 
     for (size_t i = 0; i < ELEMENTSOF(places); i++) {
         snprintf(program, sizeof(program), "%s/%s", places[i], p->program);
@@ -300,14 +307,11 @@ static void check(const struct proxy *p) {
         TEST_FATAL(chown(folder, NOBODY, NOBODY) == 0 && chown(web.unix_path, NOBODY, NOBODY) == 0, "chown");
     snprintf(why, sizeof(why), "%s/web.sock", folder);
     TEST_FATAL(symlink(web.unix_path, why) == 0, why);
-    c = proxy_up(p, program);
+    proxy_up(p, program);
     check_page(p);
     check_actions();
     check_dropped_header();
     check_stream(p);
-    child_kill(c, SIGTERM);
-    CU_ASSERT(child_await(c, HOST_PATIENCE));
-    child_free(c);
 }
 
 static void test_nginx(void) {
@@ -330,6 +334,7 @@ static void set_up(void) {
 }
 
 static void tear_down(void) {
+    proxy_down();
     web_down(&web);
     cluster_down();
 }
