@@ -5,13 +5,17 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/pidfd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/process/process-list.h"
 
 /* A tree that changes faster than this is left to the next call. */
 #define PASSES_MAX 64
+#define STATUS_MAX 8192 /* bytes of /proc/PID/status, which has some 1500 */
 /* Under hidepid= a picture of /proc is never complete. */
 #define PASSES_INCOMPLETE_MAX 3
 
@@ -22,6 +26,19 @@ int process_start_time(pid_t pid, uint64_t *ret_ticks) {
     if (r == 0)
         *ret_ticks = process.start_ticks;
     return r;
+}
+
+bool process_is_in_own_namespace(pid_t pid) {
+    _cleanup_free_ char *text = NULL;
+    char path[40];
+    const char *at;
+    size_t size;
+
+    (void) snprintf(path, sizeof(path), "/proc/%d/status", (int) pid);
+    if (file_read(path, STATUS_MAX, &text, &size) < 0)
+        return false;
+    at = strstr(text, "\nNSpid:\t"); /* its pid here, then in each namespace inside: "NSpid:\t4711\t5" */
+    return at && strspn(at + strlen("\nNSpid:\t"), "0123456789") == strcspn(at + strlen("\nNSpid:\t"), "\n");
 }
 
 int process_has_execed(pid_t pid) {

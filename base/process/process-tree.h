@@ -4,6 +4,7 @@
 /* Processes by descent, through /proc. A pid is used at once, through a pidfd, and never kept as an
  * identity. */
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -25,6 +26,8 @@ int process_tree_contains(pid_t root, const pid_t *except, size_t n_except, pid_
 /* Returns the start time in clock ticks since boot (field 22 of /proc/PID/stat), which makes a pid an
  * identity. -ESRCH: there is no such process. */
 int process_start_time(pid_t pid, uint64_t *ret_ticks);
+/* Returns whether a process is in this PID namespace, and not in one inside of it, where processes have other pids. */
+bool process_is_in_own_namespace(pid_t pid);
 /* Returns whether a process has called exec since it was forked: 1, 0, or a negative errno; also for a
  * zombie. */
 int process_has_execed(pid_t pid);

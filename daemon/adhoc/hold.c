@@ -284,7 +284,14 @@ int hold_open(struct hold **ret, sd_event *event, const char *directory, const c
 }
 
 int hold_watch_command(struct hold *h, pid_t client, pid_t pid) {
-    return h->over ? -ESRCH : hold_open_command(h, client, pid, 0);
+    int r;
+
+    if (h->over)
+        return -ESRCH;
+    r = hold_open_command(h, client, pid, 0);
+    if (r == -ESRCH && process_is_in_own_namespace(client))
+        h->pid = pid; /* it was a process of this host */
+    return r;
 }
 
 pid_t hold_get_pid(const struct hold *h) {

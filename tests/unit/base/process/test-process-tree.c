@@ -2,6 +2,7 @@
 #include "base/process/process-tree.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -176,6 +177,37 @@ static void test_has_execed(void) {
     TEST_INT(waitpid(pid, NULL, 0), pid);
 }
 
+/* A process of a container has a pid here, and another one there. */
+static void test_namespace(void) {
+    pid_t outer, inner = 0;
+    int pids[2];
+
+    CU_ASSERT(process_is_in_own_namespace(getpid()));
+    CU_ASSERT(!process_is_in_own_namespace(0));
+    TEST_NEEDS_ROOT();
+    CU_ASSERT_FATAL(pipe(pids) == 0);
+    outer = fork();
+    if (outer == 0) {
+        if (unshare(CLONE_NEWPID) < 0)
+            _exit(1);
+        inner = fork();
+        if (inner == 0) {
+            close(pids[1]);
+            for (;;)
+                pause();
+        }
+        _exit(write(pids[1], &inner, sizeof(inner)) != sizeof(inner));
+    }
+    close(pids[1]);
+    CU_ASSERT_FATAL(read(pids[0], &inner, sizeof(inner)) == sizeof(inner) && inner > 0);
+    CU_ASSERT(!process_is_in_own_namespace(inner));
+    CU_ASSERT(process_is_in_own_namespace(outer));
+    TEST_INT(kill(inner, SIGKILL), 0);
+    TEST_INT(waitpid(outer, NULL, 0), outer);
+    TEST_INT(waitpid(inner, NULL, 0), inner); /* an orphan; this process is its subreaper */
+    close(pids[0]);
+}
+
 static CU_TestInfo tests[] = {
     {"signal", test_signal},
     {"zombies", test_zombies},
@@ -183,6 +215,7 @@ static CU_TestInfo tests[] = {
     {"contains", test_contains},
     {"start time", test_start_time},
     {"has execed", test_has_execed},
+    {"namespace", test_namespace},
     CU_TEST_INFO_NULL,
 };
 

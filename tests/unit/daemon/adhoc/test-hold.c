@@ -98,7 +98,10 @@ static void test_no_such_command(void) {
     fd = fifo_begin();
     pid = command_start(&end, -1);
     command_end(pid, end);
+    TEST_INT(hold_watch_command(fifo.hold, pid, pid), -ESRCH); /* of an unknown client: perhaps the pid of a container */
+    TEST_INT(hold_get_pid(fifo.hold), 0);
     TEST_INT(hold_watch_command(fifo.hold, getpid(), pid), -ESRCH);
+    TEST_INT(hold_get_pid(fifo.hold), pid);
     TEST_INT(hold_watch_command(fifo.hold, getpid(), 0), -EINVAL);
     TEST_INT(hold_watch_command(fifo.hold, getpid(), 1), -EINVAL);
     TEST_INT(hold_watch_command(fifo.hold, getpid(), -5), -EINVAL);
