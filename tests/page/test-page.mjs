@@ -237,6 +237,21 @@ async function goesOn(page) {
   check(banners.join('') === '', 'a page that goes on has a banner: ' + banners);
 }
 
+// Another pool that is chosen on a held page is shown as it was at that moment.
+async function chosenHeld(page) {
+  const choose = (pool) => page.evaluate((name) => { location.hash = '#pool=' + name; }, pool);
+  await page.bringToFront();
+  await choose('net');
+  await page.waitForFunction(() => state.detail && state.detail.name === 'net');
+  await page.click('#hold');
+  await choose('db');
+  await has(page, '#wait-rows', 'reindex');
+  const first = await page.evaluate(() => state.detail);
+  await page.evaluate(() => state.source.dispatchEvent(new MessageEvent('pool', { data: '{"name": "db"}' })));
+  check(await page.evaluate((d) => JSON.stringify(state.detail) === JSON.stringify(d), first), 'a held page goes on');
+  await page.click('#hold');
+  await choose('');
+}
 // A pause may be for a day: the same time tomorrow is not today.
 async function untilTomorrow(page) {
   const notes = await page.evaluate(() => [0, 86400000].map((ms) => poolNote({ limit: 0, used: 0, override: { until: new Date(now() + ms).toISOString() } })));
@@ -305,6 +320,7 @@ try {
   await test('until tomorrow', () => untilTomorrow(page));
   await test('lists', () => lists(page));
   await test('goes on', () => goesOn(page));
+  await test('another pool while held', () => chosenHeld(page));
   await test('without a script', () => plain(browser));
   await test('grants', async () => { await page.evaluate(() => { location.hash = '#pool=reports'; }); await grants(page); });
   await page.evaluate(() => { location.hash = ''; });

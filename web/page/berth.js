@@ -563,7 +563,7 @@ function takeEvents(data) {
 }
 function listen(name, take) {
   state.source.addEventListener(name, (message) => {
-    if (state.hold) return;
+    if (state.hold && (name !== "pool" || state.detail)) return; /* held: only the first state of a pool that is chosen meanwhile */
     state.opened = state.opened || Date.now();
     take(JSON.parse(message.data));
   });
