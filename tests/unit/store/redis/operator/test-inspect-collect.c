@@ -158,6 +158,7 @@ static void test_too_many(void) {
     redisReply *most = reply_of(400000), *more = reply_of(600001);
 
     begin(0);
+    strcpy(store->epoch.id, "e");
     TEST_INT(inspect_read_sessions(&inspection, most), 0);
     TEST_INT(inspect_read_sessions(&inspection, more), 0);
     TEST_INT(inspection.snapshot->n_sessions, 1);
