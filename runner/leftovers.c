@@ -2,8 +2,6 @@
 #include "runner/leftovers.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,18 +33,9 @@ int leftovers_write_report(const char *directory, const char *run) {
 
 /* Without a cgroup, and after the subreaper of the run ended, only its environment identifies a process. */
 static bool kill_by_environ(const char *run) {
-    char assignment[sizeof("BERTH_RUN=") + ID_TEXT_SIZE];
+    struct environ_run wanted = {.run = run};
 
-    snprintf(assignment, sizeof(assignment), "BERTH_RUN=%s", run);
-    return process_environ_kill(assignment, NULL) == 0;
-}
-
-bool leftovers_kill_adhoc(const char *run, uint64_t token) {
-    char assignment[sizeof("BERTH_RUN=") + ID_TEXT_SIZE], also[sizeof("BERTH_TOKEN=") + 20];
-
-    snprintf(assignment, sizeof(assignment), "BERTH_RUN=%s", run);
-    snprintf(also, sizeof(also), "BERTH_TOKEN=%" PRIu64, token);
-    return process_environ_kill(assignment, token > 0 ? also : NULL) == 0;
+    return process_environ_kill(&wanted, 1) == 0 && wanted.n_found == 0;
 }
 
 /* A run whose cgroup could not be made runs without one. */

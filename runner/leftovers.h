@@ -5,12 +5,9 @@
  * runner's own descendants are killed in runner/runs.c. */
 
 #include <stdbool.h>
-#include <stdint.h>
 
 /* Kills the processes in the run's cgroup, or without a cgroup those with its BERTH_RUN in their
  * environment. Returns true if none was left, false also if that cannot be determined now. */
 bool leftovers_kill(const char *directory, const char *run);
-/* Kills the processes of a `berth run` by their environment. token: only those of this grant, 0: all. Returns as above. */
-bool leftovers_kill_adhoc(const char *run, uint64_t token);
 /* Writes the report of such a run: it was lost. 0 or a negative errno. */
 int leftovers_write_report(const char *directory, const char *run);

@@ -74,16 +74,33 @@ static void adhoc_gone(struct entry *e) {
     r->handler.on_adhoc_reaped(run, r->handler.userdata);
 }
 
+/* Kills the processes of all `berth run` in one walk: a user can have hundreds that are frozen, and their lease ends soon. */
+static void reap_adhoc(struct runs *r) {
+    _cleanup_free_ struct environ_run *wanted = NULL;
+    size_t n = 0;
+
+    list_foreach(e, &r->entries, struct entry, link)
+        n += e->is_adhoc;
+    wanted = n > 0 ? calloc(n, sizeof(*wanted)) : NULL;
+    if (!wanted)
+        return;
+    n = 0;
+    list_foreach(e, &r->entries, struct entry, link)
+        if (e->is_adhoc)
+            wanted[n++] = (struct environ_run) {.run = e->run, .token = e->token};
+    if (process_environ_kill(wanted, n) < 0)
+        return;
+    n = 0;
+    list_foreach_safe(e, &r->entries, struct entry, link)
+        if (e->is_adhoc && wanted[n++].n_found == 0)
+            adhoc_gone(e);
+}
+
 /* Kills what is left of a run. If nothing is left, reports its end. */
 static void reap_entry(struct entry *e, bool is_nothing_inherited) {
     struct runs *r = e->runs;
     char run[ID_TEXT_SIZE];
 
-    if (e->is_adhoc) {
-        if (leftovers_kill_adhoc(e->run, e->token))
-            adhoc_gone(e);
-        return;
-    }
     if (!leftovers_kill(r->directory, e->run) || !is_nothing_inherited)
         return;
     credentials_remove(r->directory, e->run);
@@ -102,11 +119,8 @@ static void reap_entry(struct entry *e, bool is_nothing_inherited) {
 /* Describes a process that is left. One that cleared its environment is found among our descendants
  * alone. */
 static void describe_left(const char *run, char text[static PROCESS_TEXT_SIZE]) {
-    char assignment[sizeof("BERTH_RUN=") + ID_TEXT_SIZE];
-    pid_t pid;
+    pid_t pid = process_environ_find(run);
 
-    (void) snprintf(assignment, sizeof(assignment), "BERTH_RUN=%s", run);
-    pid = process_environ_find(assignment);
     if (pid <= 0)
         pid = process_tree_find(getpid(), NULL, 0);
     text[0] = '\0';
@@ -139,9 +153,10 @@ bool runs_reap(struct runs *r) {
 
     if (!has_processes_left(r))
         return false;
-    is_nothing_inherited = reap_inherited(r) == 0;
+    reap_adhoc(r);
+    is_nothing_inherited = was_reaping && reap_inherited(r) == 0;
     list_foreach_safe(e, &r->entries, struct entry, link)
-        if (e->is_reaping)
+        if (e->is_reaping && !e->is_adhoc)
             reap_entry(e, is_nothing_inherited);
     list_foreach(e, &r->entries, struct entry, link)
         report_stuck(e);
@@ -162,6 +177,7 @@ void runs_reap_adhoc(struct runs *r, const char *run, uint64_t token) {
     e->is_adhoc = true;
     e->token = token;
     entry_reap(e);
+    timer_set_in(&r->timer, REAP_RETRY_MIN); /* more of them may follow at once */
 }
 
 void entry_reap(struct entry *e) {

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,63 +19,90 @@
 
 #define ENVIRON_MAX (128 * 1024) /* bytes read of each; the environments of runs have a few hundred */
 
-/* Every entry of an environment ends with NUL. A zombie has none. */
-static bool has_assignment(const char *environ_text, size_t size, const char *assignment) {
-    size_t length = strlen(assignment) + 1;
-
-    for (const char *entry = environ_text, *end = environ_text + size, *nul; entry < end; entry = nul + 1) {
-        nul = memchr(entry, '\0', (size_t) (end - entry));
-        if (!nul)
-            return false;
-        if ((size_t) (nul - entry) + 1 == length && memcmp(entry, assignment, length) == 0)
-            return true;
-    }
-    return false;
-}
+#define RUN "BERTH_RUN="
+#define TOKEN "BERTH_TOKEN="
 
 struct search {
-    const char *assignment, *also; /* also: NULL, or a second one */
-    char *buffer;                  /* of ENVIRON_MAX bytes */
+    struct environ_run *runs;
+    size_t n;
+    char *buffer; /* of ENVIRON_MAX bytes */
     bool kill;
-    int n, error;                  /* processes that have the assignments; the last error */
-    pid_t found;                   /* one of them; 0: none */
+    int error;    /* the last one */
 };
 
-/* Returns 1, 0, or the negative errno of a lack of descriptors or memory. */
-static int process_has(pid_t pid, const struct search *search) {
+/* Returns the value of NAME= in an environment, whose entries end with NUL; NULL: it has none. A zombie has no environment. */
+static const char *find_value(const char *text, size_t size, const char *name) {
+    size_t length = strlen(name);
+
+    for (const char *entry = text, *end = text + size, *nul; entry < end; entry = nul + 1) {
+        nul = memchr(entry, '\0', (size_t) (end - entry));
+        if (!nul)
+            return NULL;
+        if (strncmp(entry, name, length) == 0)
+            return entry + length;
+    }
+    return NULL;
+}
+
+static bool has_token(const char *text, size_t size, uint64_t token) {
+    const char *value = find_value(text, size, TOKEN);
+    char wanted[24];
+
+    snprintf(wanted, sizeof(wanted), "%" PRIu64, token);
+    return token == 0 || (value && strcmp(value, wanted) == 0);
+}
+
+/* Stores the run to which the process belongs; NULL: to none of these. 0, or the negative errno of a lack of descriptors or
+ * memory. */
+static int find_run(const struct search *search, pid_t pid, struct environ_run **ret) {
     _cleanup_close_ int fd = -1;
+    const char *run;
     char path[32];
     size_t size = 0;
     ssize_t n;
 
+    *ret = NULL;
     snprintf(path, sizeof(path), "/proc/%d/environ", (int) pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return process_error_is_ours(-errno) ? -errno : 0;
     while (size < ENVIRON_MAX && (n = read(fd, search->buffer + size, ENVIRON_MAX - size)) > 0)
         size += (size_t) n;
-    return has_assignment(search->buffer, size, search->assignment) &&
-           (!search->also || has_assignment(search->buffer, size, search->also));
+    run = find_value(search->buffer, size, RUN);
+    for (size_t i = 0; run && i < search->n; i++)
+        if (strcmp(search->runs[i].run, run) == 0 && has_token(search->buffer, size, search->runs[i].token))
+            *ret = &search->runs[i];
+    return 0;
 }
 
 /* Kills the descendants, too: sudo(8) gives its command another environment. Meanwhile the process is stopped: a shell would go on
- * with its next command. Returns 1 if the process has the assignments, 0, or a negative errno. */
+ * with its next command. */
+static void kill_all(pid_t pid, int pidfd) {
+    (void) pidfd_send_signal(pidfd, SIGSTOP, NULL, 0);
+    (void) process_tree_signal(pid, SIGKILL, NULL, 0);
+    (void) pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
+}
+
+/* Returns 0 or a negative errno. */
 static int visit(pid_t pid, const struct search *search) {
     _cleanup_close_ int fd = -1;
-    int k = process_has(pid, search);
+    struct environ_run *run;
+    int k = find_run(search, pid, &run);
 
-    if (k <= 0)
+    if (k < 0 || !run)
         return k;
     fd = pidfd_open(pid, 0);
-    if (fd < 0)
-        return errno != ESRCH;
-    k = process_has(pid, search); /* the pid may belong to another process by now */
-    if (k <= 0 || !search->kill)
+    if (fd < 0 && errno == ESRCH)
+        return 0;
+    if (fd >= 0)
+        k = find_run(search, pid, &run); /* the pid may belong to another process by now */
+    if (k < 0 || !run)
         return k;
-    (void) pidfd_send_signal(fd, SIGSTOP, NULL, 0);
-    (void) process_tree_signal(pid, SIGKILL, NULL, 0);
-    (void) pidfd_send_signal(fd, SIGKILL, NULL, 0);
-    return k;
+    run->n_found++;
+    run->found = pid;
+    if (fd >= 0 && search->kill)
+        kill_all(pid, fd);
+    return 0;
 }
 
 static int process_environ_on_entry(const char *name, void *userdata) {
@@ -86,36 +114,31 @@ static int process_environ_on_entry(const char *name, void *userdata) {
         r = visit((pid_t) pid, search);
     if (r < 0)
         search->error = r;
-    else if (r > 0) {
-        search->n += r;
-        search->found = (pid_t) pid;
-    }
     return 0;
 }
 
-/* Returns how many processes have the assignments, or a negative errno. */
 static int process_environ_each(struct search *search) {
     _cleanup_free_ char *buffer = malloc(ENVIRON_MAX);
     int r;
 
+    for (size_t i = 0; i < search->n; i++) {
+        search->runs[i].n_found = 0;
+        search->runs[i].found = 0;
+    }
     if (!buffer)
         return -ENOMEM;
     search->buffer = buffer;
     r = directory_each("/proc", process_environ_on_entry, search);
-    if (r < 0)
-        search->error = r;
-    return search->n == 0 ? search->error : search->n;
+    return r < 0 ? r : search->error;
 }
 
-int process_environ_kill(const char *assignment, const char *also) {
-    struct search search = {.assignment = assignment, .also = also, .kill = true};
-
-    return process_environ_each(&search);
+int process_environ_kill(struct environ_run *runs, size_t n) {
+    return process_environ_each(&(struct search) {.runs = runs, .n = n, .kill = true});
 }
 
-pid_t process_environ_find(const char *assignment) {
-    struct search search = {.assignment = assignment};
-    int r = process_environ_each(&search);
+pid_t process_environ_find(const char *run) {
+    struct environ_run wanted = {.run = run};
+    int r = process_environ_each(&(struct search) {.runs = &wanted, .n = 1});
 
-    return r < 0 ? r : search.found;
+    return wanted.found > 0 ? wanted.found : r;
 }

@@ -346,12 +346,12 @@ static void test_too_many(void) {
 }
 
 /* A process of `berth run`, which has no guard. */
-static pid_t start_adhoc(const char *token) {
+static pid_t start_adhoc(char id, const char *token) {
     char run[64], value[64];
     int executed[2]; /* ends with exec */
     pid_t pid;
 
-    snprintf(run, sizeof(run), "BERTH_RUN=%s", test_runner_id('7'));
+    snprintf(run, sizeof(run), "BERTH_RUN=%s", test_runner_id(id));
     snprintf(value, sizeof(value), "BERTH_TOKEN=%s", token);
     pid = pipe2(executed, O_CLOEXEC) == 0 ? fork() : -1;
     if (pid == 0) {
@@ -365,16 +365,19 @@ static pid_t start_adhoc(const char *token) {
     return pid;
 }
 
-static void reap(const char *token) {
+static void request_reap(char id, const char *token) {
     struct message_writer w;
 
     message_begin(&w, PROTOCOL_REAP);
-    message_put(&w, "run", test_runner_id('7'));
+    message_put(&w, "run", test_runner_id(id));
     if (token)
         message_put(&w, "token", token);
     TEST_INT(message_send(t.fd, &w), 0);
+}
+
+static void await_reaped(char id) {
     test_await(t.fd, &m, PROTOCOL_REAPED);
-    TEST_FIELD(&m, "run", test_runner_id('7'));
+    TEST_FIELD(&m, "run", test_runner_id(id));
 }
 
 /* Only the processes of the grant that berthd names. */
@@ -383,13 +386,38 @@ static void test_reap(void) {
     int status;
 
     test_runner_begin(&t, "", getuid());
-    old = start_adhoc("5");
-    new = start_adhoc("55");
-    reap("5");
+    old = start_adhoc('7', "5");
+    new = start_adhoc('7', "55");
+    request_reap('7', "5");
+    await_reaped('7');
     TEST_INT(waitpid(old, &status, 0), old);
     TEST_INT(waitpid(new, &status, WNOHANG), 0);
-    reap(NULL);
+    request_reap('7', NULL);
+    await_reaped('7');
     TEST_INT(waitpid(new, &status, 0), new);
+    test_runner_done(&t);
+}
+
+/* Each of several runs, and no other one. */
+static void test_reap_several(void) {
+    static const char ids[] = "123456";
+    pid_t pids[sizeof(ids) - 1], other;
+    int status;
+
+    test_runner_begin(&t, "", getuid());
+    other = start_adhoc('7', "5");
+    for (size_t i = 0; ids[i]; i++)
+        pids[i] = start_adhoc(ids[i], "5");
+    for (size_t i = 0; ids[i]; i++)
+        request_reap(ids[i], "5");
+    for (size_t i = 0; ids[i]; i++)
+        await_reaped(ids[i]);
+    for (size_t i = 0; ids[i]; i++)
+        TEST_INT(waitpid(pids[i], &status, 0), pids[i]);
+    TEST_INT(waitpid(other, &status, WNOHANG), 0);
+    request_reap('7', "5");
+    await_reaped('7');
+    TEST_INT(waitpid(other, &status, 0), other);
     test_runner_done(&t);
 }
 
@@ -407,6 +435,7 @@ static CU_TestInfo tests[] = {
     {"overlap after the end", test_overlap_after_end},
     {"too many", test_too_many},
     {"reap", test_reap},
+    {"reap several", test_reap_several},
     CU_TEST_INFO_NULL,
 };
 
