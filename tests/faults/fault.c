@@ -218,7 +218,9 @@ void revive(struct bed *b, size_t host) {
 
     if (b->n_down[host] > 0)
         return;
-    if (!h->host->berthd || h->host->berthd->ended)
+    if (!h->host->berthd || h->host->berthd->ended) {
+        load_write_config(&b->load, host); /* another fault may have broken it; berthd would refuse to start */
         host_launch(h->host);
+    }
     h->down = false;
 }

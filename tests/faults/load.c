@@ -43,7 +43,8 @@ const char *load_pools(unsigned reload) {
     return text;
 }
 
-static void write_host_config(struct load_host *h) {
+void load_write_config(struct load *l, size_t host) {
+    struct load_host *h = &l->hosts[host];
     char text[8192];
     int n = snprintf(text, sizeof(text), "%s", load_pools(h->reload));
 
@@ -65,7 +66,7 @@ void load_reload(struct load *l, size_t host) {
     struct load_host *h = &l->hosts[host];
 
     h->reload++;
-    write_host_config(h);
+    load_write_config(l, host);
     host_signal(h->host, SIGHUP);
 }
 
@@ -147,7 +148,7 @@ void load_up(struct load *l, uint64_t seed, bool has_schedules) {
     for (size_t i = 0; i < LOAD_HOSTS; i++) {
         l->hosts[i].host = host_add(names[i], "%s", load_pools(0));
         l->hosts[i].has_schedules = has_schedules;
-        write_host_config(&l->hosts[i]);
+        load_write_config(l, i);
     }
 }
 

@@ -73,6 +73,8 @@ void load_touch(struct load *l, size_t host, usec_t until);
 bool load_set_limit(struct load *l, const char *pool, unsigned limit);
 /* Runs that start from then on with a token up to this one may exceed a limit. */
 void load_excuse(struct load *l, usec_t from, uint64_t token);
+/* Writes the config of a host, which another fault may have broken. */
+void load_write_config(struct load *l, size_t host);
 /* Writes another config and asks for a reload. */
 void load_reload(struct load *l, size_t host);
 

@@ -413,7 +413,7 @@ static void test_reap_several(void) {
     for (size_t i = 0; ids[i]; i++)
         await_reaped(ids[i]);
     for (size_t i = 0; ids[i]; i++)
-        TEST_INT(waitpid(pids[i], &status, 0), pids[i]);
+        TEST_INT(waitpid(pids[i], &status, WNOHANG), pids[i]);
     TEST_INT(waitpid(other, &status, WNOHANG), 0);
     request_reap('7', "5");
     await_reaped('7');
