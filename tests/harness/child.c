@@ -36,11 +36,19 @@ static void text_append(struct child_text *t, const char *data, size_t size) {
 }
 
 static void read_output(struct child *c, unsigned which) {
+    bool retried = false;
     char buffer[16384];
     ssize_t n;
 
-    while ((n = read(c->fds[which], buffer, sizeof(buffer))) > 0)
-        text_append(&c->output[which], buffer, (size_t) n);
+    for (;;) {
+        n = read(c->fds[which], buffer, sizeof(buffer));
+        if (n > 0)
+            text_append(&c->output[which], buffer, (size_t) n);
+        else if (n < 0 && errno == EIO && !retried)
+            retried = true; /* Linux may fail with EIO before it hands over the last bytes of a closed terminal */
+        else
+            break;
+    }
     if (n == 0 || (errno != EAGAIN && errno != EINTR))
         c->fds[which] = close_fd(c->fds[which]);
 }
