@@ -11,7 +11,9 @@ packages="gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse
 [ "${LINT_DEPS:-}" = yes ] && packages="$packages clang libclang-rt-dev clang-tidy cppcheck shellcheck zsh fish spin"
 # Only for `.ci/run full`: the page of berth-web in a browser (tests/page; its pictures have these fonts), promtool, and the proxies of
 # web/proxy. Some of these packages start a service.
-[ "${PAGE_DEPS:-}" = yes ] && packages="$packages chromium fonts-dejavu-core nodejs npm prometheus nginx caddy apache2-bin"
+[ "${PAGE_DEPS:-}" = yes ] && packages="$packages chromium fonts-dejavu-core prometheus nginx caddy apache2-bin"
+# The package nodejs of nodesource.com has npm itself, and conflicts with Debian's package npm.
+[ "${PAGE_DEPS:-}" != yes ] || command -v npm >/dev/null || packages="$packages nodejs npm"
 case ${PACKAGE:-} in
 deb) packages="dpkg-dev git" ;; # the rest is in debian/control, below
 rpm) packages="rpm git gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev libmicrohttpd-dev libssl-dev scdoc" ;;
