@@ -2,9 +2,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <syslog.h>
@@ -135,6 +137,12 @@ static int status_of(int error) {
     }
 }
 
+/* berth-runner needs this right itself, to read the environment of other users' processes
+ * (process-environ.h). No job gets it: exec(2) gives root no more than the bounding set has. */
+static void keep_from_jobs(void) {
+    (void) prctl(PR_CAPBSET_DROP, CAP_SYS_PTRACE, 0, 0, 0); /* EPERM: another user, who has no such right */
+}
+
 /* Takes runner/runner.sock if berth-runner.socket made it. Returns 0, or an exit status after logging the
  * reason. */
 static int receive_socket(struct journal *journal, int *ret_fd) {
@@ -195,6 +203,7 @@ int main(int argc, char **argv) {
     if (status >= 0)
         return status;
     (void) umask(022);
+    keep_from_jobs();
     file_limit_raise(); /* one descriptor for each run */
     if (journal_new(&journal, "berth-runner") < 0)
         return EXIT_INTERNAL;

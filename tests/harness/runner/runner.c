@@ -206,6 +206,8 @@ static _Noreturn void runner_exec(struct test_runner *t, int program, const char
         _exit(126);
     for (char *const *e = t->environment; e && *e; e++)
         (void) putenv(*e);
+    if (t->before_exec)
+        t->before_exec();
     (void) prctl(PR_SET_PDEATHSIG, SIGTERM); /* a test that fails half-way leaves it */
     fexecve(program, argv, environ); /* the build may be where t->uid cannot look */
     _exit(127);

@@ -17,6 +17,7 @@ struct test_runner {
     pid_t pid;          /* 0: not there */
     int fd;             /* berthd's connection; -1: none */
     char *const *environment; /* more for the runner, NULL-terminated; or NULL */
+    void (*before_exec)(void); /* called in the runner's process as root; or NULL */
 };
 
 /* Makes its directory only, for files that must exist before the runner. */
