@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -322,11 +323,21 @@ void guard_begin(struct guard *g) {
     timer_set_in(&g->again, DEADLINE_PATIENCE);
 }
 
+/* Nothing that kill(2) sends ends the guard but SIGKILL: the exit status would be lost. The exec of the
+ * command unblocks all. A fault of the guard itself ends it nevertheless. */
+static void guard_block_signals(void) {
+    sigset_t all;
+
+    (void) sigfillset(&all);
+    (void) sigprocmask(SIG_BLOCK, &all, NULL);
+}
+
 static int guard_run(struct guard *g) {
     int r;
 
     FAILPOINT("guard-begun");
     (void) prctl(PR_SET_NAME, "berth-guard", 0, 0, 0);
+    guard_block_signals();
     r = guard_take_descriptors(g->start);
     file_limit_restore(); /* the command's; not before the descriptors have small numbers */
     if (r == 0)

@@ -143,6 +143,31 @@ static void test_malformed(void) {
     test_runner_done(&t);
 }
 
+/* Returns whether the C library can block the signal. It keeps two for itself, below SIGRTMIN. */
+static bool can_be_blocked(int signal) {
+    return signal != SIGKILL && signal != SIGSTOP && (signal <= SIGSYS || signal >= SIGRTMIN);
+}
+
+/* A guard that ended by a signal would lose the exit status. */
+static void test_signals(void) {
+    _cleanup_close_ int guard = -1;
+    pid_t pid;
+
+    test_runner_begin(&t, WAITS("a", ""), getuid());
+    test_runner_start_until(&t, &m, '1', "a", USEC_INFINITY);
+    pid = test_runner_guard_pid(&t, &m, '1');
+    guard = test_guard_join(&t, &m, '1', "a.out");
+    for (int signal = 1; signal < NSIG; signal++)
+        if (can_be_blocked(signal))
+            TEST_INT(kill(pid, signal), 0);
+    test_say(guard, PROTOCOL_STOP, "reason", "stopped");
+    test_await(guard, &m, PROTOCOL_STOPPING);
+    test_await(guard, &m, PROTOCOL_REPORT);
+    TEST_FIELD(&m, "code", "7");
+    test_guard_finish(guard);
+    test_runner_done(&t);
+}
+
 static const char *guard_socket(void) {
     static char name[128];
 
@@ -183,6 +208,7 @@ static CU_TestInfo tests[] = {
     {"newest wins", test_newest_wins},
     {"leaves a report", test_leaves_report},
     {"malformed", test_malformed},
+    {"signals", test_signals},
     {"strangers", test_strangers},
     {"timeout", test_timeout},
     CU_TEST_INFO_NULL,
