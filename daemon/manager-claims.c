@@ -68,6 +68,12 @@ static void run_on_refused(struct claim *c, enum store_refusal refusal, const ch
         manager_run_refuse(r, store_refusal_name(refusal), pool);
 }
 
+/* Returns after which part of the margin berth-runner kills a run. The processes of hundreds of `berth run` take
+ * a few hundred ms, and berth-runner kills no `berth run`. With a guard it also kills the report. */
+static usec_t kill_delay(const struct run *r, usec_t margin) {
+    return r->kind == RUN_KIND_ADHOC ? margin / 5 : margin / 2;
+}
+
 static void run_on_lost(struct claim *c, enum store_loss loss, void *userdata) {
     struct manager *m = userdata;
     struct run *r = c->owner;
@@ -90,9 +96,9 @@ static void run_on_lost(struct claim *c, enum store_loss loss, void *userdata) {
             break;
         manager_stop_run(r, "lease-lost");
         /* The guard or `berth run` has killed the run by now, and its report is on the way. If it hangs or was killed, the
-         * runner kills the run after half of the margin (R8), before the lease ends. */
+         * runner kills the run within the margin (R8), before the lease ends. */
         if (!run_is_over(r))
-            executor_kill_after(m->executor, r, settings_margin(m->settings->lease_usec) / 2);
+            executor_kill_after(m->executor, r, kill_delay(r, settings_margin(m->settings->lease_usec)));
         break;
     }
 }

@@ -47,6 +47,7 @@ bool manager_run_requeue(struct run *r) {
     r->stop_reason = SUPERVISE_REASON_NONE;
     r->job.start_due = 0;
     r->adhoc.hold_state = HOLD_STATE_NONE;
+    r->adhoc.is_reaped = false;
     run_clear_reason(r);
     state_save_run(&m->state, r); /* before the record of the hold goes, so that the place is never lost */
     adhoc_release_hold(r);

@@ -95,6 +95,40 @@ static void killed_and_lease_lost(void) {
     TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0);
 }
 
+/* A process of the run, as far as berth-runner can see. */
+static struct child *start_marked(const char *granted) {
+    char run[64], token[64];
+    char *argv[] = {(char *) "env", run, token, (char *) "sleep", (char *) "1000", NULL};
+
+    snprintf(run, sizeof(run), "BERTH_RUN=%s", event_get(granted, "run"));
+    snprintf(token, sizeof(token), "BERTH_TOKEN=%s", event_get(granted, "token"));
+    return child_start(argv, NULL);
+}
+
+/* berth-runner looks for processes of the lost grant. The client returns that grant, is granted another one, and its command ends by
+ * itself. */
+static void frozen_before_its_start(void) {
+    struct child *hold, *c, *marked;
+
+    two_hosts();
+    hold = berth_at_gate(bee, "-p db", "hold", "started");
+    c = berth_start(ant, "run -p db --name late -- %s --id late --for 300", cluster.command);
+    host_await(ant, "queued", "job=late");
+    child_kill(c, SIGSTOP);
+    test_gate_open(&cluster.gate);
+    TEST_INT(berth_end(hold), 0);
+    marked = start_marked(host_await(ant, "granted", "job=late"));
+    proxy_set(&way, PROXY_CUT, 0, false);
+    host_await(ant, "lease-lost", "job=late");
+    TEST_INT(berth_end(marked), 137);
+    for (int i = 0; i < 10; i++) /* until berthd has the runner's answer */
+        TEST_INT(berth(ant, "runs"), 0);
+    child_kill(c, SIGCONT);
+    proxy_set(&way, PROXY_PASS, 0, false);
+    TEST_INT(berth_end(c), 0);
+    CU_ASSERT(event_get_u64(host_await(ant, "exited", "job=late result=success"), "run_ms") >= 300);
+}
+
 static void stop_it(void) {
     json_t *json = berth_json(ant, "runs");
 
@@ -134,6 +168,7 @@ static void killed_and_stopped(void) {
 static CU_TestInfo tests[] = {
     {"berth run is frozen and its lease lost", frozen_and_lease_lost},
     {"berth run is killed and its lease lost", killed_and_lease_lost},
+    {"berth run is frozen before its start", frozen_before_its_start},
     {"berth run is frozen and stopped", frozen_and_stopped},
     {"berth run is killed and stopped", killed_and_stopped},
     CU_TEST_INFO_NULL,
