@@ -32,6 +32,7 @@ struct runs {
     struct timer timer;
     sd_event_source *signal;
     usec_t again;
+    usec_t adhoc_due;             /* when the processes of `berth run` are killed that were requested since the last walk; 0: none */
     int recover_error;            /* a run that was found could not be added */
     int lifeline[2];              /* a pipe: only we have its write end, prepared guards the read end */
     size_t room;                  /* starts left until the runs are counted again */

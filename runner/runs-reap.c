@@ -74,13 +74,20 @@ static void adhoc_gone(struct entry *e) {
     r->handler.on_adhoc_reaped(run, r->handler.userdata);
 }
 
-/* Kills the processes of all `berth run` in one walk: a user can have hundreds that are frozen, and their lease ends soon. */
-static void reap_adhoc(struct runs *r) {
-    _cleanup_free_ struct environ_run *wanted = NULL;
+static size_t count_adhoc(const struct runs *r) {
     size_t n = 0;
 
     list_foreach(e, &r->entries, struct entry, link)
         n += e->is_adhoc;
+    return n;
+}
+
+/* Kills the processes of all `berth run` in one walk: a user can have hundreds that are frozen, and their lease ends soon. */
+static void reap_adhoc(struct runs *r) {
+    _cleanup_free_ struct environ_run *wanted = NULL;
+    size_t n = count_adhoc(r);
+
+    r->adhoc_due = 0;
     wanted = n > 0 ? calloc(n, sizeof(*wanted)) : NULL;
     if (!wanted)
         return;
@@ -170,14 +177,16 @@ bool runs_reap(struct runs *r) {
 }
 
 void runs_reap_adhoc(struct runs *r, const char *run, uint64_t token) {
-    struct entry *e = entry_find(r, run) ? NULL : entry_new(r, run, "");
+    struct entry *e = entry_find(r, run) || count_adhoc(r) >= RUNS_MAX ? NULL : entry_new(r, run, "");
 
     if (!e) /* berthd requests it again */
         return;
     e->is_adhoc = true;
     e->token = token;
     entry_reap(e);
-    timer_set_in(&r->timer, REAP_RETRY_MIN); /* more of them may follow at once */
+    if (r->adhoc_due == 0) /* more of them may follow at once, but never postpone this one */
+        r->adhoc_due = usec_add(clock_boottime(), REAP_RETRY_MIN);
+    timer_set(&r->timer, r->adhoc_due);
 }
 
 void entry_reap(struct entry *e) {

@@ -61,7 +61,7 @@ unsigned runs_prepare(const struct runs *r, const struct job_settings *job);
  * the run is unknown. */
 int runs_kill(struct runs *r, const char *run);
 /* Kills the processes of a `berth run`, which has no guard and no report, until none is left. token: only those of this grant;
- * 0: all. */
+ * 0: all. Does nothing without memory, or if RUNS_MAX are being killed: berthd requests it again. */
 void runs_reap_adhoc(struct runs *r, const char *run, uint64_t token);
 /* Removes the report of a run. */
 void runs_forget(struct runs *r, const char *run);

@@ -227,6 +227,36 @@ static void test_pid_of_another(void) {
     remove_report();
 }
 
+static void on_adhoc_reaped(const char *id, _unused_ void *userdata) {
+    reported = reported || strcmp(id, run) == 0;
+}
+
+/* The requests of a hostile berthd neither end nor postpone the kill that it requested first. */
+static void test_stream_of_requests(void) {
+    static const struct access access = {0};
+    const struct runs_handler handler = {.on_stuck = on_stuck, .on_reaped = on_reaped, .on_adhoc_reaped = on_adhoc_reaped};
+    _cleanup_(sd_event_unrefp) sd_event *event = NULL;
+    struct runs *runs = NULL;
+    pid_t pid = start_command(run, false);
+    char other[ID_TEXT_SIZE];
+
+    reported = false;
+    CU_ASSERT_FATAL(sd_event_new(&event) >= 0);
+    CU_ASSERT_EQUAL_FATAL(runs_new(&runs, event, directory, NULL, &access, &handler), 0);
+    runs_reap_adhoc(runs, run, 0);
+    for (unsigned n = 0; n < 100 && !reported; n++) {
+        id_make(other);
+        runs_reap_adhoc(runs, other, 0);
+        CU_ASSERT_FATAL(sd_event_run(event, USEC_PER_MSEC) >= 0);
+            }
+    CU_ASSERT(reported);
+    CU_ASSERT_FALSE(command_is_alive());
+    runs_free(runs);
+    (void) pidfd_send_signal(command, SIGKILL, NULL, 0);
+    (void) waitpid(pid, NULL, 0);
+    command = close_fd(command);
+}
+
 static int up(void) {
     snprintf(directory, sizeof(directory), "/tmp/berth-runs-XXXXXX");
     id_make(run);
@@ -243,6 +273,7 @@ static CU_TestInfo tests[] = {
     {"a command that cannot be looked at", test_hidden},
     {"a cgroup that was never made", test_no_such_cgroup},
     {"a pid of another process", test_pid_of_another},
+    {"a stream of requests", test_stream_of_requests},
     CU_TEST_INFO_NULL,
 };
 
