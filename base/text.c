@@ -14,6 +14,19 @@ int text_copy(char **ret, const char *text) {
     return text && !*ret ? -ENOMEM : 0;
 }
 
+const char *text_find_variable(const char *environment, size_t size, const char *name) {
+    size_t length = strlen(name);
+
+    for (const char *entry = environment, *end = environment + size, *nul; entry < end; entry = nul + 1) {
+        nul = memchr(entry, '\0', (size_t) (end - entry));
+        if (!nul)
+            return NULL;
+        if (strncmp(entry, name, length) == 0)
+            return entry + length;
+    }
+    return NULL;
+}
+
 void text_free_list(char **list) {
     for (size_t i = 0; list && list[i]; i++)
         free(list[i]);

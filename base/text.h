@@ -10,6 +10,9 @@
 
 /* Copies text, to be freed; NULL stays NULL. 0 or -ENOMEM; *ret is NULL then. */
 int text_copy(char **ret, const char *text);
+/* Returns the value of a variable in an environment as /proc shows it: entries that end with NUL. name: with "=" at its end.
+ * NULL: it has none, or the last entry is cut. */
+const char *text_find_variable(const char *environment, size_t size, const char *name);
 /* Frees a NULL-terminated list of texts; NULL: does nothing. */
 void text_free_list(char **list);
 /* Returns whether text is well-formed UTF-8 (RFC 3629: no surrogates, nothing above U+10FFFF, shortest forms). */

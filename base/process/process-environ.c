@@ -16,6 +16,7 @@
 #include "base/number.h"
 #include "base/process/process-list.h"
 #include "base/process/process-tree.h"
+#include "base/text.h"
 
 #define ENVIRON_MAX (128 * 1024) /* bytes read of each; the environments of runs have a few hundred */
 
@@ -30,22 +31,8 @@ struct search {
     int error;    /* the last one */
 };
 
-/* Returns the value of NAME= in an environment, whose entries end with NUL; NULL: it has none. A zombie has no environment. */
-static const char *find_value(const char *text, size_t size, const char *name) {
-    size_t length = strlen(name);
-
-    for (const char *entry = text, *end = text + size, *nul; entry < end; entry = nul + 1) {
-        nul = memchr(entry, '\0', (size_t) (end - entry));
-        if (!nul)
-            return NULL;
-        if (strncmp(entry, name, length) == 0)
-            return entry + length;
-    }
-    return NULL;
-}
-
 static bool has_token(const char *text, size_t size, uint64_t token) {
-    const char *value = find_value(text, size, TOKEN);
+    const char *value = text_find_variable(text, size, TOKEN);
     char wanted[24];
 
     snprintf(wanted, sizeof(wanted), "%" PRIu64, token);
@@ -68,7 +55,7 @@ static int find_run(const struct search *search, pid_t pid, struct environ_run *
         return process_error_is_ours(-errno) ? -errno : 0;
     while (size < ENVIRON_MAX && (n = read(fd, search->buffer + size, ENVIRON_MAX - size)) > 0)
         size += (size_t) n;
-    run = find_value(search->buffer, size, RUN);
+    run = text_find_variable(search->buffer, size, RUN);
     for (size_t i = 0; run && i < search->n; i++)
         if (strcmp(search->runs[i].run, run) == 0 && has_token(search->buffer, size, search->runs[i].token))
             *ret = &search->runs[i];

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "base/text.h"
 
 #define LOOK_TIME USEC_PER_SEC
 #define ENVIRON_MAX (256 * 1024)
@@ -79,16 +80,6 @@ char process_state(pid_t pid) {
 
 /* --- the environment --- */
 
-/* The value of NAME= in an environment; NULL: it has none. */
-static const char *find_variable(const char *text, size_t size, const char *name) {
-    size_t length = strlen(name);
-
-    for (const char *at = text; at < text + size; at += strlen(at) + 1)
-        if (strncmp(at, name, length) == 0)
-            return at + length;
-    return NULL;
-}
-
 static bool is_same(const char *value, const char *expected) {
     return value && strcmp(value, expected) == 0;
 }
@@ -102,10 +93,10 @@ static int read_run(const struct look *look, pid_t pid, char run[static ID_TEXT_
 
     if (r < 0 || !text)
         return r == -EFBIG ? 0 : r;
-    value = find_variable(text, size, "BERTH_RUN=");
+    value = text_find_variable(text, size, "BERTH_RUN=");
     if (value && strlen(value) == ID_TEXT_SIZE - 1 &&
-        is_same(find_variable(text, size, "BERTH_HOST="), look->host) &&
-        is_same(find_variable(text, size, "BERTH_NAMESPACE="), look->namespace))
+        is_same(text_find_variable(text, size, "BERTH_HOST="), look->host) &&
+        is_same(text_find_variable(text, size, "BERTH_NAMESPACE="), look->namespace))
         (void) snprintf(run, ID_TEXT_SIZE, "%s", value);
     return 0;
 }

@@ -87,8 +87,20 @@ static void test_escape(void) {
     }
 }
 
+static void test_find_variable(void) {
+    static const char environment[] = "AB=no\0A=1\0\0A=2\0B=cut"; /* the last NUL is not passed */
+    const size_t size = sizeof(environment) - 1;
+
+    TEST_STRING(text_find_variable(environment, size, "A="), "1");
+    TEST_STRING(text_find_variable(environment, size, "AB="), "no");
+    CU_ASSERT_PTR_NULL(text_find_variable(environment, size, "B="));
+    TEST_STRING(text_find_variable(environment, size + 1, "B="), "cut");
+    CU_ASSERT_PTR_NULL(text_find_variable(environment, size, "C="));
+    CU_ASSERT_PTR_NULL(text_find_variable(environment, 0, "AB="));
+}
+
 static CU_TestInfo tests[] = {
-    {"utf8", test_utf8}, {"control", test_control}, {"character", test_character}, {"printable", test_printable}, {"escape", test_escape}, CU_TEST_INFO_NULL,
+    {"utf8", test_utf8}, {"control", test_control}, {"character", test_character}, {"printable", test_printable}, {"escape", test_escape}, {"find variable", test_find_variable}, CU_TEST_INFO_NULL,
 };
 
 TEST_SUITES({.pName = "text", .pTests = tests});
