@@ -13,13 +13,13 @@
 
 /* items: address of the pointer to the array. */
 static inline bool array_make_room(void *items, size_t n, size_t size) {
-    void *array;
+    void *array, *grown;
 
     if ((n & (n - 1)) != 0)
         return true;
     memcpy(&array, items, sizeof(array));
-    array = realloc(array, (n > 0 ? 2 * n : 1) * size); /* no overflow: the array of n items exists */
-    if (array)
-        memcpy(items, &array, sizeof(array));
-    return array;
+    grown = realloc(array, (n > 0 ? 2 * n : 1) * size); /* no overflow: the array of n items exists */
+    if (grown)
+        memcpy(items, &grown, sizeof(grown));
+    return grown;
 }

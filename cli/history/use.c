@@ -200,13 +200,15 @@ static struct span span_of(const struct changes *c, const char *pattern, const s
 
 static int add_pool(struct uses *u, const struct changes *c, const struct changes *steps, struct span own, int64_t *waits) {
     char name[POOL_NAME_SIZE], pattern[POOL_NAME_SIZE];
-    bool is_key;
+    struct span of_pattern = {0}, steps_of_pattern = {0};
     int k;
 
     (void) snprintf(name, sizeof(name), "%.*s", (int) own.items->name_length, own.items->name);
-    is_key = pool_name_pattern(name, pattern) != NULL;
-    k = make_pool(u, own, is_key ? span_of(c, pattern, own.items) : (struct span) {},
-                  is_key ? span_of(steps, pattern, own.items) : (struct span) {});
+    if (pool_name_pattern(name, pattern)) {
+        of_pattern = span_of(c, pattern, own.items);
+        steps_of_pattern = span_of(steps, pattern, own.items);
+    }
+    k = make_pool(u, own, of_pattern, steps_of_pattern);
     if (k == 0)
         add_waits(&u->pools[u->n - 1], u, own, waits);
     return k;

@@ -20,7 +20,7 @@
 static void damage_behind(const char *path, const char *text) {
     _cleanup_free_ char *bytes = NULL;
     _cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
-    size_t size, at;
+    size_t size = 0, at;
     char *place;
 
     CU_ASSERT_FATAL(fd >= 0 && file_read(path, SIZE_MAX / 2, &bytes, &size) == 0);
