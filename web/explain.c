@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/explain/claims.h"
 #include "base/explain/explained.h"
+#include "base/explain/reason.h"
 #include "base/json/format.h"
 #include "base/name.h"
 #include "web/call.h"
@@ -76,7 +77,7 @@ static json_t *choose_pools(const json_t *pools, const json_t *names) {
 static json_t *fill(json_t *list, const json_t *pools) {
     json_t *age = json_object_get(pools, "age_ms");
 
-    if (explained_fill(list, pools, true) != 0)
+    if (explained_fill(list, pools, true, REASON_ALL) != 0)
         return NULL;
     return json_pack("{s:i, s:s, s:b, s:O, s:O}", "schema", 1, "host", format_get_text(pools, "host"), "stale",
                      json_is_true(json_object_get(pools, "stale")), "age_ms", age ? age : json_null(), "explained", list);

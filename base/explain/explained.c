@@ -7,6 +7,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/explain/estimate.h"
+#include "base/explain/listed.h"
 #include "base/explain/queue.h"
 #include "base/explain/reason.h"
 #include "base/explain/start.h"
@@ -61,35 +63,71 @@ static int add_wanted(json_t *names, const json_t *list) {
     return k;
 }
 
-static bool share_claim(const json_t *a, const json_t *b) {
-    json_t *waiter;
-    size_t i;
+/* Adds the pools in whose queues some claim of this queue waits. Returns whether there were new ones; -1: no
+ * memory. */
+static int add_neighbours(json_t *names, const struct listed *listed, const json_t *of_claims, const struct listed_pool *p) {
+    json_t *waiter, *number;
+    size_t i, n;
+    int k = 0;
 
-    json_array_foreach (json_object_get(a, "queue"), i, waiter)
-        if (reason_claim(json_object_get(b, "queue"), format_get_text(waiter, "claim")))
-            return true;
-    return false;
+    json_array_foreach (json_object_get(p->json, "queue"), i, waiter)
+        json_array_foreach (json_object_get(of_claims, format_get_text(waiter, "claim")), n, number) {
+            const struct listed_pool *other = listed_at(listed, (size_t) json_integer_value(number));
+            const char *name = format_get_text(other->json, "name");
+
+            if (json_object_get(names, name))
+                continue;
+            if (add_name(names, name) < 0)
+                return -1;
+            k = 1;
+        }
+    return k;
+}
+
+/* Returns for each claim that waits the numbers of the pools that list it; NULL: no memory. */
+static json_t *pools_of_claims(const struct listed *listed) {
+    json_t *of_claims = json_object(), *waiter;
+    const char *claim;
+    int k = 0;
+
+    for (size_t i = 0; i < listed_count(listed); i++)
+        json_object_foreach (listed_at(listed, i)->waiting, claim, waiter) {
+            if (!json_object_get(of_claims, claim))
+                k |= json_object_set_new(of_claims, claim, json_array());
+            k |= json_array_append_new(json_object_get(of_claims, claim), json_integer((json_int_t) i));
+        }
+    if (k == 0)
+        return of_claims;
+    json_decref(of_claims);
+    return NULL;
 }
 
 /* Adds the pools whose queues share claims with those pools: a claim that waits there may keep others
  * waiting here. */
 static int add_related(json_t *names, const json_t *pools) {
-    json_t *pool, *other;
+    _cleanup_(listed_freep) struct listed *listed = listed_new(pools);
+    _cleanup_(json_decrefp) json_t *of_claims = listed ? pools_of_claims(listed) : NULL;
+    _cleanup_free_ bool *is_done = calloc(json_array_size(pools) + 1, sizeof(*is_done));
     bool has_grown = true;
-    int k = 0;
-    size_t i, n;
 
-    while (has_grown && k == 0) {
+    if (!of_claims || !is_done)
+        return -1;
+    while (has_grown) {
         has_grown = false;
-        json_array_foreach (pools, i, pool)
-            json_array_foreach (pools, n, other)
-                if (json_object_get(names, format_get_text(pool, "name")) &&
-                    !json_object_get(names, format_get_text(other, "name")) && share_claim(pool, other)) {
-                    k |= add_name(names, format_get_text(other, "name"));
-                    has_grown = true;
-                }
+        for (size_t i = 0; i < listed_count(listed); i++) {
+            const struct listed_pool *p = listed_at(listed, i);
+            int k;
+
+            if (is_done[i] || !json_object_get(names, format_get_text(p->json, "name")))
+                continue;
+            is_done[i] = true;
+            k = add_neighbours(names, listed, of_claims, p);
+            if (k < 0)
+                return -1;
+            has_grown |= k > 0;
+        }
     }
-    return k;
+    return 0;
 }
 
 int explained_add_pools(json_t *names, const json_t *list, const json_t *pools) {
@@ -98,47 +136,52 @@ int explained_add_pools(json_t *names, const json_t *list, const json_t *pools) 
 
 /* --- why --- */
 
+struct facts { /* of all runs of a list */
+    const json_t *answer;
+    struct listed *listed;
+    struct queue *q;      /* NULL: not known */
+    struct estimator *s;  /* likewise */
+    bool estimates;       /* they are wanted */
+    size_t most;          /* claims of a list */
+};
+
 /* Returns whether the run waits in each pool that it does not hold. */
-static bool is_in_all_queues(const json_t *e, const json_t *pools) {
+static bool is_in_all_queues(const json_t *e, const struct listed *listed) {
     const char *claim = format_get_text(e, "run"), *name;
     json_t *permits;
 
     json_object_foreach (json_object_get(e, "wants"), name, permits) {
-        const json_t *pool = reason_pool(pools, name, claim);
+        const struct listed_pool *pool = listed_find(listed, name, claim);
 
-        if (!reason_claim(json_object_get(pool, "holders"), claim) && !reason_claim(json_object_get(pool, "queue"), claim))
+        if (!listed_holder(pool, claim) && !listed_waiter(pool, claim))
             return false;
     }
     return true;
 }
 
 /* Returns why the start of a waiting run cannot be estimated; NULL: it can. */
-static const char *unknown_start(const json_t *e, const json_t *answer, const struct queue *q) {
+static const char *unknown_start(const json_t *e, const struct facts *f) {
     if (strcmp(format_get_text(e, "state"), "waiting") != 0)
         return NULL;
     if (!reason_is_pools(e))
         return format_get_text(e, "blocked_by");
-    if (!q || json_is_true(json_object_get(answer, "stale")))
+    if (!f->q || json_is_true(json_object_get(f->answer, "stale")))
         return "Redis is away";
-    if (!queue_is_complete(q))
+    if (!queue_is_complete(f->q))
         return "not all claims of these pools are listed";
-    return is_in_all_queues(e, json_object_get(answer, "pools"))
-               ? NULL
-               : "it is not in all its queues yet";
+    return is_in_all_queues(e, f->listed) ? NULL : "it is not in all its queues yet";
 }
 
-/* Adds what is known about one run. estimates: whether an estimate is wanted. */
-static int fill_one(json_t *e, const json_t *answer, const struct estimate_view *view, bool estimates) {
-    const char *why = unknown_start(e, answer, view->q);
-    bool waits = strcmp(format_get_text(e, "state"), "waiting") == 0;
-    int k = reason_add_pools(e, json_object_get(e, "wants"), format_get_text(e, "blocked_by"), view->pools);
+/* Adds what is known about one run. */
+static int fill_one(json_t *e, const struct facts *f) {
+    const char *why = unknown_start(e, f);
+    bool helps = strcmp(format_get_text(e, "state"), "waiting") == 0 && !why;
+    int k = reason_add_pools(e, json_object_get(e, "wants"), format_get_text(e, "blocked_by"), f->listed, f->most);
 
     if (k == 0)
-        k = start_add_usual(e, view->usuals, view->now);
+        k = start_add_estimate(e, f->s, f->listed, f->estimates ? why : "");
     if (k == 0)
-        k = start_add_estimate(e, view, estimates ? why : "");
-    if (k == 0)
-        k = reason_add_sooner(e, waits && !why ? view : NULL, view->pools);
+        k = reason_add_sooner(e, helps ? f->q : NULL, f->s, f->listed, f->most);
     (void) json_object_del(e, "wants");
     (void) json_object_del(e, "position"); /* each pool has its place */
     return k;
@@ -147,12 +190,9 @@ static int fill_one(json_t *e, const json_t *answer, const struct estimate_view 
 /* --- parked claims --- */
 
 /* Returns the waiter of a parked claim, which only the pool lists that parks it. NULL: the claim is not parked. */
-static const json_t *find_parked(const json_t *pools, const char *claim) {
-    json_t *pool;
-    size_t i;
-
-    json_array_foreach (pools, i, pool) {
-        const json_t *waiter = reason_claim(json_object_get(pool, "queue"), claim);
+static const json_t *find_parked(const struct listed *listed, const char *claim) {
+    for (size_t i = 0; i < listed_count(listed); i++) {
+        const json_t *waiter = listed_waiter(listed_at(listed, i), claim);
 
         if (waiter && format_get_number(waiter, "position") == 0)
             return waiter;
@@ -161,52 +201,61 @@ static const json_t *find_parked(const json_t *pools, const char *claim) {
 }
 
 /* Adds a parked run to the lists of its other pools: it needs their permits as well when it comes back. */
-static int add_parked(const json_t *e, const json_t *pools) {
+static int add_parked(const json_t *e, const struct listed *listed) {
     const char *claim = format_get_text(e, "run"), *name;
-    const json_t *parked = find_parked(pools, claim);
+    const json_t *parked = find_parked(listed, claim);
     json_t *permits;
     int k = 0;
 
     json_object_foreach (json_object_get(e, "wants"), name, permits) {
-        const json_t *pool = parked ? reason_pool(pools, name, claim) : NULL;
-        json_t *queue = json_object_get(pool, "queue"), *waiter;
+        struct listed_pool *pool = parked ? listed_find(listed, name, claim) : NULL;
+        json_t *waiter;
 
-        if (!pool || reason_claim(queue, claim) || reason_claim(json_object_get(pool, "holders"), claim))
+        if (!pool || listed_waiter(pool, claim) || listed_holder(pool, claim))
             continue;
         waiter = json_copy((json_t *) parked);
         k |= json_object_set(waiter, "permits", permits);
-        k |= json_array_append_new(queue, waiter);
+        k |= listed_add_waiter(pool, waiter);
     }
     return k;
 }
 
-static int add_all_parked(const json_t *list, const json_t *pools) {
+static int add_all_parked(const json_t *list, const struct listed *listed) {
     json_t *e;
     int k = 0;
     size_t i;
 
     json_array_foreach (list, i, e)
-        k |= add_parked(e, pools);
+        k |= add_parked(e, listed);
     return k;
 }
 
-int explained_fill(json_t *list, const json_t *answer, bool estimates) {
+int explained_fill(json_t *list, const json_t *answer, bool estimates, size_t most) {
+    const json_t *pools = json_object_get(answer, "pools");
+    _cleanup_(listed_freep) struct listed *listed = listed_new(pools);
     _cleanup_(queue_freep) struct queue *q = NULL;
     _cleanup_(usuals_done) struct usuals usuals = {};
-    struct estimate_view view = {
-        .pools = json_object_get(answer, "pools"), .usuals = &usuals, .now = clock_realtime()};
-    bool is_known = answer && !json_is_true(json_object_get(answer, "stale"));
-    int k = add_all_parked(list, view.pools) < 0 ? -ENOMEM : 0;
+    _cleanup_(estimator_freep) struct estimator *s = NULL;
+    struct estimate_view view = {.pools = pools, .usuals = &usuals, .now = clock_realtime()};
+    struct facts f = {.answer = answer, .listed = listed, .estimates = estimates, .most = most};
+    int k = !listed || add_all_parked(list, listed) < 0 ? -ENOMEM : 0;
     json_t *e;
     size_t i;
 
-    if (k == 0 && is_known)
-        k = queue_new(&q, view.pools);
     if (k == 0)
         k = usuals_make(&usuals, json_object_get(answer, "usual"));
-    view.q = q;
+    if (k == 0)
+        k = start_add_usual(listed, &usuals, view.now);
+    if (k == 0 && answer && !json_is_true(json_object_get(answer, "stale"))) {
+        k = queue_new(&q, pools);
+        view.q = q;
+        s = k == 0 ? estimator_new(&view) : NULL;
+        k = k == 0 && !s ? -ENOMEM : k;
+    }
+    f.q = q;
+    f.s = s;
     json_array_foreach (list, i, e)
         if (k == 0)
-            k = fill_one(e, answer, &view, estimates);
+            k = fill_one(e, &f);
     return k;
 }

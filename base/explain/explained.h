@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Returns the name of a member that an io.berth.Run must have and lacks; NULL: none. */
 const char *explained_missing(const json_t *run);
@@ -15,5 +16,6 @@ json_t *explained_new(const json_t *run, const char *host);
  * waiting. pools: of io.berth.Pools. -1: no memory. */
 int explained_add_pools(json_t *names, const json_t *list, const json_t *pools);
 /* Adds reasons, estimates (if they are wanted) and commands to each run of the list. answer: of io.berth.Pools for those pools, with
- * "usual"; NULL: they want none. Negative: no memory. */
-int explained_fill(json_t *list, const json_t *answer, bool estimates);
+ * "usual"; NULL: they want none. most: how many claims "ahead" and "starts" list; the others are counted (reason.h). Negative: no
+ * memory. */
+int explained_fill(json_t *list, const json_t *answer, bool estimates, size_t most);

@@ -1,45 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /* Plays queues on by the rules, with and without time. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/explain/queue-internal.h"
 #include "base/json/format.h"
 
-struct end { /* of a claim that holds */
-    double msec;
-    size_t claim;
-};
-
-struct play {
-    const struct queue *q;
-    json_int_t *limits, *used; /* of each pool */
-    size_t *heads; /* of each pool: the place of the first claim that has not started and is not parked */
-    bool *started; /* of each claim */
-    size_t first;  /* the claim that was moved before all others; SIZE_MAX: none */
-    const struct queue_times *times; /* NULL: without time */
-    double now;
-    struct end *ends; /* a heap, the next one first */
-    size_t n_ends;
-};
-
-static void play_done(struct play *p) {
+void play_done(struct play *p) {
     free(p->limits);
     free(p->used);
     free(p->heads);
     free(p->started);
+    free(p->order);
     free(p->ends);
 }
 
-static void give_back(struct play *p, size_t claim) {
+void play_give_back(struct play *p, size_t claim) {
     const struct claim *c = &p->q->claims[claim];
 
     for (size_t i = 0; i < c->n_wants; i++)
         p->used[c->wants[i].pool] -= c->wants[i].permits;
 }
 
-static int play_begin(struct play *p, const struct queue *q, const struct queue_change *change) {
+int play_begin(struct play *p, const struct queue *q, const struct queue_change *change) {
     size_t ended = change->ended ? queue_find(q->held, change->ended) : SIZE_MAX;
 
     *p = (struct play){.q = q,
@@ -47,8 +32,9 @@ static int play_begin(struct play *p, const struct queue *q, const struct queue_
                        .used = calloc(q->n_pools + 1, sizeof(*p->used)),
                        .heads = calloc(q->n_pools + 1, sizeof(*p->heads)),
                        .started = calloc(q->n_claims + 1, sizeof(*p->started)),
+                       .order = calloc(q->n_claims + 1, sizeof(*p->order)),
                        .first = change->first ? queue_find(q->waiting, change->first) : SIZE_MAX};
-    if (!p->limits || !p->used || !p->heads || !p->started)
+    if (!p->limits || !p->used || !p->heads || !p->started || !p->order)
         return -ENOMEM;
     for (size_t i = 0; i < q->n_pools; i++) {
         bool is_changed = change->pool && strcmp(change->pool, q->pools[i].name) == 0;
@@ -57,11 +43,11 @@ static int play_begin(struct play *p, const struct queue *q, const struct queue_
         p->used[i] = q->pools[i].used;
     }
     if (ended != SIZE_MAX)
-        give_back(p, ended);
+        play_give_back(p, ended);
     return 0;
 }
 
-static bool is_parked(const struct play *p, const struct claim *c) {
+bool play_is_parked(const struct play *p, const struct claim *c) {
     for (size_t i = 0; i < c->n_wants; i++)
         if (c->wants[i].permits > p->limits[c->wants[i].pool])
             return true;
@@ -76,7 +62,7 @@ static bool wants(const struct claim *c, size_t pool) {
 }
 
 static bool is_next(const struct play *p, size_t claim) {
-    return !p->started[claim] && !is_parked(p, &p->q->claims[claim]);
+    return !p->started[claim] && !play_is_parked(p, &p->q->claims[claim]);
 }
 
 /* Returns the number of the first claim of a queue; SIZE_MAX: none. */
@@ -138,20 +124,22 @@ static struct end take_end(struct play *p) {
 
 /* --- starts --- */
 
-static int start(struct play *p, size_t claim, json_t *list) {
+static void start(struct play *p, size_t claim) {
     const struct claim *c = &p->q->claims[claim];
 
     p->started[claim] = true;
+    p->order[p->n_order++] = claim;
     for (size_t i = 0; i < c->n_wants; i++)
         p->used[c->wants[i].pool] += c->wants[i].permits;
+    if (p->began)
+        p->began[claim] = p->now;
     if (p->times)
         add_end(p, claim);
-    return list && json_array_append(list, (json_t *) c->json) < 0 ? -ENOMEM : 0;
 }
 
 /* Starts all claims that may start. Each is first in all its queues, so no other claim can take its permits,
  * and the order of the pools does not matter. */
-static int play_on(struct play *p, json_t *list) {
+void play_on(struct play *p) {
     bool is_over = false;
 
     while (!is_over) {
@@ -161,46 +149,106 @@ static int play_on(struct play *p, json_t *list) {
 
             if (claim == SIZE_MAX || !may_start(p, claim))
                 continue;
-            if (start(p, claim, list) < 0)
-                return -ENOMEM;
+            start(p, claim);
             is_over = false;
         }
     }
-    return 0;
+}
+
+void play_undo(struct play *p, size_t n) {
+    while (p->n_order > n) {
+        size_t claim = p->order[--p->n_order];
+
+        p->started[claim] = false;
+        play_give_back(p, claim);
+    }
+}
+
+static json_t *list_started(const struct play *p) {
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < p->n_order; i++)
+        if (json_array_append(list, (json_t *) p->q->claims[p->order[i]].json) < 0) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
 }
 
 bool queue_starts(const struct queue *q, const struct queue_change *change, const char *claim,
                   json_t **ret) {
     _cleanup_(play_done) struct play p = {};
-    json_t *list = ret ? json_array() : NULL;
     size_t wanted = queue_find(q->waiting, claim);
-    int r = ret && !list ? -ENOMEM : play_begin(&p, q, change);
+    int r = play_begin(&p, q, change);
 
     if (r == 0)
-        r = play_on(&p, list);
+        play_on(&p);
     if (ret)
-        *ret = list;
-    return r == 0 && wanted != SIZE_MAX && p.started[wanted];
+        *ret = r == 0 ? list_started(&p) : NULL;
+    return r == 0 && (!ret || *ret) && wanted != SIZE_MAX && p.started[wanted];
 }
 
 /* --- with time --- */
 
-/* Returns whether the run of a holder still waits. */
-static bool is_of_waiting(const struct claim *c) {
-    return c->is_held && c->twin != SIZE_MAX;
+struct queue_player {
+    struct play play;
+    size_t wanted, *holders, n_holders; /* the claims that hold permits and do not wait */
+    json_int_t *limits, *used; /* of each pool, at the begin */
+};
+
+struct queue_player *queue_player_free(struct queue_player *player) {
+    if (!player)
+        return NULL;
+    play_done(&player->play);
+    free(player->holders);
+    free(player->limits);
+    free(player->used);
+    free(player);
+    return NULL;
 }
 
-static int begin_time(struct play *p, const struct queue_times *times, const struct queue_change *change) {
-    size_t ended = change->ended ? queue_find(p->q->held, change->ended) : SIZE_MAX;
+static void find_holders(struct queue_player *player, const struct queue_change *change) {
+    const struct queue *q = player->play.q;
+    size_t ended = change->ended ? queue_find(q->held, change->ended) : SIZE_MAX;
 
+    for (size_t i = 0; i < q->n_claims; i++)
+        if (q->claims[i].is_held && i != ended && !claim_is_of_waiting(&q->claims[i]))
+            player->holders[player->n_holders++] = i;
+}
+
+struct queue_player *queue_player_new(const struct queue *q, const struct queue_change *change, const char *claim) {
+    _cleanup_(queue_player_freep) struct queue_player *player = calloc(1, sizeof(*player));
+    size_t n = q->n_pools;
+
+    if (!player || play_begin(&player->play, q, change) < 0)
+        return NULL;
+    player->wanted = claim ? queue_find(q->waiting, claim) : SIZE_MAX;
+    player->play.ends = calloc(q->n_claims + 1, sizeof(*player->play.ends));
+    player->holders = calloc(q->n_claims + 1, sizeof(*player->holders));
+    player->limits = calloc(n + 1, sizeof(*player->limits));
+    player->used = calloc(n + 1, sizeof(*player->used));
+    if (!player->play.ends || !player->holders || !player->limits || !player->used)
+        return NULL;
+    memcpy(player->limits, player->play.limits, n * sizeof(*player->limits));
+    memcpy(player->used, player->play.used, n * sizeof(*player->used));
+    find_holders(player, change);
+    return steal_pointer(&player);
+}
+
+static void play_again(struct queue_player *player, const struct queue_times *times) {
+    struct play *p = &player->play;
+    size_t n = p->q->n_pools;
+
+    memcpy(p->limits, player->limits, n * sizeof(*p->limits));
+    memcpy(p->used, player->used, n * sizeof(*p->used));
+    memset(p->heads, 0, n * sizeof(*p->heads));
+    while (p->n_order > 0)
+        p->started[p->order[--p->n_order]] = false;
     p->times = times;
-    p->ends = calloc(p->q->n_claims + 1, sizeof(*p->ends));
-    if (!p->ends)
-        return -ENOMEM;
-    for (size_t i = 0; i < p->q->n_claims; i++)
-        if (p->q->claims[i].is_held && i != ended && !is_of_waiting(&p->q->claims[i]))
-            add_end(p, i);
-    return 0;
+    p->now = 0;
+    p->n_ends = 0;
+    for (size_t i = 0; i < player->n_holders; i++)
+        add_end(p, player->holders[i]);
 }
 
 /* Ends the next claim. Permits of host pools that the run held while it waited end with it. */
@@ -209,9 +257,9 @@ static void end_next(struct play *p) {
     size_t twin = p->q->claims[end.claim].is_held ? SIZE_MAX : p->q->claims[end.claim].twin;
 
     p->now = end.msec;
-    give_back(p, end.claim);
+    play_give_back(p, end.claim);
     if (twin != SIZE_MAX)
-        give_back(p, twin);
+        play_give_back(p, twin);
 }
 
 static void change_limit(struct play *p, const struct queue_later *later) {
@@ -220,115 +268,53 @@ static void change_limit(struct play *p, const struct queue_later *later) {
     memset(p->heads, 0, p->q->n_pools * sizeof(*p->heads)); /* parked claims may be in their queues again */
 }
 
+/* Goes on to the next moment at which claims may start. Returns false if there is none. */
+static bool step(struct play *p, size_t *n_later) {
+    const struct queue_later *later = *n_later < p->times->n_later ? &p->times->later[*n_later] : NULL;
+
+    if (later && (p->n_ends == 0 || later->msec <= p->ends[0].msec)) {
+        change_limit(p, later);
+        ++*n_later;
+        return true;
+    }
+    if (p->n_ends == 0 || isinf(p->ends[0].msec))
+        return false;
+    end_next(p);
+    return true;
+}
+
+double queue_player_start_time(struct queue_player *player, const struct queue_times *times) {
+    struct play *p = &player->play;
+    size_t n_later = 0;
+
+    if (player->wanted == SIZE_MAX)
+        return -1;
+    play_again(player, times);
+    do {
+        play_on(p);
+        if (p->started[player->wanted])
+            return p->now;
+    } while (step(p, &n_later));
+    return -1;
+}
+
+void queue_player_start_times(struct queue_player *player, const struct queue_times *times, double *began) {
+    struct play *p = &player->play;
+    size_t n_later = 0;
+
+    for (size_t i = 0; i < p->q->n_claims; i++)
+        began[i] = -1;
+    play_again(player, times);
+    p->began = began;
+    do
+        play_on(p);
+    while (step(p, &n_later));
+    p->began = NULL;
+}
+
 double queue_start_time(const struct queue *q, const struct queue_change *change, const char *claim,
                         const struct queue_times *times) {
-    _cleanup_(play_done) struct play p = {};
-    size_t wanted = queue_find(q->waiting, claim), n_later = 0;
+    _cleanup_(queue_player_freep) struct queue_player *player = queue_player_new(q, change, claim);
 
-    if (wanted == SIZE_MAX || play_begin(&p, q, change) < 0 || begin_time(&p, times, change) < 0)
-        return -1;
-    for (;;) {
-        const struct queue_later *later = n_later < times->n_later ? &times->later[n_later] : NULL;
-
-        if (play_on(&p, NULL) < 0)
-            return -1;
-        if (p.started[wanted])
-            return p.now;
-        if (later && (p.n_ends == 0 || later->msec <= p.ends[0].msec)) {
-            change_limit(&p, later);
-            n_later++;
-        } else if (p.n_ends > 0) {
-            end_next(&p);
-        } else {
-            return -1;
-        }
-    }
-}
-
-/* --- claims that matter --- */
-
-static bool has_marked(const struct play *p, const struct pool *line, const bool *before) {
-    for (size_t i = 0; i < line->n_line; i++)
-        if (before[line->line[i]] && line->line[i] != p->first)
-            return true;
-    return false;
-}
-
-/* Marks the claims before a marked one in one queue. If a limit will change, marks the whole queue, because
- * claims may pass a parked one. Returns whether there were new ones. */
-static bool mark_before(const struct play *p, size_t pool, bool *before) {
-    const struct pool *line = &p->q->pools[pool];
-    bool is_new = false, is_behind = p->times->n_later > 0 && has_marked(p, line, before);
-
-    for (size_t i = line->n_line; i-- > 0;) {
-        size_t c = line->line[i];
-
-        if (!before[c] && is_behind && (p->times->n_later > 0 || !is_parked(p, &p->q->claims[c])))
-            is_new = before[c] = true;
-        is_behind |= before[c] && c != p->first;
-    }
-    return is_new;
-}
-
-/* Returns whether the holders of the pool and the marked claims do not all fit into it. */
-static bool is_scarce(const struct play *p, size_t pool, const bool *before) {
-    json_int_t limit = p->limits[pool], needed = p->used[pool];
-
-    for (size_t i = 0; i < p->times->n_later; i++)
-        if (p->times->later[i].pool == pool && (limit == 0 || p->times->later[i].limit < limit))
-            limit = p->times->later[i].limit;
-    for (size_t i = 0; i < p->q->n_claims; i++)
-        for (size_t k = 0; before[i] && k < p->q->claims[i].n_wants; k++)
-            if (p->q->claims[i].wants[k].pool == pool)
-                needed += p->q->claims[i].wants[k].permits;
-    return needed > limit;
-}
-
-static void mark_needs(const struct play *p, const bool *before, bool *needs) {
-    for (size_t pool = 0; pool < p->q->n_pools; pool++) {
-        if (!is_scarce(p, pool, before))
-            continue;
-        for (size_t i = 0; i < p->q->n_claims; i++)
-            if (wants(&p->q->claims[i], pool) && (before[i] || p->q->claims[i].is_held))
-                needs[i] = true;
-    }
-}
-
-int queue_needs(const struct queue *q, const struct queue_change *change, const char *claim,
-                const struct queue_times *times, bool *needs) {
-    _cleanup_(play_done) struct play p = {};
-    _cleanup_free_ bool *before = calloc(q->n_claims + 1, sizeof(*before));
-    size_t wanted = queue_find(q->waiting, claim);
-    bool is_new = true;
-
-    memset(needs, 0, q->n_claims * sizeof(*needs));
-    if (!before || play_begin(&p, q, change) < 0)
-        return -ENOMEM;
-    if (wanted == SIZE_MAX)
-        return 0;
-    p.times = times;
-    before[wanted] = true;
-    while (is_new) {
-        is_new = false;
-        for (size_t pool = 0; pool < q->n_pools; pool++)
-            is_new |= mark_before(&p, pool, before);
-        /* Permits that a run holds while it waits return after its wait. */
-        for (size_t i = 0; i < q->n_claims; i++) {
-            size_t twin = q->claims[i].twin;
-
-            if (is_of_waiting(&q->claims[i]) && !before[twin]) {
-                bool matters = false;
-
-                for (size_t k = 0; k < q->claims[i].n_wants; k++)
-                    matters |= is_scarce(&p, q->claims[i].wants[k].pool, before);
-                is_new |= matters;
-                before[twin] |= matters;
-            }
-        }
-    }
-    mark_needs(&p, before, needs);
-    for (size_t i = 0; i < q->n_claims; i++) /* a waiting run holds its permits until it ends */
-        needs[i] &= !is_of_waiting(&q->claims[i]);
-    needs[wanted] = false;
-    return 0;
+    return player ? queue_player_start_time(player, times) : -1;
 }

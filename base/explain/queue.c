@@ -10,8 +10,6 @@
 #include "base/cleanup.h"
 #include "base/json/format.h"
 
-#define STEPS_MAX 2000 /* limits tried above the one in force */
-
 struct queue *queue_free(struct queue *q) {
     if (!q)
         return NULL;
@@ -23,6 +21,7 @@ struct queue *queue_free(struct queue *q) {
     free(q->claims);
     json_decref(q->held);
     json_decref(q->waiting);
+    queue_help_free(q->help);
     free(q);
     return NULL;
 }
@@ -159,52 +158,6 @@ size_t queue_find(const json_t *index, const char *id) {
     return number ? (size_t) json_integer_value(number) : SIZE_MAX;
 }
 
-static const struct pool *find_pool(const struct queue *q, const char *name) {
-    for (size_t i = 0; i < q->n_pools; i++)
-        if (strcmp(q->pools[i].name, name) == 0)
-            return &q->pools[i];
-    return NULL;
-}
-
-/* --- what would help --- */
-
-/* Tries each limit, because a higher one may start fewer claims: a large claim that was parked is first
- * again. */
-json_int_t queue_lowest_limit(const struct queue *q, const char *pool, const char *claim) {
-    const struct pool *p = find_pool(q, pool);
-    json_int_t most = 0;
-
-    if (!p)
-        return -1;
-    most = p->used;
-    for (size_t i = 0; i < p->n_line; i++) {
-        const struct claim *c = &q->claims[p->line[i]];
-
-        for (size_t k = 0; k < c->n_wants; k++)
-            if (&q->pools[c->wants[k].pool] == p)
-                most += c->wants[k].permits;
-    }
-    for (json_int_t limit = p->limit + 1; limit <= most && limit - p->limit <= STEPS_MAX; limit++)
-        if (queue_starts(q, &(struct queue_change){.pool = pool, .limit = limit}, claim, NULL))
-            return limit;
-    return -1;
-}
-
-const json_t *queue_enough(const struct queue *q, const char *claim, bool first) {
-    const json_t *best = NULL;
-
-    for (size_t i = 0; i < q->n_claims; i++) {
-        const struct claim *c = &q->claims[i];
-        const char *id = format_get_text(c->json, "claim"), *since = format_get_text(c->json, "since");
-
-        if (!c->is_held || (best && strcmp(since, format_get_text(best, "since")) <= 0))
-            continue;
-        if (queue_starts(q, &(struct queue_change){.ended = id, .first = first ? claim : NULL}, claim, NULL))
-            best = c->json;
-    }
-    return best;
-}
-
 /* --- all claims --- */
 
 size_t queue_count(const struct queue *q) {
@@ -218,4 +171,8 @@ const json_t *queue_claim(const struct queue *q, size_t i, bool *ret_is_held) {
 
 size_t queue_pool_of(const struct queue *q, size_t i) {
     return q->claims[i].wants[0].pool;
+}
+
+size_t queue_number(const struct queue *q, const char *claim) {
+    return queue_find(q->waiting, claim);
 }

@@ -11,31 +11,6 @@
 
 #define INT "%" JSON_INTEGER_FORMAT
 
-const json_t *reason_claim(const json_t *list, const char *claim) {
-    json_t *item;
-    size_t i;
-
-    json_array_foreach (list, i, item)
-        if (strcmp(format_get_text(item, "claim"), claim) == 0)
-            return item;
-    return NULL;
-}
-
-const json_t *reason_pool(const json_t *pools, const char *name, const char *claim) {
-    const json_t *first = NULL;
-    json_t *pool;
-    size_t i;
-
-    json_array_foreach (pools, i, pool) {
-        if (strcmp(format_get_text(pool, "name"), name) != 0)
-            continue;
-        if (reason_claim(json_object_get(pool, "queue"), claim) || reason_claim(json_object_get(pool, "holders"), claim))
-            return pool;
-        first = first ? first : pool;
-    }
-    return first;
-}
-
 /* --- why not yet --- */
 
 bool reason_is_pools(const json_t *e) {
@@ -50,41 +25,31 @@ bool reason_is_pools(const json_t *e) {
 
 struct wait {
     const char *claim;
-    const json_t *pool, *pools;
+    const struct listed *listed;
+    const struct listed_pool *of; /* the pool */
+    const json_t *pool;           /* the same, as berthd replied it */
     json_int_t wants, limit, free, place; /* place 0: not known, or parked */
     bool is_held, is_granting; /* nothing but the pools keeps it waiting */
     char text[FORMAT_SIZE];
 };
 
-static const json_t *first_of(const json_t *pool) {
-    json_t *waiter;
-    size_t i;
-
-    json_array_foreach (json_object_get(pool, "queue"), i, waiter)
-        if (format_get_number(waiter, "position") == 1)
-            return waiter;
-    return NULL;
-}
-
 /* Returns another pool in which the claim waits; NULL: none is listed. */
 static const char *other_queue(const struct wait *w, const char *claim) {
-    json_t *pool;
-    size_t i;
-
-    json_array_foreach (w->pools, i, pool) {
-        const json_t *waiter = pool == w->pool ? NULL : reason_claim(json_object_get(pool, "queue"), claim);
-        json_int_t left = format_get_number(pool, "limit") - format_get_number(pool, "used");
+    for (size_t i = 0; i < listed_count(w->listed); i++) {
+        const struct listed_pool *p = listed_at(w->listed, i);
+        const json_t *waiter = p == w->of ? NULL : listed_waiter(p, claim);
+        json_int_t left = format_get_number(p->json, "limit") - format_get_number(p->json, "used");
 
         if (waiter &&
             (format_get_number(waiter, "position") > 1 || format_get_number(waiter, "permits") > left))
-            return format_get_text(pool, "name");
+            return format_get_text(p->json, "name");
     }
     return NULL;
 }
 
 /* Permits are free, but other claims are before it. */
 static const char *write_behind(struct wait *w) {
-    const json_t *first = first_of(w->pool);
+    const json_t *first = w->of->head;
     json_int_t needs = format_get_number(first, "permits");
     const char *other = first ? other_queue(w, format_get_text(first, "claim")) : NULL;
     int n = snprintf(w->text, sizeof(w->text), "place " INT ", " INT " free", w->place, w->free);
@@ -176,7 +141,7 @@ static const char *write_reason(struct wait *w, const char *blocked_by) {
 
 /* --- who is before it --- */
 
-static int add_ahead(json_t *item, const struct wait *w) {
+static int add_ahead(json_t *item, const struct wait *w, size_t most) {
     json_t *ahead = json_array(), *waiter;
     int k = 0;
     size_t i;
@@ -184,6 +149,8 @@ static int add_ahead(json_t *item, const struct wait *w) {
     json_array_foreach (json_object_get(w->pool, "queue"), i, waiter) {
         json_int_t position = format_get_number(waiter, "position");
 
+        if (w->place <= 1 || json_array_size(ahead) >= most)
+            break;
         if (position > 0 && position < w->place)
             k |= json_array_append(ahead, waiter);
     }
@@ -193,7 +160,7 @@ static int add_ahead(json_t *item, const struct wait *w) {
     return k | json_object_set_new(item, "ahead", ahead);
 }
 
-static json_t *explain_pool(struct wait *w, const char *blocked_by) {
+static json_t *explain_pool(struct wait *w, const char *blocked_by, size_t most) {
     const char *code = write_reason(w, blocked_by);
     json_t *item =
         json_pack("{s:O, s:O, s:I, s:I, s:O, s:I, s:O, s:o, s:{s:s, s:s}, s:O}", "pool",
@@ -201,67 +168,84 @@ static json_t *explain_pool(struct wait *w, const char *blocked_by) {
                   w->wants, "limit", w->limit, "used", json_object_get(w->pool, "used"), "free",
                   w->free > 0 ? w->free : 0, "waiting", json_object_get(w->pool, "waiting"), "place",
                   w->place > 0 ? json_integer(w->place) : json_null(), "why", "code", code, "text", w->text,
-                  "holders", json_object_get(w->pool, "holders"));
+                  "holders", w->of->holders ? w->of->holders : json_object_get(w->pool, "holders"));
 
-    if (item && add_ahead(item, w) < 0) {
+    if (item && add_ahead(item, w, most) < 0) {
         json_decref(item);
         return NULL;
     }
     return item;
 }
 
-int reason_add_pools(json_t *explained, const json_t *wants, const char *blocked_by, const json_t *pools) {
+int reason_add_pools(json_t *explained, const json_t *wants, const char *blocked_by, const struct listed *listed, size_t most) {
     const char *claim = format_get_text(explained, "run"), *name;
     json_t *list = json_array(), *permits;
     int k = 0;
 
     json_object_foreach ((json_t *) wants, name, permits) {
-        const json_t *pool = reason_pool(pools, name, claim),
-                     *waiter = reason_claim(json_object_get(pool, "queue"), claim);
-        struct wait w = {.claim = claim, .pool = pool, .pools = pools, .wants = json_integer_value(permits)};
+        const struct listed_pool *of = listed_find(listed, name, claim);
+        const json_t *waiter = listed_waiter(of, claim);
+        struct wait w = {.claim = claim, .of = of, .listed = listed, .wants = json_integer_value(permits)};
 
-        if (!pool)
+        if (!of)
             continue;
+        w.pool = of->json;
         w.is_granting = reason_is_pools(explained);
-        w.limit = format_get_number(pool, "limit");
-        w.free = w.limit - format_get_number(pool, "used");
-        w.is_held = reason_claim(json_object_get(pool, "holders"), claim) != NULL;
+        w.limit = format_get_number(w.pool, "limit");
+        w.free = w.limit - format_get_number(w.pool, "used");
+        w.is_held = listed_holder(of, claim) != NULL;
         w.place = waiter ? format_get_number(waiter, "position")
                          : format_get_number(json_object_get(explained, "position"), name);
-        k |= json_array_append_new(list, explain_pool(&w, blocked_by));
+        k |= json_array_append_new(list, explain_pool(&w, blocked_by, most));
     }
     return k | json_object_set_new(explained, "pools", list) ? -ENOMEM : 0;
 }
 
 /* --- what would start it now --- */
 
-static json_t *names_of(const json_t *claims) {
-    json_t *names = json_array(), *claim;
-    size_t i;
+struct sooner { /* the commands that are looked for */
+    const json_t *explained;
+    const char *claim;
+    struct queue *q;
+    size_t most; /* names of claims that start */
+    json_t *list;
+};
 
-    json_array_foreach (claims, i, claim)
+static json_t *names_of(const json_t *claims, size_t most) {
+    size_t n = json_array_size(claims);
+    json_t *names = json_array();
+
+    for (size_t i = 0; i < n && i < most; i++) {
+        const json_t *claim = json_array_get(claims, i);
+
         (void) json_array_append_new(
             names, json_sprintf("%s:%s", format_get_text(claim, "host"), format_get_text(claim, "name")));
+    }
     return names;
 }
 
+static json_t *count_more(const json_t *claims, size_t most) {
+    size_t n = json_array_size(claims);
+
+    return n > most ? json_integer((json_int_t) (n - most)) : NULL;
+}
+
 /* Adds a command if it starts the run. stops: the holder that the command stops, or NULL. */
-static int try_command(json_t *sooner, const struct queue *q, const char *claim,
-                       const struct queue_change *change, json_t *words, const json_t *stops) {
+static int try_command(const struct sooner *s, const struct queue_change *change, json_t *words, const json_t *stops) {
     _cleanup_(json_decrefp) json_t *started = NULL, *command = words;
 
     if (!command)
         return -ENOMEM;
-    if (!queue_starts(q, change, claim, &started))
+    if (!queue_starts(s->q, change, s->claim, &started))
         return 0;
     return json_array_append_new(
-        sooner, json_pack("{s:O, s:o, s:o*}", "do", command, "starts", names_of(started), "stops",
-                          stops ? json_sprintf("%s:%s", format_get_text(stops, "host"),
-                                               format_get_text(stops, "name"))
-                                : NULL));
+        s->list, json_pack("{s:O, s:o, s:o*, s:o*}", "do", command, "starts", names_of(started, s->most), "starts_more",
+                           count_more(started, s->most), "stops",
+                           stops ? json_sprintf("%s:%s", format_get_text(stops, "host"), format_get_text(stops, "name"))
+                                 : NULL));
 }
 
-static int try_limit(json_t *sooner, const struct queue *q, const char *claim, const json_t *pool) {
+static int try_limit(const struct sooner *s, const json_t *pool) {
     const char *name = format_get_text(pool, "name");
     const json_t *override = json_object_get(pool, "override"),
                  *configured = json_object_get(pool, "configured");
@@ -270,14 +254,13 @@ static int try_limit(json_t *sooner, const struct queue *q, const char *claim, c
     if (json_is_object(override) && format_get_number(override, "limit") == 0 &&
         json_is_integer(configured)) {
         change.limit = json_integer_value(configured);
-        return try_command(sooner, q, claim, &change, json_pack("[s, s, s]", "berth", "resume", name), NULL);
+        return try_command(s, &change, json_pack("[s, s, s]", "berth", "resume", name), NULL);
     }
-    change.limit = queue_lowest_limit(q, name, claim);
+    change.limit = queue_lowest_limit(s->q, name, s->claim);
     if (change.limit < 0)
         return 0;
-    return try_command(sooner, q, claim, &change,
-                       json_pack("[s, s, s, o]", "berth", "limit", name, json_sprintf(INT, change.limit)),
-                       NULL);
+    return try_command(s, &change,
+                       json_pack("[s, s, s, o]", "berth", "limit", name, json_sprintf(INT, change.limit)), NULL);
 }
 
 static bool is_first(const json_t *explained) {
@@ -291,56 +274,55 @@ static bool is_first(const json_t *explained) {
 }
 
 /* Adds the move to the front, if it starts the run at once or sooner. */
-static int try_move(json_t *sooner, const struct estimate_view *view, const json_t *explained) {
-    const char *claim = format_get_text(explained, "run");
-    const struct queue_change change = {.first = claim};
-    const json_t *now = json_object_get(explained, "estimate");
+static int try_move(const struct sooner *s, struct estimator *estimator) {
+    const struct queue_change change = {.first = s->claim};
+    const json_t *now = json_object_get(s->explained, "estimate");
     _cleanup_(estimate_done) struct estimate e = {};
-    json_t *words = json_pack("[s, s, s, s]", "berth", "move", claim, "--first");
+    json_t *words = json_pack("[s, s, s, s]", "berth", "move", s->claim, "--first");
 
-    if (queue_starts(view->q, &change, claim, NULL) || !json_is_object(now))
-        return try_command(sooner, view->q, claim, &change, words, NULL);
-    if (!words || estimate_make(&e, view, &change, claim) < 0) {
+    if (queue_starts(s->q, &change, s->claim, NULL) || !json_is_object(now))
+        return try_command(s, &change, words, NULL);
+    if (!words || estimate_make(&e, estimator, &change, s->claim) < 0) {
         json_decref(words);
         return -ENOMEM;
     }
     if (e.is_known && e.mid_ms < format_get_number(now, "mid_ms"))
-        return json_array_append_new(sooner, json_pack("{s:o, s:[], s:I, s:I}", "do", words, "starts",
-                                                       "low_ms", e.low_ms, "high_ms", e.high_ms));
+        return json_array_append_new(s->list, json_pack("{s:o, s:[], s:I, s:I}", "do", words, "starts",
+                                                        "low_ms", e.low_ms, "high_ms", e.high_ms));
     json_decref(words);
     return 0;
 }
 
 /* Adds the command that stops one holder, if that starts the run: alone, or with a move to the front. */
-static int try_end(json_t *sooner, const struct queue *q, const char *claim) {
-    const json_t *alone = queue_enough(q, claim, false),
-                 *holder = alone ? alone : queue_enough(q, claim, true);
+static int try_end(const struct sooner *s) {
+    const json_t *alone = queue_enough(s->q, s->claim, false),
+                 *holder = alone ? alone : queue_enough(s->q, s->claim, true);
     const char *ended = format_get_text(holder, "claim");
-    const struct queue_change change = {.ended = ended, .first = alone ? NULL : claim};
+    const struct queue_change change = {.ended = ended, .first = alone ? NULL : s->claim};
 
     if (!holder)
         return 0;
-    return try_command(sooner, q, claim, &change,
+    return try_command(s, &change,
                        alone ? json_pack("[s, s, s]", "berth", "revoke", ended)
-                             : json_pack("[s, s, s, s, s]", "berth", "steal", ended, "--for", claim),
+                             : json_pack("[s, s, s, s, s]", "berth", "steal", ended, "--for", s->claim),
                        holder);
 }
 
-int reason_add_sooner(json_t *explained, const struct estimate_view *view, const json_t *pools) {
-    const char *claim = format_get_text(explained, "run");
-    json_t *sooner = json_array(), *item;
+int reason_add_sooner(json_t *explained, struct queue *q, struct estimator *estimator, const struct listed *listed, size_t most) {
+    const struct sooner s = {.explained = explained, .claim = format_get_text(explained, "run"), .q = q, .most = most, .list = json_array()};
+    json_t *item;
     int k = 0;
     size_t i;
 
     json_array_foreach (json_object_get(explained, "pools"), i, item) {
         const char *code = format_get_text(json_object_get(item, "why"), "code");
 
-        if (view && strcmp(code, "held") != 0 && strcmp(code, "free") != 0 && strcmp(code, "undefined") != 0)
-            k |= try_limit(sooner, view->q, claim, reason_pool(pools, format_get_text(item, "pool"), claim));
+        if (q && strcmp(code, "held") != 0 && strcmp(code, "free") != 0 && strcmp(code, "undefined") != 0)
+            k |= try_limit(&s, listed_find(listed, format_get_text(item, "pool"), s.claim)->json);
     }
-    if (view && !is_first(explained))
-        k |= try_move(sooner, view, explained);
-    if (view)
-        k |= try_end(sooner, view->q, claim);
-    return k | json_object_set_new(explained, "sooner", sooner) ? -ENOMEM : 0;
+    if (q && !is_first(explained))
+        k |= try_move(&s, estimator);
+    if (q)
+        k |= try_end(&s);
+    return k | json_object_set_new(explained, "sooner", s.list) ? -ENOMEM : 0;
 }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/explain/reason.h"
 #include "base/json/format.h"
 
 /* --- holders --- */
@@ -35,32 +34,38 @@ static json_t *holder_with_usual(const json_t *holder, const struct usuals *usua
     return NULL;
 }
 
-int start_add_usual(json_t *explained, const struct usuals *usuals, usec_t now) {
-    json_t *item, *holder;
-    size_t i, n;
+int start_add_usual(const struct listed *listed, const struct usuals *usuals, usec_t now) {
+    json_t *holder;
+    size_t n;
     int k = 0;
 
-    json_array_foreach (json_object_get(explained, "pools"), i, item) {
-        json_t *list = json_array();
+    for (size_t i = 0; i < listed_count(listed); i++) {
+        struct listed_pool *p = listed_at(listed, i);
 
-        json_array_foreach (json_object_get(item, "holders"), n, holder)
-            k |= json_array_append_new(list, holder_with_usual(holder, usuals, now));
-        k |= json_object_set_new(item, "holders", list);
+        p->holders = json_array();
+        json_array_foreach (json_object_get(p->json, "holders"), n, holder)
+            k |= json_array_append_new(p->holders, holder_with_usual(holder, usuals, now));
+        k |= p->holders ? 0 : -1;
     }
     return k == 0 ? 0 : -ENOMEM;
 }
 
 /* --- the estimate --- */
 
+static const json_t *override_of(const struct listed *listed, const char *pool, const char *claim) {
+    const struct listed_pool *p = listed_find(listed, pool, claim);
+
+    return p ? json_object_get(p->json, "override") : NULL;
+}
+
 /* Returns whether the limit of a pool keeps the run waiting forever; stores its name and reason. */
-static bool is_shut(const json_t *explained, const json_t *pools, char why[static ESTIMATE_WHY_SIZE]) {
+static bool is_shut(const json_t *explained, const struct listed *listed, char why[static ESTIMATE_WHY_SIZE]) {
     json_t *item;
     size_t i;
 
     json_array_foreach (json_object_get(explained, "pools"), i, item) {
         const json_t *reason = json_object_get(item, "why"),
-                     *pool = reason_pool(pools, format_get_text(item, "pool"), format_get_text(explained, "run")),
-                     *override = json_object_get(pool, "override");
+                     *override = override_of(listed, format_get_text(item, "pool"), format_get_text(explained, "run"));
         const char *code = format_get_text(reason, "code");
 
         if ((strcmp(code, "paused") != 0 && strcmp(code, "limit-below") != 0) ||
@@ -85,14 +90,14 @@ static int set_estimate(json_t *explained, struct estimate *e) {
                                    e->is_known || !e->why[0] ? json_null() : json_string(e->why));
 }
 
-int start_add_estimate(json_t *explained, const struct estimate_view *view, const char *why) {
+int start_add_estimate(json_t *explained, struct estimator *s, const struct listed *listed, const char *why) {
     _cleanup_(estimate_done) struct estimate e = {};
     int k = 0;
 
     if (why || strcmp(format_get_text(explained, "state"), "waiting") != 0)
         snprintf(e.why, sizeof(e.why), "%.190s", why ? why : "");
-    else if (!is_shut(explained, view->pools, e.why))
-        k = estimate_make(&e, view, &(struct queue_change){}, format_get_text(explained, "run"));
+    else if (!is_shut(explained, listed, e.why))
+        k = estimate_make(&e, s, NULL, format_get_text(explained, "run"));
     return k < 0 || set_estimate(explained, &e) < 0 ? -ENOMEM : 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/explain/claims.h"
 #include "base/explain/explained.h"
+#include "base/explain/reason.h"
 #include "base/json/format.h"
 #include "base/name.h"
 #include "cli/choice.h"
@@ -204,6 +205,6 @@ int verb_explain(int argc, char **argv) {
     if (k == 0 && json_object_size(names) > 0)
         status = ask_pools(names, &answer);
     if (k == 0 && status == 0)
-        k = explained_fill(list, answer, !is_short);
+        k = explained_fill(list, answer, !is_short, json ? REASON_ALL : EXPLAIN_SHOWN);
     return k != 0 ? output_error(-ENOMEM) : status != 0 ? status : show(list, answer, host, json);
 }

@@ -17,7 +17,6 @@
 
 #define INT "%" JSON_INTEGER_FORMAT
 #define TEXT_COLUMN 13 /* at which a line that is too wide continues */
-#define SHOWN 5 /* claims of a list; the rest as a number */
 
 /* Begins a line: "  label    pool  ". Only the first line of a list has its label. */
 static void begin_line(FILE *f, const char **label, const char *pool, int width) {
@@ -92,7 +91,7 @@ static void print_ahead(FILE *f, const json_t *pools, int width) {
         json_int_t more = format_get_number(item, "ahead_more");
 
         json_array_foreach (ahead, k, waiter) {
-            if (k == SHOWN)
+            if (k == EXPLAIN_SHOWN)
                 break;
             begin_line(f, &label, k == 0 ? format_get_text(item, "pool") : "", width);
             print_who(f, waiter);
@@ -134,7 +133,7 @@ static void print_holders(FILE *f, const json_t *pools, int width, json_int_t si
         if (strcmp(format_get_text(json_object_get(item, "why"), "code"), "held") == 0)
             continue;
         json_array_foreach (holders, k, holder) {
-            if (k == SHOWN)
+            if (k == EXPLAIN_SHOWN)
                 break;
             begin_line(f, &label, k == 0 ? format_get_text(item, "pool") : "", width);
             print_who(f, holder);
@@ -215,7 +214,7 @@ static void print_overdue(FILE *f, const json_t *pools) {
 
 /* Prints "57, 64 and 12", in the order of the names. */
 static void print_runs(FILE *f, const json_t *basis) {
-    size_t n = json_array_size(basis), shown = n > SHOWN ? SHOWN : n;
+    size_t n = json_array_size(basis), shown = n > EXPLAIN_SHOWN ? EXPLAIN_SHOWN : n;
 
     for (size_t i = 0; i < shown; i++)
         fprintf(f, "%s" INT, i == 0 ? "" : i + 1 == n ? " and " : ", ", format_get_number(json_array_get(basis, i), "runs"));
@@ -274,7 +273,7 @@ static void print_sooner(FILE *f, const json_t *sooner) {
 
     json_array_foreach (sooner, i, item) {
         const char *stops = format_get_text(item, "stops");
-        size_t n = json_array_size(json_object_get(item, "starts"));
+        json_int_t n = (json_int_t) json_array_size(json_object_get(item, "starts")) + format_get_number(item, "starts_more");
         char command[FORMAT_SIZE] = "", span[START_SPAN_SIZE];
 
         json_array_foreach (json_object_get(item, "do"), k, word)
@@ -289,7 +288,7 @@ static void print_sooner(FILE *f, const json_t *sooner) {
             fprintf(f, "then %s\n", start_format_span(format_get_number(item, "low_ms"),
                                                   format_get_number(item, "high_ms"), span));
         else if (n > 1)
-            fprintf(f, "starts it and %zu more\n", n - 1);
+            fprintf(f, "starts it and " INT " more\n", n - 1);
         else
             fprintf(f, "starts it\n");
     }

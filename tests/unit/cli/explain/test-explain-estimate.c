@@ -184,6 +184,7 @@ static void score_one(struct score *score, const struct kind *kind, unsigned run
     _cleanup_(situation_done) struct situation s = {};
     _cleanup_(queue_freep) struct queue *q = NULL;
     _cleanup_(usuals_done) struct usuals usuals = {};
+    _cleanup_(estimator_freep) struct estimator *estimator = NULL;
     _cleanup_(estimate_done) struct estimate e = {};
     char claim[16];
     double start;
@@ -192,10 +193,9 @@ static void score_one(struct score *score, const struct kind *kind, unsigned run
     snprintf(claim, sizeof(claim), "%04x", s.n - 1);
     TEST_INT(queue_new(&q, s.pools), 0);
     TEST_INT(usuals_make(&usuals, s.usual), 0);
-    TEST_INT(estimate_make(&e,
-                           &(struct estimate_view){.q = q, .pools = s.pools, .usuals = &usuals, .now = NOW},
-                           &(struct queue_change){}, claim),
-             0);
+    estimator = estimator_new(&(struct estimate_view){.q = q, .pools = s.pools, .usuals = &usuals, .now = NOW});
+    CU_ASSERT_PTR_NOT_NULL_FATAL(estimator);
+    TEST_INT(estimate_make(&e, estimator, NULL, claim), 0);
     CU_ASSERT_FATAL(e.is_known);
     start = true_start(&s, q, claim);
     score->n++;
@@ -274,12 +274,13 @@ static struct estimate ask(const char *pools, const char *usual, const char *cla
     _cleanup_json_ json_t *json = json_loads(pools, 0, NULL), *times = json_loads(usual, 0, NULL);
     _cleanup_(queue_freep) struct queue *q = NULL;
     _cleanup_(usuals_done) struct usuals usuals = {};
+    _cleanup_(estimator_freep) struct estimator *estimator = NULL;
     struct estimate e;
 
     CU_ASSERT_FATAL(json && times && queue_new(&q, json) == 0 && usuals_make(&usuals, times) == 0);
-    TEST_INT(estimate_make(&e, &(struct estimate_view){.q = q, .pools = json, .usuals = &usuals, .now = NOW},
-                           &(struct queue_change){}, claim),
-             0);
+    estimator = estimator_new(&(struct estimate_view){.q = q, .pools = json, .usuals = &usuals, .now = NOW});
+    CU_ASSERT_PTR_NOT_NULL_FATAL(estimator);
+    TEST_INT(estimate_make(&e, estimator, NULL, claim), 0);
     estimate_done(&e);
     e.basis = NULL;
     return e;

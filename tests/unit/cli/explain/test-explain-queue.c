@@ -289,10 +289,112 @@ static void both_claims(void) {
     TEST_INT(queue_start_time(q, &(struct queue_change){}, "next", &(struct queue_times){.msec = msec}), 15000);
 }
 
+/* The time of a run that frees permits of its host counts, though it waits for nobody. */
+static void both_needed(void) {
+    bool needs[4];
+
+    begin();
+    json_t *host = pool("host", 1, 1), *db = pool("db", 1, 0);
+    holder(host, "run", 1, "2027-01-15T08:00:00Z");
+    waiter(host, "next", 1, 1, 10);
+    waiter(db, "run", 1, 1, 20);
+    _cleanup_(queue_freep) struct queue *q = queue();
+    TEST_INT(queue_needs(q, &(struct queue_change){}, "next", &(struct queue_times){}, needs), 0);
+    CU_ASSERT(needs[queue_number(q, "run")]);
+}
+
+/* A claim that was moved to the front keeps no others waiting while it is parked: their times count. */
+static void passed(void) {
+    const struct queue_later later = {.pool = 0, .limit = 3, .msec = 1000};
+    bool needs[4];
+
+    begin();
+    json_t *db = pool("db", 1, 1);
+    holder(db, "old", 1, "2027-01-15T08:00:00Z");
+    waiter(db, "small", 1, 1, 10);
+    waiter(db, "large", 3, 0, 20);
+    _cleanup_(queue_freep) struct queue *q = queue();
+    TEST_INT(queue_needs(q, &(struct queue_change){.first = "large"}, "large",
+                         &(struct queue_times){.later = &later, .n_later = 1}, needs),
+             0);
+    CU_ASSERT(needs[queue_number(q, "small")]);
+}
+
+/* --- what would help, beside each change tried alone --- */
+
+static json_int_t slow_lowest_limit(const struct queue *q, int pool, const char *claim) {
+    static const char *const names[] = {"p0", "p1", "p2"};
+    json_int_t most = slow.used[pool];
+
+    for (int c = 0; c < CLAIMS; c++)
+        most += slow.wants[c][pool];
+    for (json_int_t limit = slow.limits[pool] + 1; limit <= most; limit++)
+        if (queue_starts(q, &(struct queue_change){.pool = names[pool], .limit = limit}, claim, NULL))
+            return limit;
+    return -1;
+}
+
+/* Returns the holder that began last of those whose end starts the claim; "": none. */
+static const char *slow_enough(const struct queue *q, const char *claim, bool first) {
+    const json_t *best = NULL;
+    bool is_held;
+
+    for (size_t i = 0; i < queue_count(q); i++) {
+        const json_t *json = queue_claim(q, i, &is_held);
+        const struct queue_change change = {.ended = format_get_text(json, "claim"), .first = first ? claim : NULL};
+
+        if (is_held && queue_starts(q, &change, claim, NULL) &&
+            (!best || strcmp(format_get_text(json, "since"), format_get_text(best, "since")) > 0))
+            best = json;
+    }
+    return best ? format_get_text(best, "claim") : "";
+}
+
+/* Splits the holders of random_pools(): each has one permit. */
+static void split_holders(void) {
+    for (int p = 0; p < POOLS; p++) {
+        json_t *json = json_array_get(pools, (size_t) p);
+
+        json_array_clear(json_object_get(json, "holders"));
+        for (int i = 0; i < slow.used[p]; i++) {
+            char id[3] = {(char) ('A' + pick(4)), (char) ('0' + p)}, since[32];
+
+            snprintf(since, sizeof(since), "2026-01-01T00:00:%02dZ", pick(20));
+            holder(json, id, 1, since);
+        }
+    }
+}
+
+static void help(void) {
+    int n_limits = 0, n_ends = 0;
+
+    for (unsigned seed = 1; seed <= 1000; seed++) {
+        _cleanup_(queue_freep) struct queue *q = NULL;
+
+        state = seed;
+        random_pools();
+        split_holders();
+        q = queue();
+        for (int c = 0; c < CLAIMS; c++) {
+            char id[2] = {(char) ('a' + c)};
+            json_int_t limit = slow_lowest_limit(q, 1, id);
+            const char *alone = slow_enough(q, id, false);
+
+            n_limits += limit > 0;
+            n_ends += *alone != '\0';
+            TEST_INT(queue_lowest_limit(q, "p1", id), limit);
+            TEST_STRING(format_get_text(queue_enough(q, id, false), "claim"), alone);
+            TEST_STRING(format_get_text(queue_enough(q, id, true), "claim"), slow_enough(q, id, true));
+        }
+    }
+    CU_ASSERT(n_limits > 1000 && n_ends > 500);
+}
+
 int main(int argc, char **argv) {
     CU_TestInfo tests[] = {
         {"order", in_order},        {"two-pools", two_pools}, {"parked", parked}, {"ends", one_ends},
-        {"incomplete", incomplete}, {"rules", as_the_rules},  {"both-claims", both_claims}, CU_TEST_INFO_NULL,
+        {"incomplete", incomplete}, {"rules", as_the_rules},  {"both-claims", both_claims},
+        {"both-needed", both_needed}, {"passed", passed},      {"help", help},     CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {{.pName = "explain-queue", .pTests = tests}, CU_SUITE_INFO_NULL};
     int r = test_main(argc, argv, suites);

@@ -134,7 +134,7 @@ static json_t *propose(unsigned target) {
                     "waiting", "pools", wants, "blocked_by", "pool full: db");
     list = json_pack("[o]", explained_new(run, "ant"));
     answer = json_pack("{s:[o, o], s:[], s:b}", "pools", show_pool(0), show_pool(1), "usual", "stale", 0);
-    TEST_INT(explained_fill(list, answer, false), 0);
+    TEST_INT(explained_fill(list, answer, false, SIZE_MAX), 0);
     sooner = json_incref(json_object_get(json_array_get(list, 0), "sooner"));
     json_decref(run);
     json_decref(list);
