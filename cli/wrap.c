@@ -24,6 +24,20 @@ static size_t word_size(const char *text, bool is_command) {
     return n;
 }
 
+static void print_word(FILE *f, const char *word, size_t n) {
+    const size_t size = strlen(WRAP_NO_BREAK);
+
+    while (n > 0)
+        if (n >= size && memcmp(word, WRAP_NO_BREAK, size) == 0) {
+            (void) fputc(' ', f);
+            word += size;
+            n -= size;
+        } else {
+            (void) fputc(*word++, f);
+            n--;
+        }
+}
+
 void wrap_print(FILE *f, const char *text, size_t at, const struct wrap *wrap) {
     const char *end = wrap->end ? wrap->end : "";
 
@@ -38,7 +52,7 @@ void wrap_print(FILE *f, const char *text, size_t at, const struct wrap *wrap) {
             fprintf(f, "%*s", (int) spaces, "");
             at += spaces;
         }
-        fprintf(f, "%.*s", (int) word, text + spaces);
+        print_word(f, text + spaces, word);
         at += width;
         text += spaces + word;
     }

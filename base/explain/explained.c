@@ -176,7 +176,7 @@ static const char *unknown_start(const json_t *e, const struct facts *f) {
 static int fill_one(json_t *e, const struct facts *f) {
     const char *why = unknown_start(e, f);
     bool helps = strcmp(format_get_text(e, "state"), "waiting") == 0 && !why;
-    int k = reason_add_pools(e, json_object_get(e, "wants"), format_get_text(e, "blocked_by"), f->listed, f->most);
+    int k = reason_add_pools(e, json_object_get(e, "wants"), format_get_text(e, "blocked_by"), f->listed, f->answer, f->most);
 
     if (k == 0)
         k = start_add_estimate(e, f->s, f->listed, f->estimates ? why : "");

@@ -24,11 +24,11 @@ bool reason_is_pools(const json_t *e) {
 }
 
 struct wait {
-    const char *claim;
     const struct listed *listed;
     const struct listed_pool *of; /* the pool */
     const json_t *pool;           /* the same, as berthd replied it */
     json_int_t wants, limit, free, place; /* place 0: not known, or parked */
+    json_int_t grace_ms; /* for how long the grace period goes on */
     bool is_held, is_granting; /* nothing but the pools keeps it waiting */
     char text[FORMAT_SIZE];
 };
@@ -108,9 +108,21 @@ static bool is_away(const char *blocked_by) {
     return strncmp(blocked_by, "redis away", 10) == 0 || strncmp(blocked_by, "connecting", 10) == 0;
 }
 
+/* What is known of a pool then is only what hosts have reported so far. */
+static const char *write_grace(struct wait *w) {
+    char left[FORMAT_SIZE];
+
+    if (w->grace_ms > 0)
+        snprintf(w->text, sizeof(w->text), "grace period: nothing is granted for up to %.64s", format_msec(w->grace_ms, left));
+    else
+        snprintf(w->text, sizeof(w->text), "grace period: nothing is granted");
+    return "grace";
+}
+
 /* Writes the reason into w->text. Returns its code. */
 static const char *write_reason(struct wait *w, const char *blocked_by) {
     const char *name = format_get_text(w->pool, "name");
+    bool is_cluster = strcmp(format_get_text(w->pool, "scope"), "cluster") == 0;
 
     if (w->is_held) {
         snprintf(w->text, sizeof(w->text), "held");
@@ -124,7 +136,9 @@ static const char *write_reason(struct wait *w, const char *blocked_by) {
         snprintf(w->text, sizeof(w->text), "%.*s", (int) (strlen(blocked_by) - strlen(name) - 2), blocked_by);
         return "undefined";
     }
-    if (is_away(blocked_by) && strcmp(format_get_text(w->pool, "scope"), "cluster") == 0) {
+    if (strcmp(blocked_by, "grace") == 0 && is_cluster)
+        return write_grace(w);
+    if (is_away(blocked_by) && is_cluster) {
         snprintf(w->text, sizeof(w->text), "Redis alone knows");
         return "away";
     }
@@ -177,7 +191,8 @@ static json_t *explain_pool(struct wait *w, const char *blocked_by, size_t most)
     return item;
 }
 
-int reason_add_pools(json_t *explained, const json_t *wants, const char *blocked_by, const struct listed *listed, size_t most) {
+int reason_add_pools(json_t *explained, const json_t *wants, const char *blocked_by, const struct listed *listed, const json_t *answer,
+                     size_t most) {
     const char *claim = format_get_text(explained, "run"), *name;
     json_t *list = json_array(), *permits;
     int k = 0;
@@ -185,11 +200,12 @@ int reason_add_pools(json_t *explained, const json_t *wants, const char *blocked
     json_object_foreach ((json_t *) wants, name, permits) {
         const struct listed_pool *of = listed_find(listed, name, claim);
         const json_t *waiter = listed_waiter(of, claim);
-        struct wait w = {.claim = claim, .of = of, .listed = listed, .wants = json_integer_value(permits)};
+        struct wait w = {.of = of, .listed = listed, .wants = json_integer_value(permits)};
 
         if (!of)
             continue;
         w.pool = of->json;
+        w.grace_ms = format_get_number(json_object_get(answer, "redis"), "grace_ms");
         w.is_granting = reason_is_pools(explained);
         w.limit = format_get_number(w.pool, "limit");
         w.free = w.limit - format_get_number(w.pool, "used");

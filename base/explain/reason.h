@@ -13,8 +13,9 @@
 #define REASON_ALL SIZE_MAX
 
 /* Adds "pools" to an explained run. wants: permits by pool. blocked_by: of io.berth.Run, "" if not known.
- * most: how many claims "ahead" lists; "ahead_more" counts the others. -ENOMEM. */
-int reason_add_pools(json_t *explained, const json_t *wants, const char *blocked_by, const struct listed *listed, size_t most);
+ * answer: of io.berth.Pools. most: how many claims "ahead" lists; "ahead_more" counts the others. -ENOMEM. */
+int reason_add_pools(json_t *explained, const json_t *wants, const char *blocked_by, const struct listed *listed, const json_t *answer,
+                     size_t most);
 /* Adds "sooner" to a run that has "pools": commands that start it at once, or sooner than its "estimate".
  * q and s: the queues; NULL: not known. most: how many claims "starts" lists; "starts_more" counts the others, if
  * there are any. -ENOMEM. */

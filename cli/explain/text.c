@@ -12,19 +12,12 @@
 #include "base/json/format.h"
 #include "base/name.h"
 #include "base/text.h"
+#include "cli/explain/text-internal.h"
 #include "cli/table.h"
 #include "cli/wrap.h"
 
-#define INT "%" JSON_INTEGER_FORMAT
+#define COMMAND_WIDTH 28
 #define TEXT_COLUMN 13 /* at which a line that is too wide continues */
-
-/* Begins a line: "  label    pool  ". Only the first line of a list has its label. */
-static void begin_line(FILE *f, const char **label, const char *pool, int width) {
-    fprintf(f, "  %-8s ", *label);
-    if (pool)
-        fprintf(f, "%-*s  ", width, pool);
-    *label = "";
-}
 
 static int pool_width(const json_t *pools) {
     json_t *item;
@@ -93,13 +86,13 @@ static void print_ahead(FILE *f, const json_t *pools, int width) {
         json_array_foreach (ahead, k, waiter) {
             if (k == EXPLAIN_SHOWN)
                 break;
-            begin_line(f, &label, k == 0 ? format_get_text(item, "pool") : "", width);
+            text_begin_line(f, &label, k == 0 ? format_get_text(item, "pool") : "", width);
             print_who(f, waiter);
             fprintf(f, "waits %s\n", format_duration(waiter, "waiting_ms", text));
         }
         more += (json_int_t) (json_array_size(ahead) - k);
         if (more > 0) {
-            begin_line(f, &label, k == 0 ? format_get_text(item, "pool") : "", width);
+            text_begin_line(f, &label, k == 0 ? format_get_text(item, "pool") : "", width);
             fprintf(f, "and " INT " more\n", more);
         }
     }
@@ -135,7 +128,7 @@ static void print_holders(FILE *f, const json_t *pools, int width, json_int_t si
         json_array_foreach (holders, k, holder) {
             if (k == EXPLAIN_SHOWN)
                 break;
-            begin_line(f, &label, k == 0 ? format_get_text(item, "pool") : "", width);
+            text_begin_line(f, &label, k == 0 ? format_get_text(item, "pool") : "", width);
             print_who(f, holder);
             fprintf(f, "%s", format_when(holder, "since", clock_realtime(), text));
             print_usual(f, json_object_get(holder, "usual"));
@@ -144,7 +137,7 @@ static void print_holders(FILE *f, const json_t *pools, int width, json_int_t si
             fprintf(f, "\n");
         }
         if (json_array_size(holders) > k) {
-            begin_line(f, &label, "", width);
+            text_begin_line(f, &label, "", width);
             fprintf(f, "and %zu more\n", json_array_size(holders) - k);
         }
     }
@@ -157,12 +150,12 @@ static void print_blocked(FILE *f, const json_t *e, const json_t *pools, int wid
     json_t *item;
     size_t i;
 
-    if (!reason_is_pools(e) && strncmp(why, "host-limit", 10) != 0) { /* the line of its pool has it */
-        begin_line(f, &label, NULL, width);
+    if (!reason_is_pools(e) && strncmp(why, "host-limit", 10) != 0 && strcmp(why, "grace") != 0) { /* the lines of pools have these */
+        text_begin_line(f, &label, NULL, width);
         fprintf(f, "%s\n", why);
     }
     json_array_foreach (pools, i, item) {
-        begin_line(f, &label, format_get_text(item, "pool"), width);
+        text_begin_line(f, &label, format_get_text(item, "pool"), width);
         fprintf(f, "%s\n", format_get_text(json_object_get(item, "why"), "text"));
     }
 }
@@ -175,7 +168,7 @@ static void print_moved(FILE *f, const json_t *e) {
 
     if (!json_is_object(moved))
         return;
-    begin_line(f, &label, NULL, 0);
+    text_begin_line(f, &label, NULL, 0);
     at = (usec_t) format_get_time(moved, "at") * USEC_PER_MSEC; /* by Redis's clock, which may be ahead */
     fprintf(f, "%s by an operator: its head start is %s now\n",
            format_when(moved, "at", now > at ? now : at, when),
@@ -187,7 +180,7 @@ static void print_wants(FILE *f, const json_t *pools) {
     json_t *item;
     size_t i;
 
-    begin_line(f, &label, NULL, 0);
+    text_begin_line(f, &label, NULL, 0);
     json_array_foreach (pools, i, item)
         fprintf(f, "%s%s:" INT, i > 0 ? " " : "", format_get_text(item, "pool"),
                format_get_number(item, "wants"));
@@ -205,7 +198,7 @@ static void print_overdue(FILE *f, const json_t *pools) {
     json_array_foreach (pools, i, item)
         json_array_foreach (json_object_get(item, "holders"), k, holder)
             if (json_is_true(json_object_get(json_object_get(holder, "usual"), "overdue"))) {
-                begin_line(f, &label, NULL, 0);
+                text_begin_line(f, &label, NULL, 0);
                 fprintf(f, "later if %.64s:%.64s continues; its end is not known\n",
                        format_get_text(holder, "host"), format_get_text(holder, "name"));
                 return;
@@ -246,7 +239,7 @@ static void print_start(FILE *f, const json_t *e, const json_t *pools) {
 
     if (!json_is_object(estimate) && (!*why || !reason_is_pools(e)))
         return;
-    begin_line(f, &label, NULL, 0);
+    text_begin_line(f, &label, NULL, 0);
     if (!json_is_object(estimate)) {
         fprintf(f, "not known: %s\n", why);
         return;
@@ -258,30 +251,42 @@ static void print_start(FILE *f, const json_t *e, const json_t *pools) {
         print_overdue(f, pools);
     if (json_array_size(basis) == 0)
         return;
-    begin_line(f, &label, NULL, 0);
+    text_begin_line(f, &label, NULL, 0);
     fprintf(f, "from the last ");
     print_runs(f, basis);
     fprintf(f, " runs; if no limit changes,\n");
-    begin_line(f, &label, NULL, 0);
+    text_begin_line(f, &label, NULL, 0);
     fprintf(f, "no host dies and nobody gets a head start\n");
+}
+
+/* Prints a command in a column of a width. No line ends within it. */
+static void print_command(FILE *f, const json_t *words, int width) {
+    json_t *word;
+    size_t i;
+
+    json_array_foreach (words, i, word) {
+        const char *text = json_string_value(word);
+        int n = id_is_valid(text) ? 8 : (int) strlen(text); /* the first digits of an id suffice */
+
+        fprintf(f, "%s%.*s", i > 0 ? WRAP_NO_BREAK : "", n, text);
+        width -= n + (i > 0);
+    }
+    fprintf(f, "%*s", width > 0 ? width : 0, "");
 }
 
 static void print_sooner(FILE *f, const json_t *sooner) {
     const char *label = "sooner";
-    json_t *item, *word;
-    size_t i, k;
+    json_t *item;
+    size_t i;
 
     json_array_foreach (sooner, i, item) {
         const char *stops = format_get_text(item, "stops");
         json_int_t n = (json_int_t) json_array_size(json_object_get(item, "starts")) + format_get_number(item, "starts_more");
-        char command[FORMAT_SIZE] = "", span[START_SPAN_SIZE];
+        char span[START_SPAN_SIZE];
 
-        json_array_foreach (json_object_get(item, "do"), k, word)
-            snprintf(command + strlen(command), sizeof(command) - strlen(command), "%s%.*s",
-                     k > 0 ? " " : "", id_is_valid(json_string_value(word)) ? 8 : 130,
-                     json_string_value(word)); /* the first digits of an id suffice */
-        begin_line(f, &label, NULL, 0);
-        fprintf(f, "%-28s  ", command);
+        text_begin_line(f, &label, NULL, 0);
+        print_command(f, json_object_get(item, "do"), COMMAND_WIDTH);
+        fprintf(f, "  ");
         if (*stops)
             fprintf(f, "stops %s, then ", stops);
         if (n == 0)
@@ -294,73 +299,6 @@ static void print_sooner(FILE *f, const json_t *sooner) {
     }
 }
 
-/* --- what to do, where no command of `sooner` helps --- */
-
-static const struct step {
-    const char *reason; /* how it begins */
-    const char *text;
-} steps[] = {
-    {"redis away", "berth redis names the server; berthd connects again by itself"},
-    {"connecting", "berth redis names the server; berthd goes on trying"},
-    {"grace", "it ends by itself; berth help grace says how to end it now"},
-    {"no-memory", "give Redis more memory (berth doctor); berthd asks again by itself"},
-    {"host-limit", "a run of this host must end, or raise host-limit and run berth reload"},
-    {"no host defines it", "define the pool in a config again and run berth reload there, or stop the run"},
-    {"this host's config lacks it", "define the pool again and run berth reload, or stop the run"},
-    {"no berth-runner", "berth doctor says why; then systemctl status berth-runner"},
-    {"recovering", "berthd has just started, and waits for guards; berth runs lists its runs"},
-    {"drained", "berth undrain: until then this host begins nothing"},
-    {"overlap", "an earlier run of the job must end first; berth runs lists it"},
-};
-
-/* Returns a holder whose host is silent, or NULL. */
-static const json_t *find_silent(const json_t *pools, json_int_t silent_ms) {
-    json_t *item, *holder;
-    size_t i, k;
-
-    json_array_foreach (pools, i, item)
-        json_array_foreach (json_object_get(item, "holders"), k, holder)
-            if (format_get_number(holder, "seen_ms") > silent_ms)
-                return holder;
-    return NULL;
-}
-
-/* Says how the limits that keep the run waiting are changed. */
-static void print_limits(FILE *f, const char **label, const json_t *pools) {
-    json_t *item;
-    size_t i;
-
-    json_array_foreach (pools, i, item) {
-        const json_t *why = json_object_get(item, "why");
-        const char *pool = format_get_text(item, "pool"), *code = format_get_text(why, "code");
-        bool is_pause = strncmp(format_get_text(why, "text"), "paused", 6) == 0;
-
-        if (strcmp(code, "paused") != 0 && strcmp(code, "limit-below") != 0)
-            continue;
-        begin_line(f, label, NULL, 0);
-        fprintf(f, is_pause ? "berth resume %.130s ends the pause\n" : "berth limit %.130s shows who set the limit, or changes it\n", pool);
-    }
-}
-
-static void print_next(FILE *f, const json_t *e, json_int_t silent_ms) {
-    const json_t *pools = json_object_get(e, "pools"), *silent = find_silent(pools, silent_ms);
-    const char *label = "next", *why = format_get_text(e, "blocked_by");
-    char text[FORMAT_SIZE];
-
-    for (size_t i = 0; i < ELEMENTSOF(steps); i++)
-        if (strncmp(why, steps[i].reason, strlen(steps[i].reason)) == 0) {
-            begin_line(f, &label, NULL, 0);
-            fprintf(f, "%s\n", steps[i].text);
-        }
-    if (json_array_size(json_object_get(e, "sooner")) == 0)
-        print_limits(f, &label, pools);
-    if (silent) {
-        begin_line(f, &label, NULL, 0);
-        fprintf(f, "%.64s was last seen %s ago; after a lease others get its permits\n", format_get_text(silent, "host"),
-               format_duration(silent, "seen_ms", text));
-    }
-}
-
 static void print_all(FILE *f, const json_t *e, json_int_t silent_ms) {
     const json_t *pools = json_object_get(e, "pools");
     int width = pool_width(pools);
@@ -368,7 +306,7 @@ static void print_all(FILE *f, const json_t *e, json_int_t silent_ms) {
     fprintf(f, "%s  run %.8s on %s, ", format_get_text(e, "name"), format_get_text(e, "run"), format_get_text(e, "host"));
     print_state(f, e);
     if (strcmp(format_get_text(e, "state"), "waiting") != 0 || json_array_size(pools) == 0) {
-        print_next(f, e, silent_ms);
+        next_print(f, e, silent_ms);
         return;
     }
     print_wants(f, pools);
@@ -378,7 +316,7 @@ static void print_all(FILE *f, const json_t *e, json_int_t silent_ms) {
     print_holders(f, pools, width, silent_ms);
     print_start(f, e, pools);
     print_sooner(f, json_object_get(e, "sooner"));
-    print_next(f, e, silent_ms);
+    next_print(f, e, silent_ms);
 }
 
 int explain_print(const json_t *e, json_int_t silent_ms) {

@@ -241,12 +241,13 @@ static void grace(void) {
     answer = explain("report");
     AT_STRING(answer, "explained.0.blocked_by", "grace");
     AT_INT(answer, NOW("db") ".used", 0);
+    AT_STRING(answer, NOW("db") ".why.code", "grace");
     AT_NULL(answer, "explained.0.estimate");
     AT_STRING(answer, "explained.0.no_estimate", "grace");
     TEST_INT(json_array_size(berth_at(answer, "explained.0.sooner")), 0);
     json_decref(answer);
-    shows("report", "\n  blocked  grace\n");
-    shows("report", "\n  next     it ends by itself; ");
+    shows("report", "\n  wants    db:1\n  blocked  db  grace period: nothing is granted for up to ");
+    shows("report", "\n  next     hosts report first what they hold; berth help grace says how to end it now\n");
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "berth: grace period: nothing is granted for up to "));
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "; what hosts have not reported since is missing here\n"));
     answer = berth_json(ant, "runs --cluster");

@@ -111,11 +111,20 @@ static void test_narrow(void) {
                           "             takes until the evening, and until then nobody may write to it\r\n"));
 }
 
+/* No line ends within a command, because somebody may copy it. */
+static void test_commands(void) {
+    static const unsigned short widths[] = {20, 40, 60, 80, 132};
+
+    for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++)
+        CU_ASSERT_PTR_NOT_NULL(strstr(print_on(widths[i], ""), "berth steal 63c3199d --for 7ee3bb47"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(print_to_pipe(""), "\n  sooner   berth steal 63c3199d --for 7ee3bb47  stops bee-01:"));
+}
+
 /* The reason of an override is what somebody wrote into Redis. */
 static void test_control(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(print_to_pipe("\\u001b[2J\xc2\x9b"), "db  paused?[2J??: the file"));
 }
 
-static CU_TestInfo tests[] = {{"narrow", test_narrow}, {"control", test_control}, CU_TEST_INFO_NULL};
+static CU_TestInfo tests[] = {{"narrow", test_narrow}, {"commands", test_commands}, {"control", test_control}, CU_TEST_INFO_NULL};
 
 TEST_SUITES({.pName = "explain-text", .pTests = tests});
