@@ -145,10 +145,10 @@ int claims_handle_released(struct claim_entry *entry, const struct release_reply
 void claims_handle_full(struct claim_entry *entry) {
     struct store_redis *store = entry->store;
 
+    full_begin(store); /* also if the claim is withdrawn: others may wait behind it */
     if (entry->claim->state != CLAIM_STATE_ASKED)
-        return; /* withdrawn: the reply to its release ends it */
+        return; /* the reply to its release ends it */
     entry->sent = false;
-    full_begin(store);
     if (entry->claim->nowait)
         claim_table_refuse(entry);
     else

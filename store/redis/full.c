@@ -42,8 +42,10 @@ static void full_on_timer(void *userdata) {
     struct store_redis *store = userdata;
     usec_t pause = store->full.pause_usec * 2;
 
-    if (!heartbeat_is_ready(store))
-        return; /* claims are requested again once the link is live */
+    if (!heartbeat_is_ready(store)) {
+        full_reset(store);
+        return;
+    }
     store->full.pause_usec = pause < store->env.heartbeat_usec ? pause : store->env.heartbeat_usec;
     if (!claims_retry_first(store))
         store->base.is_full = false; /* no claim waits for memory any more */

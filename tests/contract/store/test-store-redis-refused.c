@@ -296,6 +296,52 @@ static void test_full_nowait(void) {
     bed_done(&b);
 }
 
+static bool is_called(const struct probe *p) {
+    return ((const struct claim_entry *) p->claim.store_data)->calls > 0;
+}
+
+/* The claim that is requested again is withdrawn before Redis replies that it is full: later claims are still requested. */
+static void test_full_withdrawn(void) {
+    struct bed b;
+
+    if (!redis_bed_begin(&b, 1))
+        return;
+    struct probe *now = bed_probe(&b, 0, "db:1"), *withdrawn = bed_probe(&b, 0, "db:1"), *later = bed_probe(&b, 0, "db:1");
+    now->claim.nowait = true;
+    redis_bed_command("CONFIG SET maxmemory 1000");
+    probe_refuse(now, STORE_REFUSAL_NO_MEMORY);
+    probe_ask(withdrawn);
+    BED_UNTIL(&b, is_called(withdrawn));
+    probe_end(withdrawn);
+    probe_ask(later);
+    redis_bed_command("CONFIG SET maxmemory 0");
+    BED_UNTIL(&b, later->n_granted > 0);
+    CU_ASSERT_FALSE(b.stores[0]->is_full);
+    probe_end(later);
+    bed_done(&b);
+}
+
+/* The pause ends while the host says hello again, and no claim waits any more. */
+static void test_full_hello(void) {
+    struct bed b;
+
+    if (!redis_bed_begin(&b, 1))
+        return;
+    struct probe *now = bed_probe(&b, 0, "db:1"), *later = bed_probe(&b, 0, "db:1");
+    now->claim.nowait = true;
+    redis_bed_command("CONFIG SET maxmemory 1000");
+    probe_refuse(now, STORE_REFUSAL_NO_MEMORY);
+    redis_bed_command("CONFIG SET maxmemory 0");
+    link_repeat_hello_after(store_redis_of(b.stores[0]), redis_bed.heartbeat);
+    usec_t end = clock_boottime() + redis_bed.lease;
+    while (bed_turn(&b, end))
+        ;
+    CU_ASSERT_FALSE(b.stores[0]->is_full);
+    probe_grant(later);
+    probe_end(later);
+    bed_done(&b);
+}
+
 static CU_TestInfo tests[] = {
     {"refused by redis", test_refused_by_redis},
     {"volatile policies", test_volatile_policies},
@@ -308,6 +354,8 @@ static CU_TestInfo tests[] = {
     {"forged push", test_forged_push},
     {"full", test_full},
     {"full without waiting claims", test_full_nowait},
+    {"full, and a claim is withdrawn", test_full_withdrawn},
+    {"full, and hello is repeated", test_full_hello},
     CU_TEST_INFO_NULL,
 };
 
