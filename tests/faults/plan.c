@@ -10,7 +10,7 @@
 
 #include "tests/faults/due.h"
 #include "tests/faults/fault.h"
-#include "tests/faults/stall.h"
+#include "tests/harness/stall.h"
 #include "tests/harness/test.h"
 
 #define WARM_UP (700 * USEC_PER_MSEC)

@@ -20,7 +20,7 @@
 
 #include "base/number.h"
 #include "tests/faults/report/report.h"
-#include "tests/faults/stall.h"
+#include "tests/harness/stall.h"
 #include "tests/harness/place.h"
 #include "tests/harness/test.h"
 

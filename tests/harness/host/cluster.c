@@ -13,6 +13,7 @@
 #include "tests/harness/host/host.h"
 #include "tests/harness/place.h"
 #include "tests/harness/judge/record.h"
+#include "tests/harness/stall.h"
 #include "tests/harness/test.h"
 #include "tests/harness/judge/witness.h"
 
@@ -171,6 +172,7 @@ void cluster_down(void) {
         CU_FAIL("keys were left in Redis");
     }
     redis_server_done(&cluster.redis);
+    stall_stop(); /* its watchers are no leftovers */
     if (cluster.on_stopped)
         cluster.on_stopped();
     if (child_sweep(abandoned ? 2 * CLUSTER_LEASE_USEC : 5 * USEC_PER_SEC) > 0)

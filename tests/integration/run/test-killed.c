@@ -11,6 +11,7 @@
 #include "tests/harness/host/host.h"
 #include "tests/harness/judge/witness.h"
 #include "tests/harness/place.h"
+#include "tests/harness/stall.h"
 #include "tests/harness/test.h"
 
 #define POOLS "pool \"db\" { limit = 2 }\n"
@@ -51,7 +52,7 @@ static void kill_berth_run(bool restart_berthd) {
     if (restart_berthd) {
         host_kill(ant);
         host_start(ant);
-        host_await(ant, "redis-connected", " ");
+        host_await_redis(ant);
     }
     TEST_INT(berth(ant, "run -n -p db -- true"), 75);
     TEST_INT(host_pool(ant, "db", "used"), 2);
@@ -121,7 +122,7 @@ static void command_without_hold(void) {
     TEST_INT(berth(ant, "run -n -p db -- true"), 75);
     host_kill(ant);
     host_start(ant);
-    host_await(ant, "redis-connected", " ");
+    host_await_redis(ant);
     TEST_INT(berth(ant, "run -n -p db -- true"), 75);
     TEST_INT(witness_count_alive(cluster.witness), 1);
     test_gate_open(&cluster.gate);
@@ -142,7 +143,7 @@ static void berthd_stops_beside_an_orphan(void) {
     host_stop(ant);
     TEST_INT(witness_count_alive(cluster.witness), 1);
     host_start(ant);
-    host_await(ant, "redis-connected", " ");
+    host_await_redis(ant);
     TEST_INT(berth(ant, "run -n -p db -- true"), 75);
     test_gate_open(&cluster.gate);
     host_await(ant, "released", "job=held");
@@ -240,12 +241,29 @@ static void job_ends_while_berthd_is_away(void) {
     host_await_pool(ant, "db", "used", 0);
 }
 
+#define BEARABLE (300 * USEC_PER_MSEC) /* what a guard may be late */
+
+/* The guard asks the command to stop, kills it, and the permits go to the next run, all within its time. */
+static void check_in_time(usec_t killed, usec_t alive) {
+    usec_t next_start = seen("next")->start;
+
+    CU_ASSERT(alive > killed + CLUSTER_LEASE_USEC / 3); /* not at once: jobs outlive berthd */
+    CU_ASSERT(next_start - killed < 2 * CLUSTER_LEASE_USEC);
+    if (witness_max(&w, "db") > 2 || seen("deaf")->n_ignored != 1)
+        printf("ms since berthd was killed: stop signal %" PRIu64 ", last seen alive %" PRIu64 ", next started %" PRIu64 "\n",
+               usec_sub(seen("deaf")->ignored, killed) / 1000, usec_sub(alive, killed) / 1000, usec_sub(next_start, killed) / 1000);
+    TEST_INT(witness_max(&w, "db"), 2);
+    TEST_INT(seen("deaf")->n_ignored, 1);
+}
+
 /* Without berthd nothing extends the deadline: the guard stops the run before another one gets the
  * permits. */
 static void job_is_stopped_at_its_deadline(void) {
     struct child *c;
-    usec_t killed, alive = 0, next_start;
+    usec_t killed, alive = 0;
+    bool started;
 
+    stall_start();
     ant = host_with_job("ant", "deaf", witness_command("--id deaf --ignore-term --for 60000"));
     bee = host_up("bee", POOLS);
     TEST_INT(berth(ant, "start deaf"), 0);
@@ -255,21 +273,17 @@ static void job_is_stopped_at_its_deadline(void) {
     host_kill(ant);
     killed = clock_boottime();
     for (usec_t now; now = clock_boottime(), witness_count_alive(cluster.witness) > 0; alive = now) {
-        TEST_FATAL(now - killed < CLUSTER_LEASE_USEC, "it outlives the lease");
+        TEST_FATAL(now - killed < CLUSTER_LEASE_USEC + stall_between(killed, now), "it outlives the lease");
         child_turn(now + 2 * USEC_PER_MSEC);
     }
-    CU_ASSERT(alive > killed + CLUSTER_LEASE_USEC / 3); /* not at once: jobs outlive berthd */
-    TEST_INT(host_count(bee, "started", "job=next"), 0);
+    started = host_count(bee, "started", "job=next") > 0;
     host_await(bee, "host-expired", "host=ant");
     host_await(bee, "reclaimed", " ");
     TEST_INT(berth_end(c), 0);
-    next_start = seen("next")->start;
-    CU_ASSERT(next_start - killed < 2 * CLUSTER_LEASE_USEC);
-    if (witness_max(&w, "db") > 2 || seen("deaf")->n_ignored != 1)
-        printf("ms since berthd was killed: stop signal %" PRIu64 ", last seen alive %" PRIu64 ", next started %" PRIu64 "\n",
-               usec_sub(seen("deaf")->ignored, killed) / 1000, usec_sub(alive, killed) / 1000, usec_sub(next_start, killed) / 1000);
-    TEST_INT(witness_max(&w, "db"), 2);
-    TEST_INT(seen("deaf")->n_ignored, 1);
+    if (!stall_excuses(killed, BEARABLE)) {
+        CU_ASSERT(!started);
+        check_in_time(killed, alive);
+    }
     host_start(ant); /* a new session; the report of what was stopped is recorded */
     host_await(ant, "exited", "job=deaf result=lease-lost");
     host_await(ant, "redis-connected", " ");

@@ -8,10 +8,13 @@
 
 #include "tests/harness/host/host.h"
 #include "tests/harness/judge/witness.h"
+#include "cli/audit/check.h"
 #include "tests/harness/redis/proxy.h"
+#include "tests/harness/stall.h"
 #include "tests/harness/test.h"
 
 #define POOLS "pool \"db\" { limit = 1 }\n"
+#define BEARABLE (200 * USEC_PER_MSEC) /* what berth-runner may be late, and still kill before the end of the lease */
 
 static struct host *ant, *bee;
 static struct proxy way; /* from ant to Redis */
@@ -56,15 +59,24 @@ static struct child *start_deaf(const char *options, const char *before) {
 /* ant loses its lease. bee gets the permit when the command is gone, not before. */
 static void lose_lease(void) {
     struct child *next = berth_start(bee, "run -p db --name next -- %s --id next", cluster.command);
+    unsigned n_granted;
+    usec_t cut;
 
+    stall_start();
     host_await(bee, "queued", "job=next");
+    cut = clock_boottime();
     proxy_set(&way, PROXY_CUT, 0, false);
     host_await(ant, "lease-lost", "job=deaf");
     witness_await_alive(cluster.witness, 0);
-    TEST_INT(host_count(bee, "granted", "job=next"), 0);
+    n_granted = host_count(bee, "granted", "job=next");
     TEST_INT(berth_end(next), 0);
     witness_read(&w, cluster.witness);
-    TEST_INT(witness_max(&w, "db"), 1);
+    if (stall_excuses(cut, BEARABLE)) {
+        cluster.broken = 1U << AUDIT_ABOVE_LIMIT;
+    } else {
+        TEST_INT(n_granted, 0);
+        TEST_INT(witness_max(&w, "db"), 1);
+    }
     proxy_set(&way, PROXY_PASS, 0, false);
     host_await_redis(ant);
 }

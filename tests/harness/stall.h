@@ -5,11 +5,16 @@
  * notes when it could not for long. A lease of 2 s has a margin of half a second; a guard that does not run
  * for as long proves nothing (R8). */
 
+#include <stdbool.h>
+
 #include "base/clock.h"
 
 #define STALL_NOTED (50 * USEC_PER_MSEC) /* shorter ones are not noted */
 
 void stall_start(void);
-/* Returns the longest stall that overlaps these two times (boottime). */
+/* Returns the longest stall that overlaps these two times (boottime), also one that has only just ended. */
 usec_t stall_between(usec_t from, usec_t until);
+/* Returns whether the machine stood still for longer than `bearable` since then, and prints that. For checks of what a guard does
+ * in time: berth-runner kills 250 ms before the end of a lease what its guard, 600 ms before, did not (R8). */
+bool stall_excuses(usec_t since, usec_t bearable);
 void stall_stop(void); /* idempotent */
