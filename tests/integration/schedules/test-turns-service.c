@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/harness/host/sharing.h"
 #include "tests/harness/test.h"
@@ -44,17 +45,25 @@ static usec_t await_run(size_t n) {
     return started;
 }
 
-/* The other hosts show that they wait for the pool of the job. */
-static void check_standing_by(const struct host *owner) {
-    for (size_t i = 0; i < SHARING_HOSTS; i++)
-        if (sharing_hosts[i] != owner) {
-            json_t *runs = berth_json(sharing_hosts[i], "runs");
+/* The other hosts show that they wait for the pool of the job. On a busy machine they have no Redis for a moment. */
+static void await_standing_by(const struct host *owner) {
+    for (size_t i = 0; i < SHARING_HOSTS; i++) {
+        usec_t until = clock_boottime() + HOST_PATIENCE;
+        bool is_away = true;
 
-            AT_STRING(runs, "runs.0.name", "s");
-            AT_STRING(runs, "runs.0.state", "waiting");
-            AT_STRING(runs, "runs.0.blocked_by", "pool full: @s");
+        while (sharing_hosts[i] != owner && is_away) {
+            json_t *runs = berth_json(sharing_hosts[i], "runs");
+            const char *why = json_string_value(berth_at(runs, "runs.0.blocked_by"));
+
+            is_away = why && strstr(why, "redis away") && clock_boottime() < until;
+            if (!is_away) {
+                AT_STRING(runs, "runs.0.name", "s");
+                AT_STRING(runs, "runs.0.state", "waiting");
+                TEST_STRING(why, "pool full: @s");
+            }
             json_decref(runs);
         }
+    }
 }
 
 /* S24: there are never two services, and another host starts one in time. */
@@ -70,7 +79,7 @@ static void owner_dies(void) {
         usec_t killed, started;
 
         host_await_pool(owner, "@s", "waiting", SHARING_HOSTS - 1);
-        check_standing_by(owner);
+        await_standing_by(owner);
         for (size_t k = 0; k < SHARING_HOSTS; k++)
             host_mark(sharing_hosts[k]);
         killed = clock_boottime();
