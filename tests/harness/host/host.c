@@ -197,7 +197,7 @@ struct host *host_up(const char *name, const char *config, ...) {
     if (first)
         host_open(h);
     else
-        host_await(h, "redis-connected", " ");
+        host_await_redis(h);
     return h;
 }
 

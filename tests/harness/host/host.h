@@ -161,7 +161,8 @@ long long berth_number_at(const json_t *json, const char *path);
  * value. */
 long long host_pool(struct host *h, const char *pool, const char *what);
 void host_await_pool(struct host *h, const char *pool, const char *what, long long value);
-/* Awaits that berthd is connected to Redis and has a session there. */
+/* Awaits that berthd is connected to Redis and has a session there. Only then Redis has answered its first heartbeat; when berthd logs
+ * `redis-connected`, it still refuses `berth run -n`. */
 void host_await_redis(struct host *h);
 
 /* Fatal: ends the test. */

@@ -99,7 +99,7 @@ static void test_stale(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "): nothing was changed\n"));
     TEST_INT(berth(ant, "limit here 3"), 0); /* a pool of scope host needs no Redis */
     TEST_INT(redis_server_resume(&cluster.redis), 0);
-    host_await(ant, "redis-connected", " ");
+    host_await_redis(ant);
     json = berth_json(ant, "pools");
     CU_ASSERT(json_is_false(berth_at(json, "stale")));
     CU_ASSERT(berth_number_at(json, "redis.grace_ms") > 0); /* Redis has lost its data */

@@ -78,7 +78,7 @@ static void live_with_faults(void) {
     host_signal(bee, SIGCONT);
     host_await(bee, "session-lost", " ");
     TEST_INT(berth_end(lost), 76);
-    host_await(bee, "redis-connected", " ");
+    host_await_redis(bee);
     host_mark(ant);
     host_signal(ant, SIGSTOP);
     host_await(bee, "reclaimed", "job=on");
