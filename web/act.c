@@ -182,10 +182,19 @@ static void act(struct act *a, struct exchange *x, const struct http_request *q,
         call(a, x, user, method, params);
 }
 
+/* Says who is logged in: the page cannot read its cookie, nor know whether the session has ended. */
+static void answer_user(const struct act *a, struct exchange *x, const struct http_request *q) {
+    const char *user = user_of(a, q);
+
+    answer(x, 200, NULL, "user", user ? json_string(user) : json_null());
+}
+
 void act_on_request(struct act *a, struct exchange *x, const struct http_request *q) {
     json_t *body = json_loadb(q->body, q->n_body, JSON_REJECT_DUPLICATES, NULL);
 
-    if (q->route == ROUTE_LOGOUT)
+    if (q->route == ROUTE_USER)
+        answer_user(a, x, q);
+    else if (q->route == ROUTE_LOGOUT)
         logout(a, x, q->session);
     else if (!json_is_object(body))
         refuse(x, 400, "the body is not a JSON object");

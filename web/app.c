@@ -274,6 +274,7 @@ static void on_request(struct exchange *x, const struct http_request *q, void *u
     case ROUTE_HEALTH:
         answer_health(x, a);
         break;
+    case ROUTE_USER:
     case ROUTE_DO:
     case ROUTE_LOGIN:
     case ROUTE_LOGOUT:

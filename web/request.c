@@ -31,6 +31,7 @@ static const struct {
     {"/api/1/explain/", true, READ, ROUTE_EXPLAIN},
     {"/api/1/timeline", false, READ, ROUTE_TIMELINE},
     {"/api/1/stream", false, READ, ROUTE_STREAM},
+    {"/api/1/user", false, READ, ROUTE_USER},
     {"/api/1/do", false, POST, ROUTE_DO},
     {"/api/1/login", false, POST, ROUTE_LOGIN},
     {"/api/1/logout", false, POST, ROUTE_LOGOUT},

@@ -24,6 +24,7 @@ enum route {
     ROUTE_STREAM,
     ROUTE_METRICS,
     ROUTE_HEALTH,
+    ROUTE_USER,
     ROUTE_DO,
     ROUTE_LOGIN,
     ROUTE_LOGOUT,

@@ -167,8 +167,9 @@ struct estimator *estimator_new(const struct estimate_view *view) {
 /* Stores the claims that matter. */
 static int begin(struct estimator *s, const struct queue_change *change, const char *claim) {
     const struct queue_times times = {.later = s->later, .n_later = s->n_later};
+    const struct queue_change none = {.pool = NULL};
 
-    if (queue_needs(s->view.q, change ? change : &(struct queue_change){}, claim, &times, s->needs) < 0)
+    if (queue_needs(s->view.q, change ? change : &none, claim, &times, s->needs) < 0)
         return -ENOMEM;
     memset(s->is_listed, 0, s->n_names * sizeof(*s->is_listed));
     s->n_needed = 0;

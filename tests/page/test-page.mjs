@@ -110,6 +110,9 @@ async function acts(browser) {
   await page.type('#d-token', c.token);
   await page.click('#d-yes');
   await has(page, '#user', 'Log out');
+  await page.reload();
+  await has(page, '#user', 'Log out');
+  await page.waitForSelector('#pool-actions:not([hidden])');
   await page.click('#act-pause');
   await page.type('#d-reason', '<b>repair</b>');
   await page.click('#d-yes');
@@ -129,6 +132,14 @@ async function acts(browser) {
   await button.click();
   await page.click('#d-yes');
   await c.await_('the move', async () => (await places()).indexOf('last') < (await places()).indexOf('middle'));
+  await page.click('#user');
+  await c.end('web');
+  await page.click('#d-yes');
+  await has(page, '#d-error', 'No connection to berth-web');
+  await page.click('#d-no');
+  check(await text(page, '#user') === 'Log out', 'a logout that failed shows as one');
+  await c.webUp('--actions'); // a new berth-web knows no logins
+  await has(page, '#user', 'Log in');
   check(page.errors.length === 0, page.errors.join('; '));
   await page.close();
 }

@@ -545,7 +545,10 @@ function takeOverview(o) {
   for (const name of o.pools_gone) state.pools.delete(name);
   for (const host of o.hosts) state.hosts.set(host.session, host);
   for (const session of o.hosts_gone) state.hosts.delete(session);
-  if (o.whole) chooseFirst();
+  if (o.whole) {
+    chooseFirst();
+    fetchUser();
+  }
   drawUser();
 }
 function takeEvents(data) {
@@ -649,14 +652,26 @@ function drawUser() {
   show($("user"), Boolean(state.overview.actions && state.overview.login));
   set($("user"), logged ? "Log out" : "Log in");
 }
+function setLogged(value) {
+  logged = value;
+  drawUser();
+}
+/* Asks who is logged in: a login outlives a reload of the page, and ends elsewhere, too. */
+async function fetchUser() {
+  if (!state.overview.actions || !state.overview.login) return;
+  try {
+    const answer = await fetch("api/1/user", { cache: "no-store" });
+    if (answer.ok) setLogged(Boolean((await answer.json()).user));
+  } catch (error) { /* the banner says that there is no connection */ }
+}
 async function post(path, body) {
   const answer = await fetch("api/1/" + path, {
     method: "POST", headers: { "Content-Type": "application/json", "X-Berth": "1" }, body: JSON.stringify(body),
-  });
+  }).catch(() => { throw new Error("No connection to berth-web: nothing is known of this action."); });
   const text = await answer.text();
   let data = null;
   try { data = JSON.parse(text); } catch (error) { data = { error: text.trim() }; }
-  if (answer.status === 401) logged = false;
+  if (answer.status === 401) setLogged(false);
   if (!answer.ok) throw new Error(data.error || "the server answered " + answer.status);
   return data;
 }
@@ -713,11 +728,13 @@ function askMove(c) {
     (i) => act("Move", { claim: c.claim, kind: "first" }, i));
 }
 function askUser() {
-  if (logged) post("logout", {}).then(() => { logged = false; drawUser(); });
+  if (logged) ask("Log out?", "The next action needs the token again.", [], "Log out", async () => {
+    await post("logout", {});
+    setLogged(false);
+  });
   else ask("Log in", "The token of this page (berth-web(8), ACTIONS).", ["token"], "Log in", async (i) => {
     await post("login", { token: i.token });
-    logged = true;
-    drawUser();
+    setLogged(true);
   });
 }
 

@@ -136,7 +136,11 @@ static void test_users(void) {
     snprintf(headers, sizeof(headers), PAGE JSON "Cookie: %s\r\n", cookie);
     TEST_INT(ask(false, "POST", "/api/1/do", headers, "{\"method\":\"io.berth.Resume\",\"parameters\":{\"pool\":\"db\"}}", &answer), 200);
     TEST_INT(host_pool(ant, "db", "limit"), 4);
+    TEST_INT(ask(false, "GET", "/api/1/user", headers, "", &answer), 200);
+    CU_ASSERT_PTR_NOT_NULL(strstr(answer, "{\"user\":\"token\"}"));
     TEST_INT(ask(false, "POST", "/api/1/logout", headers, "", &answer), 200);
+    TEST_INT(ask(false, "GET", "/api/1/user", headers, "", &answer), 200);
+    CU_ASSERT_PTR_NOT_NULL(strstr(answer, "{\"user\":null}"));
     TEST_INT(ask(false, "POST", "/api/1/do", headers, PAUSE, &answer), 401);
     TEST_INT(host_pool(ant, "db", "limit"), 4);
 }

@@ -55,6 +55,8 @@ static const struct {
     {"an empty Host", 421, {"GET", "/", "", NULL, NULL, NULL, NULL, false}},
     {"an action by GET", 405, {"GET", "/api/1/do", HERE, ORIGIN, "same-origin", JSON, "1", false}},
     {"an action by PUT", 405, {"PUT", "/api/1/do", HERE, ORIGIN, "same-origin", JSON, "1", true}},
+    {"who is logged in, by POST", 405, {"POST", "/api/1/user", HERE, ORIGIN, "same-origin", JSON, "1", true}},
+    {"who is logged in, of another Host", 421, {"GET", "/api/1/user", "evil.example", NULL, NULL, NULL, NULL, false}},
     {"the page by POST", 405, {"POST", "/", HERE, ORIGIN, "same-origin", JSON, "1", true}},
     {"the page by DELETE", 405, {"DELETE", "/", HERE, NULL, NULL, NULL, NULL, false}},
     {"a GET with a body", 415, {"GET", "/api/1/overview", HERE, NULL, NULL, JSON, "1", true}},
