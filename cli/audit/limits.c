@@ -2,6 +2,7 @@
 /* The limit in force at any time: of cluster pools by numbers of the namespace's clock, of host pools by the
  * host's journal. */
 #include <errno.h>
+#include <sys/param.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -154,6 +155,25 @@ bool audit_limits_at(const struct audit *a, size_t pool, uint64_t number, uint32
         return limit_given_to_key(a, pool, false, ret);
     *ret = step->limit;
     return true;
+}
+
+static uint64_t next_step(const struct audit_limits_steps *s, uint64_t number) {
+    size_t n = s->n == 0 ? 0 : index_count_below(&s->items->number, sizeof(*s->items), s->n, number);
+
+    return n < s->n ? s->items[n].number : UINT64_MAX;
+}
+
+uint64_t audit_limits_until(const struct audit *a, size_t pool, uint64_t number) {
+    uint64_t until = UINT64_MAX;
+
+    for (; pool != SIZE_MAX; pool = a->pools[pool].pattern) {
+        const struct audit_pool *p = &a->pools[pool];
+        const struct audit_limits_steps *const all[] = {&p->declared, &p->overrides, &p->connections};
+
+        for (size_t i = 0; i < ELEMENTSOF(all); i++)
+            until = MIN(until, next_step(all[i], number));
+    }
+    return until;
 }
 
 /* A grant is decided before it is logged; its number is the host's time of the decision. The limit logged

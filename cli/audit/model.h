@@ -245,6 +245,8 @@ int audit_limits_read_names(struct audit *a);
 int audit_limits_make(struct audit *a);
 /* Stores the limit of a cluster pool in force when this number was drawn. False: not known. */
 bool audit_limits_at(const struct audit *a, size_t pool, uint64_t number, uint32_t *ret);
+/* Returns the last number at which this limit is certainly in force, without a change since `number`. */
+uint64_t audit_limits_until(const struct audit *a, size_t pool, uint64_t number);
 /* Stores the bounds of a host pool's limit at the run's grant. False: not known. */
 bool audit_limits_of_host_at(const struct audit *a, size_t pool, const struct audit_run *r, uint32_t *ret_lowest, uint32_t *ret_highest);
 

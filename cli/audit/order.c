@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "cli/audit/index.h"
 #include "cli/audit/model.h"
@@ -59,6 +60,15 @@ struct queues { /* of claims whose waiting time is known */
     struct audit_pool_users users; /* for each pool the places of its claims */
     struct maxima until;           /* of each user, until when it waits; 0: not in a queue of that pool */
     const struct audit_stand **found; /* see find_overtaken() */
+    bool *is_parked;                  /* of each found one */
+    /* A claim of one pool that is parked is no more than counted until the limit changes, or the claim waits no more. Else each grant
+     * would be compared with each parked claim. */
+    struct places parked; /* of the users */
+    struct wake {
+        uint64_t number; /* the last one at which the claim is parked */
+        size_t user;
+    } *wakes; /* a heap, the lowest number first */
+    size_t n_wakes;
 };
 
 /* A claim that needs more than a limit is in no queue meanwhile. */
@@ -120,13 +130,19 @@ static int queues_make(const struct audit *a, struct queues *q, const struct aud
         runs[i] = q->by_score[i]->run;
     k = audit_pools_make_users(a, runs, n, &q->users);
     k = k < 0 ? k : maxima_make(&q->until, q->users.n);
+    k = k < 0 ? k : places_make(&q->parked, q->users.n);
     q->found = calloc(q->users.n + 1, sizeof(*q->found));
-    return k < 0 || !q->found ? -ENOMEM : 0;
+    q->is_parked = calloc(q->users.n + 1, sizeof(*q->is_parked));
+    q->wakes = calloc(q->users.n + 1, sizeof(*q->wakes));
+    return k < 0 || !q->found || !q->is_parked || !q->wakes ? -ENOMEM : 0;
 }
 
 static void queues_done(struct queues *q) {
     free(q->by_score);
     free(q->found);
+    free(q->is_parked);
+    free(q->wakes);
+    places_done(&q->parked);
     audit_pools_users_done(&q->users);
     maxima_done(&q->until);
 }
@@ -146,14 +162,73 @@ static size_t count_before(const struct queues *q, const struct audit_stand *sta
     return low;
 }
 
+static size_t place_of(const struct queues *q, const struct audit_stand *s) {
+    const struct audit_stand **at = bsearch(&s, q->by_score, q->n, sizeof(*q->by_score), compare_scores);
+
+    return (size_t) (at - q->by_score);
+}
+
 static void queues_add(const struct audit *a, struct queues *q, const struct audit_stand *s) {
     const struct audit_run *r = s->run;
-    const struct audit_stand **at = bsearch(&s, q->by_score, q->n, sizeof(*q->by_score), compare_scores);
-    size_t place = (size_t) (at - q->by_score);
+    size_t place = place_of(q, s);
 
     for (size_t i = 0; i < r->n_uses; i++)
         if (has_place_in(a, r, r->uses[i].pool))
             maxima_set(&q->until, audit_pools_find_user(&q->users, r->uses[i].pool, place), until_of(s));
+}
+
+/* --- parked claims of one pool --- */
+
+static void swap(struct wake *x, struct wake *y) {
+    struct wake z = *x;
+
+    *x = *y;
+    *y = z;
+}
+
+static void add_wake(struct queues *q, struct wake wake) {
+    size_t i = q->n_wakes++;
+
+    for (q->wakes[i] = wake; i > 0 && q->wakes[i].number < q->wakes[(i - 1) / 2].number; i = (i - 1) / 2)
+        swap(&q->wakes[i], &q->wakes[(i - 1) / 2]);
+}
+
+static size_t take_wake(struct queues *q) {
+    size_t user = q->wakes[0].user, i = 0, child;
+
+    q->wakes[0] = q->wakes[--q->n_wakes];
+    while ((child = 2 * i + 1) < q->n_wakes) {
+        child += child + 1 < q->n_wakes && q->wakes[child + 1].number < q->wakes[child].number;
+        if (q->wakes[i].number <= q->wakes[child].number)
+            break;
+        swap(&q->wakes[i], &q->wakes[child]);
+        i = child;
+    }
+    return user;
+}
+
+/* Counts a claim that is parked at this number, instead of finding it again. */
+static void queues_park(const struct audit *a, struct queues *q, const struct audit_stand *s, uint64_t number) {
+    const struct audit_run *r = s->run;
+    size_t pool = r->uses[0].pool, user;
+    uint64_t until = until_of(s) - 1;
+
+    if (r->n_uses > 1 || a->pools[pool].host)
+        return;
+    user = audit_pools_find_user(&q->users, pool, place_of(q, s));
+    maxima_set(&q->until, user, 0);
+    places_take(&q->parked, user);
+    add_wake(q, (struct wake) {MIN(until, audit_limits_until(a, pool, number)), user});
+}
+
+/* Puts the claims back that may not be parked any more. */
+static void queues_wake(struct queues *q, uint64_t number) {
+    while (q->n_wakes > 0 && q->wakes[0].number < number) {
+        size_t user = take_wake(q);
+
+        places_leave(&q->parked, user);
+        maxima_set(&q->until, user, until_of(q->by_score[q->users.items[user]]));
+    }
 }
 
 static int compare_begins(const void *a, const void *b) {
@@ -182,36 +257,67 @@ static size_t find_overtaken(const struct audit *a, struct queues *q, const stru
     return n_once;
 }
 
+/* Returns how many parked claims that are only counted are before the grant in a queue; with `first`, those that began to
+ * wait before that one. */
+static size_t count_parked(const struct audit *a, const struct queues *q, const struct grant *g, const struct audit_stand *first) {
+    size_t place = count_before(q, g->stand), n = 0;
+
+    for (size_t i = 0; i < g->run->n_uses; i++) {
+        size_t pool = g->run->uses[i].pool, begin = q->users.first[pool], end = audit_pools_find_user(&q->users, pool, place);
+
+        if (!has_place_in(a, g->run, pool))
+            continue;
+        for (size_t at = begin; first && at < end; at++)
+            n += places_before(&q->parked, at + 1) > places_before(&q->parked, at) &&
+                 compare_begins(&q->by_score[q->users.items[at]], &first) < 0;
+        if (!first)
+            n += places_before(&q->parked, end) - places_before(&q->parked, begin);
+    }
+    return n;
+}
+
+/* Returns the first of the found claims that nothing explains, or NULL. Counts those before it that are explained. */
+static const struct audit_stand *find_unexplained(struct audit *a, struct queues *q, const struct grant *g, size_t n) {
+    const struct audit_stand *first;
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        q->is_parked[i] = is_parked(a, q->found[i]->run, g);
+        if (!q->is_parked[i] && !queue_presence_is_absent(a, q->found[i]->run, g->token))
+            break;
+    }
+    first = i < n ? q->found[i] : NULL;
+    a->report->n_explained += i + (q->n_wakes > 0 ? count_parked(a, q, g, first) : 0);
+    while (i-- > 0)
+        if (q->is_parked[i])
+            queues_park(a, q, q->found[i], g->token);
+    return first;
+}
+
 /* Compares a grant with the claims that wait at this moment. */
 static void check_grant(struct audit *a, struct queues *q, const struct grant *g) {
-    size_t n = find_overtaken(a, q, g);
+    const struct audit_stand *first;
+    const struct audit_run *w;
 
-    for (size_t i = 0; i < n; i++) {
-        const struct audit_run *w = q->found[i]->run;
-
-        if (is_parked(a, w, g) || queue_presence_is_absent(a, w, g->token)) {
-            a->report->n_explained++;
-            continue;
-        }
-        if (q->found[i]->is_unsure || g->stand->is_unsure) {
-            audit_report_unproved(a, AUDIT_OVERTAKEN, g->entry,
-                                  "granted before run %s on %s, unless Redis had lost a move of one of them when it lost its data", w->id,
-                                  audit_run_host(w));
-            return;
-        }
-        if (lost_answers_was_away(a, w, g->token)) {
-            audit_report_unproved(a, AUDIT_OVERTAKEN, g->entry,
-                                  "granted before run %s on %s, unless that host had expired: it was away, and the "
-                                  "reply that expired it may be lost",
-                                  w->id, audit_run_host(w));
-            return;
-        }
+    queues_wake(q, g->token);
+    first = find_unexplained(a, q, g, find_overtaken(a, q, g));
+    if (!first)
+        return;
+    w = first->run;
+    if (first->is_unsure || g->stand->is_unsure)
+        audit_report_unproved(a, AUDIT_OVERTAKEN, g->entry,
+                              "granted before run %s on %s, unless Redis had lost a move of one of them when it lost its data", w->id,
+                              audit_run_host(w));
+    else if (lost_answers_was_away(a, w, g->token))
+        audit_report_unproved(a, AUDIT_OVERTAKEN, g->entry,
+                              "granted before run %s on %s, unless that host had expired: it was away, and the "
+                              "reply that expired it may be lost",
+                              w->id, audit_run_host(w));
+    else
         audit_report_violation(a, AUDIT_OVERTAKEN, g->entry,
                                "granted before run %s on %s, which has the earlier ticket %" PRIu64
                                " (this one: %" PRIu64 ") and waited until %" PRIu64,
                                w->id, audit_run_host(w), w->ticket, g->run->ticket, w->until);
-        return; /* one is enough */
-    }
 }
 
 static int compare_grants(const void *a, const void *b) {

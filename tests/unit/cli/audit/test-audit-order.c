@@ -58,6 +58,19 @@ static void test_order(void) {
     TEST_INT(report.n_explained, 1);
     record.items[record.n - 2].clock = BASE + 1400 * USEC_PER_MSEC; /* it was back before that */
     audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "run e");
+    /* parked for the first grant, and in the queue again before the second one */
+    audit_fixture_add_good_runs();
+    audit_fixture_declare(&ant, 1, "limit-changed", "db:2/declared");
+    audit_fixture_declare(&ant, 1199, "limit-changed", "db:1");
+    audit_fixture_end(&ant, 1500, "c", "db:1");
+    audit_fixture_grant(&bee, 1300, 1501, "f", "db:1");
+    audit_fixture_end(&bee, 1550, "f", "db:1");
+    audit_fixture_declare(&ant, 1600, "limit-changed", "db:-");
+    audit_fixture_grant(&bee, 1310, 1650, "g", "db:1");
+    audit_fixture_end(&bee, 1700, "g", "db:1");
+    audit_fixture_grant(&ant, 1200, 2001, "e", "db:2");
+    audit_fixture_expect_violation(AUDIT_OVERTAKEN, "g", "run e");
+    TEST_INT(report.n_explained, 1);
     /* other pools are other queues */
     audit_fixture_add_good_runs();
     audit_fixture_declare(&ant, 1200, "limit-changed", "net:1/declared");

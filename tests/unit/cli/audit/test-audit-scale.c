@@ -90,6 +90,19 @@ static void make_long_queue(size_t n) {
         lives(&ant, 100000 + (long) i, 200000 + 100 * (long) i, i, i % 3 ? "db:1" : "net:1,db:1");
 }
 
+/* Each grant passes all claims that need more than the limit. */
+static void make_parked(size_t n) {
+    both_up("db:1/declared");
+    for (size_t i = 0; i < n; i++)
+        asks(&ant, 100000 + (long) i, i, "db:2", 0);
+    for (size_t i = 0; i < n; i++)
+        lives(&bee, at(i) + 200000, at(i) + 200000, n + i, "db:1");
+    audit_fixture_declare(&ant, at(n) + 300000, "config-loaded", "db:2/declared");
+    audit_fixture_declare(&bee, at(n) + 300000, "config-loaded", "db:2/declared");
+    for (size_t i = 0; i < n; i++)
+        lives(&ant, 100000 + (long) i, at(n + i) + 400000, i, "db:2");
+}
+
 /* Hosts that lose their leases, and runs that are reclaimed before their host learned of the grant. */
 static void make_reclaimed(size_t n) {
     both_up("db:1/declared");
@@ -233,6 +246,12 @@ static void test_long_queue(void) {
     TEST_INT(report.n_unproved, 0);
 }
 
+static void test_parked(void) {
+    compare(make_parked, LONG);
+    TEST_INT(report.n_findings, 0);
+    TEST_INT(report.n_explained, (size_t) LONG * LONG * FACTOR * FACTOR);
+}
+
 static void test_reclaimed(void) {
     compare(make_reclaimed, SMALL);
     CU_ASSERT(report.n_no_journal > SMALL);
@@ -268,7 +287,8 @@ static void test_connections_of_keys(void) {
 }
 
 static CU_TestInfo tests[] = {{"well", test_well},           {"missing host", test_missing_host},
-                              {"long queue", test_long_queue}, {"reclaimed", test_reclaimed},
+                              {"long queue", test_long_queue}, {"parked", test_parked},
+                              {"reclaimed", test_reclaimed},
                               {"killed", test_killed},       {"epochs", test_epochs},
                               {"pools", test_pools},         {"host limits", test_host_limits},
                               {"keys", test_keys},           {"connections of keys", test_connections_of_keys},
