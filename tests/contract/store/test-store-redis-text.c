@@ -116,8 +116,9 @@ int main(int argc, char **argv) {
                              {.pName = "commands refused", .pTests = tests},
                              CU_SUITE_INFO_NULL};
 
-    redis_bed.lease = 6 * USEC_PER_SEC;
+    redis_bed.lease = 30 * USEC_PER_SEC; /* no test here waits for it, or for a timeout: stalls of a busy machine end no connection */
     redis_bed.heartbeat = USEC_PER_SEC;
+    redis_bed.timeout = 10 * USEC_PER_SEC;
     redis_bed.username = "berth";
     redis_bed.password = PASSWORD;
     store_suite_use(&fixture);
