@@ -98,12 +98,12 @@ usec_t stall_between(usec_t from, usec_t until) {
     return longest;
 }
 
-bool stall_excuses(usec_t since, usec_t bearable) {
+bool stall_excuses(usec_t since) {
     usec_t stall = stall_between(since, USEC_INFINITY);
 
-    if (stall > bearable)
+    if (stall > STALL_BEARABLE)
         printf("the machine stood still for %llu ms, so nothing had to be in time\n", (unsigned long long) (stall / USEC_PER_MSEC));
-    return stall > bearable;
+    return stall > STALL_BEARABLE;
 }
 
 void stall_stop(void) {

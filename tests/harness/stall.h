@@ -14,7 +14,8 @@
 void stall_start(void);
 /* Returns the longest stall that overlaps these two times (boottime), also one that has only just ended. */
 usec_t stall_between(usec_t from, usec_t until);
-/* Returns whether the machine stood still for longer than `bearable` since then, and prints that. For checks of what a guard does
- * in time: berth-runner kills 250 ms before the end of a lease what its guard, 600 ms before, did not (R8). */
-bool stall_excuses(usec_t since, usec_t bearable);
+/* Returns whether the machine has stood still for longer than that since then, and prints it. For checks of what a guard does in time:
+ * berth-runner kills 250 ms before the end of a lease what its guard, 600 ms before, did not (R8). */
+#define STALL_BEARABLE (200 * USEC_PER_MSEC)
+bool stall_excuses(usec_t since);
 void stall_stop(void); /* idempotent */

@@ -10,7 +10,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "cli/audit/check.h"
 #include "tests/harness/host/host.h"
+#include "tests/harness/stall.h"
 #include "tests/harness/test.h"
 #include "tests/harness/judge/witness.h"
 
@@ -62,7 +64,7 @@ static void is_ended(void) {
     pid_t guards[RUNS];
     struct child *next;
     struct host *bee;
-    usec_t killed;
+    usec_t killed, ended;
 
     ant = host_up("ant", "%s job \"job\" { %s pools = {\"db:2\"} stop-timeout = \"300ms\" }\n", pools, witness_at_gate("job", 7));
     bee = host_up("bee", "%s", pools);
@@ -72,11 +74,12 @@ static void is_ended(void) {
     next = berth_start(bee, "run -p db --name next -- %s --id next", cluster.command);
     host_await(bee, "queued", "job=next");
     TEST_INT(find_guards(guards), 1);
+    stall_start();
     signal_guards(guards, 1, SIGSTOP);
     killed = clock_boottime();
     restart("db");
     witness_await_alive(cluster.witness, 0);
-    CU_ASSERT(clock_boottime() - killed < CLUSTER_LEASE_USEC);
+    ended = clock_boottime();
     (void) kill(guards[0], SIGCONT); /* the guard can do no harm any more */
     host_await(ant, "guard-died", "job=job");
     host_await(ant, "exited", "job=job result=guard-died");
@@ -84,7 +87,12 @@ static void is_ended(void) {
     host_await(ant, "ready", " ");
     TEST_INT(berth_end(next), 0);
     witness_read(&w, cluster.witness);
-    CU_ASSERT(witness_max(&w, "db") <= 2);
+    if (stall_excuses(killed)) {
+        cluster.broken = 1U << AUDIT_ABOVE_LIMIT;
+    } else {
+        CU_ASSERT(ended - killed < CLUSTER_LEASE_USEC);
+        CU_ASSERT(witness_max(&w, "db") <= 2);
+    }
     test_gate_open(&cluster.gate);
     TEST_INT(berth(ant, "start job --wait"), 7); /* and goes on as ever */
 }
