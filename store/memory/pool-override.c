@@ -40,7 +40,7 @@ int pool_pause(struct pool *pool, usec_t until, const char *reason) {
     if (r < 0)
         return r;
     made.is_pause = true;
-    if (pool->override.is_pause) /* a second pause keeps what the first one replaced */
+    if (pool->override.is_set && pool->override.limit == 0) /* a second pause keeps what the first one replaced */
         override_done(&pool->override);
     else
         pool->replaced = pool->override;
@@ -49,7 +49,7 @@ int pool_pause(struct pool *pool, usec_t until, const char *reason) {
 }
 
 void pool_resume(struct pool *pool, usec_t now) {
-    if (!pool->override.is_pause)
+    if (!pool->override.is_set || pool->override.limit > 0)
         return;
     override_done(&pool->override);
     pool->override = pool->replaced;

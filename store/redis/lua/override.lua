@@ -37,10 +37,10 @@ elseif kind == 'clear' then
     clear_override(o)
 elseif kind == 'pause' then
     if o.restore == '' then
-        o.restore = o.limit == '-' and '-' or table.concat({o.limit, o.until_usec, o.reason}, ' ')
+        o.restore = (o.limit == '-' or o.limit == '0') and '-' or table.concat({o.limit, o.until_usec, o.reason}, ' ')
     end
     o.limit, o.until_usec, o.reason = '0', until_usec, reason
-elseif o.restore ~= '' then
+elseif o.restore ~= '' or o.limit == '0' then -- an override of 0 is a pause that replaced none
     restore_override(o)
 else -- not paused
     return {'ok', serial, 0, o.version}

@@ -148,6 +148,13 @@ void store_suite_test_pause_remembers(void) {
     TEST_INT(bed_override(&b, 0, OVERRIDE(.pause = true)), 0);
     TEST_INT(bed_override(&b, 0, OVERRIDE(.clear = true)), 0); /* the pause and what is below it */
     TEST_INT(bed_limit(&b, "db"), 4);
+    TEST_INT(bed_override(&b, 0, OVERRIDE(.limit = 0)), 0); /* is shown as a pause, and ends like one */
+    TEST_INT(bed_override(&b, 0, OVERRIDE(.resume = true)), 0);
+    TEST_INT(bed_limit(&b, "db"), 4);
+    TEST_INT(bed_override(&b, 0, OVERRIDE(.limit = 0)), 0);
+    TEST_INT(bed_override(&b, 0, OVERRIDE(.pause = true)), 0);
+    TEST_INT(bed_override(&b, 0, OVERRIDE(.resume = true)), 0);
+    TEST_INT(bed_limit(&b, "db"), 4);
     bed_done(&b);
 }
 
