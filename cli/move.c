@@ -125,7 +125,7 @@ static void print_moved(const json_t *answer) {
 
     printf("%.8s (%s:%s) ", format_get_text(answer, "claim"), format_get_text(answer, "host"), format_get_text(answer, "name"));
     if (json_is_true(json_object_get(answer, "parked")))
-        fputs("is parked, and goes before the others when the limit rises", stdout);
+        printf("is parked, and goes before the others when the limit rises%s", json_array_size(places) > 0 ? "; " : "");
     else
         fputs(json_is_true(json_object_get(answer, "moved")) ? "is now " : "is already ", stdout);
     json_array_foreach (places, i, place) {

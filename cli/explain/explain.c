@@ -93,6 +93,19 @@ static int choose_claims(json_t **all, const char *word, json_t *list, struct ca
     return k != 0 ? output_error(-ENOMEM) : status;
 }
 
+/* Adds the runs of this name: berth pools shows the names of all hosts. */
+static int choose_names(const json_t *pools, const char *word, json_t *list) {
+    _cleanup_json_ json_t *runs = claims_as_runs(pools);
+    json_t *run;
+    int k = runs ? 0 : -1;
+    size_t i;
+
+    json_array_foreach (runs, i, run)
+        if (choice_is_name(word, format_get_text(run, "name")))
+            k |= json_array_append_new(list, explained_new(run, format_get_text(run, "host")));
+    return k;
+}
+
 /* --- their pools --- */
 
 /* Stores those pools with up to 1000 claims in each list, and how long their runs usually hold. Returns 0,
@@ -199,6 +212,8 @@ int verb_explain(int argc, char **argv) {
         return status;
     if (c.n > 1)
         return candidates_explain(&c, argv[1]);
+    if (json_array_size(list) == 0)
+        k |= choose_names(json_object_get(all, "pools"), argv[1], list);
     if (json_array_size(list) == 0 && k == 0)
         return explain_none(argv + 1, json, host);
     k |= explained_add_pools(names, list, json_object_get(all, "pools"));

@@ -65,15 +65,38 @@ static void print_state(FILE *f, const json_t *e) {
 
 /* --- a list of claims --- */
 
-static void print_who(FILE *f, const json_t *claim) {
-    json_int_t permits = format_get_number(claim, "permits");
-    char who[2 * 64 + 2];
+#define WHO_SIZE (2 * 64 + 2)
 
-    snprintf(who, sizeof(who), "%.64s:%.64s", format_get_text(claim, "host"), format_get_text(claim, "name"));
-    fprintf(f, "%.8s  %-20s x" INT "  ", format_get_text(claim, "claim"), who, permits);
+static int format_who(const json_t *claim, char buffer[static WHO_SIZE]) {
+    return snprintf(buffer, WHO_SIZE, "%.64s:%.64s", format_get_text(claim, "host"), format_get_text(claim, "name"));
+}
+
+/* Returns the width of the column of hosts and names in a list. */
+static int who_width(const json_t *pools, const char *list) {
+    int width = 20;
+    json_t *item, *claim;
+    char who[WHO_SIZE];
+    size_t i, k;
+
+    json_array_foreach (pools, i, item)
+        json_array_foreach (json_object_get(item, list), k, claim) {
+            int n = k < EXPLAIN_SHOWN ? format_who(claim, who) : 0;
+
+            width = n > width ? n : width;
+        }
+    return width < 40 ? width : 40;
+}
+
+static void print_who(FILE *f, const json_t *claim, int width) {
+    json_int_t permits = format_get_number(claim, "permits");
+    char who[WHO_SIZE];
+
+    (void) format_who(claim, who);
+    fprintf(f, "%.8s  %-*s x" INT "  ", format_get_text(claim, "claim"), width, who, permits);
 }
 
 static void print_ahead(FILE *f, const json_t *pools, int width) {
+    int of_who = who_width(pools, "ahead");
     const char *label = "before";
     char text[FORMAT_SIZE];
     json_t *item, *waiter;
@@ -87,7 +110,7 @@ static void print_ahead(FILE *f, const json_t *pools, int width) {
             if (k == EXPLAIN_SHOWN)
                 break;
             text_begin_line(f, &label, k == 0 ? format_get_text(item, "pool") : "", width);
-            print_who(f, waiter);
+            print_who(f, waiter, of_who);
             fprintf(f, "waits %s\n", format_duration(waiter, "waiting_ms", text));
         }
         more += (json_int_t) (json_array_size(ahead) - k);
@@ -115,6 +138,7 @@ static void print_usual(FILE *f, const json_t *usual) {
 }
 
 static void print_holders(FILE *f, const json_t *pools, int width, json_int_t silent_ms) {
+    int of_who = who_width(pools, "holders");
     const char *label = "holders";
     char text[FORMAT_SIZE];
     json_t *item, *holder;
@@ -129,7 +153,7 @@ static void print_holders(FILE *f, const json_t *pools, int width, json_int_t si
             if (k == EXPLAIN_SHOWN)
                 break;
             text_begin_line(f, &label, k == 0 ? format_get_text(item, "pool") : "", width);
-            print_who(f, holder);
+            print_who(f, holder, of_who);
             fprintf(f, "%s", format_when(holder, "since", clock_realtime(), text));
             print_usual(f, json_object_get(holder, "usual"));
             if (format_get_number(holder, "seen_ms") > silent_ms)

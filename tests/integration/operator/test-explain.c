@@ -173,6 +173,10 @@ static void elsewhere(void) {
     AT_STRING(answer, "explained.0.name", "dump");
     AT_STRING(answer, WHY("net"), "full");
     json_decref(answer);
+    answer = explain(ant, "dump"); /* the name as berth pools shows it */
+    AT_STRING(answer, "explained.0.host", "bee");
+    AT_STRING(answer, WHY("net"), "full");
+    json_decref(answer);
     answer = explain(bee, "dump");
     AT_STRING(answer, WHY("cpu"), "held");
     AT_STRING(answer, WHY("net"), "full");

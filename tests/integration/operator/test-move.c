@@ -76,6 +76,19 @@ static void before_and_by(void) {
     ends(c, 4);
 }
 
+/* The limit falls below what a claim needs, and the claim is moved before Redis has looked at it again. */
+static void parked(void) {
+    struct child *c[3] = {berth_at_gate(ant, "-p db:2", "holder", "started"), berth_at_gate(ant, "-p db", "a", "queued"),
+                          berth_at_gate(bee, "-p db:2", "b", "queued")};
+
+    TEST_INT(berth(ant, "limit db 1"), 0);
+    TEST_INT(berth(ant, "move b --first"), 0);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(berth_out, " (bee:b) is parked, and goes before the others when the limit rises; first of db, 1 was passed: ant:a\n"));
+    TEST_INT(berth(ant, "limit db --clear"), 0);
+    ends(c, 3);
+}
+
 static void refused(int status, const char *text, const char *words) {
     TEST_INT(berth(ant, "%s", words), status);
     TEST_STRING(berth_err, text);
@@ -139,6 +152,7 @@ static void restarted(void) {
 static CU_TestInfo tests[] = {
     {"first", first},
     {"before another, and by a time", before_and_by},
+    {"a parked claim", parked},
     {"what is refused", words},
     {"steal", steal},
     {"berthd is restarted", restarted},

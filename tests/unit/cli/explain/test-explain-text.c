@@ -19,7 +19,8 @@ static const char waiting[] =
     "'ahead_more': 0, 'holders': [{'claim': '63c3199d000000000000000000000000', 'host': 'bee-01', "
     "'name': 'backup-of-all-other-databases', 'permits': 2, 'seen_ms': 99999, 'since': "
     "'2026-11-20T10:02:00.000000Z', 'usual': {'runs': 57, 'q': [1, 180000, 3, 4, 5, 6, 480000, 8], "
-    "'overdue': false}}]}], 'estimate': null, 'no_estimate': 'cow:dump has run only 3 times', 'sooner': "
+    "'overdue': false}}, {'claim': '73c3199d000000000000000000000000', 'host': 'ant-01', 'name': 'x', 'permits': 1, "
+    "'seen_ms': 0, 'since': '2026-11-20T10:02:00.000000Z', 'usual': null}]}], 'estimate': null, 'no_estimate': 'cow:dump has run only 3 times', 'sooner': "
     "[{'do': ['berth', 'steal', '63c3199d000000000000000000000000', '--for', "
     "'7ee3bb47000000000000000000000000'], 'starts': ['a', 'b'], 'stops': "
     "'bee-01:backup-of-all-other-databases'}]}";
@@ -111,6 +112,18 @@ static void test_narrow(void) {
                           "             takes until the evening, and until then nobody may write to it\r\n"));
 }
 
+/* The permits of a list are below each other, also below a long name. */
+static void test_columns(void) {
+    char text[8192];
+    const char *first, *second;
+
+    (void) snprintf(text, sizeof(text), "%s", print_to_pipe(""));
+    first = strstr(text, "63c3199d  ");
+    second = strstr(text, "73c3199d  ");
+    CU_ASSERT_FATAL(first && second);
+    TEST_INT(strstr(first, " x2  ") - first, strstr(second, " x1  ") - second);
+}
+
 /* No line ends within a command, because somebody may copy it. */
 static void test_commands(void) {
     static const unsigned short widths[] = {20, 40, 60, 80, 132};
@@ -125,6 +138,6 @@ static void test_control(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(print_to_pipe("\\u001b[2J\xc2\x9b"), "db  paused?[2J??: the file"));
 }
 
-static CU_TestInfo tests[] = {{"narrow", test_narrow}, {"commands", test_commands}, {"control", test_control}, CU_TEST_INFO_NULL};
+static CU_TestInfo tests[] = {{"narrow", test_narrow}, {"columns", test_columns}, {"commands", test_commands}, {"control", test_control}, CU_TEST_INFO_NULL};
 
 TEST_SUITES({.pName = "explain-text", .pTests = tests});
