@@ -84,10 +84,11 @@ static void explain_text(const json_t *params) {
 }
 
 static void explain_no_permit(const json_t *params) {
-    const char *pool = json_string_value(json_object_get(params, "pool"));
+    const char *pool = json_string_value(json_object_get(params, "pool")), *reason = format_get_text(params, "reason");
 
-    fprintf(stderr, pool ? "berth: no permit: %s (pool %s)\n" : "berth: no permit: %s\n",
-            format_get_text(params, "reason"), pool);
+    if (strcmp(reason, "grace") == 0)
+        reason = "grace period: nothing is granted yet; berth redis says for how long";
+    fprintf(stderr, pool ? "berth: no permit: %s (pool %s)\n" : "berth: no permit: %s\n", reason, pool);
 }
 
 static void explain_skipped(const json_t *params) {

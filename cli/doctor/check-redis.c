@@ -38,6 +38,23 @@ static double away_ms(const struct facts *f) {
     return (double) f->now / USEC_PER_MSEC > since ? (double) f->now / USEC_PER_MSEC - since : 0;
 }
 
+/* Returns the path of Redis's socket, without which redis-cli asks the Redis at port 6379; NULL: it has a port. */
+static const char *socket_of(const struct facts *f) {
+    const char *address = format_get_text(f->redis, "address");
+
+    return address[0] == '/' ? address : NULL;
+}
+
+#define report_redis(f, r, ...)                                                     \
+    do {                                                                            \
+        const char *socket = socket_of(f);                                          \
+                                                                                    \
+        if (socket)                                                                 \
+            report_command(r, "redis-cli", "-s", socket, __VA_ARGS__);              \
+        else                                                                        \
+            report_command(r, "redis-cli", __VA_ARGS__);                            \
+    } while (0)
+
 void doctor_redis_away(const struct facts *f, struct report *r) {
     const char *reason = format_get_text(f->redis, "reason"),
                *address = format_get_text(f->redis, "address");
@@ -56,7 +73,7 @@ void doctor_redis_away(const struct facts *f, struct report *r) {
     else
         report_do(r, "runs that hold its permits were stopped, except those with on-lease-lost = \"continue\"");
     report_do(r, "berthd tries again by itself; correct what the reason names, or see on the Redis host whether it answers:");
-    report_command(r, "redis-cli", "PING");
+    report_redis(f, r, "PING");
 }
 
 void doctor_redis_policy(const struct facts *f, struct report *r) {
@@ -71,7 +88,7 @@ void doctor_redis_policy(const struct facts *f, struct report *r) {
     else
         report_add(r, SEVERITY_CRIT, "%s", reason);
     report_do(r, "permits can be granted twice; on the Redis host:");
-    report_command(r, "redis-cli", "CONFIG", "SET", "maxmemory-policy", "noeviction");
+    report_redis(f, r, "CONFIG", "SET", "maxmemory-policy", "noeviction");
 }
 
 void doctor_redis_replicas(const struct facts *f, struct report *r) {
@@ -83,7 +100,7 @@ void doctor_redis_replicas(const struct facts *f, struct report *r) {
                "Redis has %" JSON_INTEGER_FORMAT " replica%s and min-replicas-to-write is 0", replicas,
                replicas == 1 ? "" : "s");
     report_do(r, "a partitioned old master would go on granting; on the Redis host:");
-    report_command(r, "redis-cli", "CONFIG", "SET", "min-replicas-to-write", "1");
+    report_redis(f, r, "CONFIG", "SET", "min-replicas-to-write", "1");
 }
 
 /* Major versions of Redis and of Valkey that berth is tested with. */
@@ -117,7 +134,7 @@ void doctor_redis_latency(const struct facts *f, struct report *r) {
                heartbeat / 1000);
     report_measure(r, trip, trip > heartbeat / 2 ? heartbeat / 2 : heartbeat / 10);
     report_do(r, "check the network, and what else keeps Redis busy; on the Redis host:");
-    report_command(r, "redis-cli", "SLOWLOG", "GET", "10");
+    report_redis(f, r, "SLOWLOG", "GET", "10");
 }
 
 /* --- memory and disk --- */
@@ -141,21 +158,21 @@ void doctor_redis_memory(const struct facts *f, struct report *r) {
     if (percent <= MEMORY_CRIT && waits_for_memory(f)) {
         report_add(r, SEVERITY_CRIT, "Redis has no memory for the claim of a run of this host");
         report_do(r, "the run waits; give Redis more memory, or see what fills it, on the Redis host:");
-        report_command(r, "redis-cli", "--bigkeys");
+        report_redis(f, r, "--bigkeys");
     } else if (percent > MEMORY_WARN) {
         bool is_crit = percent > MEMORY_CRIT;
 
         report_add(r, is_crit ? SEVERITY_CRIT : SEVERITY_WARN, "Redis uses %.0f %% of its maxmemory", percent);
         report_measure(r, percent, is_crit ? MEMORY_CRIT : MEMORY_WARN);
         report_do(r, "a full Redis takes no new claims; give it more memory, or see what fills it, on the Redis host:");
-        report_command(r, "redis-cli", "--bigkeys");
+        report_redis(f, r, "--bigkeys");
     }
     if (evicted == 0)
         return;
     report_add(r, SEVERITY_WARN, "Redis has evicted " INT " key%s since it started", evicted, evicted == 1 ? "" : "s");
     report_measure(r, (double) evicted, 0);
     report_do(r, "its memory was full; its present policy evicts no key of berth; to begin the count again:");
-    report_command(r, "redis-cli", "CONFIG", "RESETSTAT");
+    report_redis(f, r, "CONFIG", "RESETSTAT");
 }
 
 void doctor_redis_persistence(const struct facts *f, struct report *r) {
@@ -168,7 +185,7 @@ void doctor_redis_persistence(const struct facts *f, struct report *r) {
         report_add(r, SEVERITY_WARN, OF_SNAPSHOT);
         report_do(r, "with stop-writes-on-bgsave-error yes (its default) it refuses heartbeats, and all jobs are stopped; "
                      "free its disk, then on the Redis host:");
-        report_command(r, "redis-cli", "BGSAVE");
+        report_redis(f, r, "BGSAVE");
     }
     if (appends && json_is_true(json_object_get(persistence, "append_failed"))) {
         report_add(r, SEVERITY_WARN, "Redis cannot write its append-only file");
@@ -190,7 +207,7 @@ void doctor_redis_acl(const struct facts *f, struct report *r) {
     if (begins(reason, LACKS) || strstr(reason, NO_PERMISSION)) {
         report_add(r, SEVERITY_CRIT, "%s", reason);
         report_do(r, "berth takes no part in its namespace; give the user the rights of redis.acl, on the Redis host:");
-        report_command(r, "redis-cli", "ACL", "LIST");
+        report_redis(f, r, "ACL", "LIST");
     } else if (json_is_integer(scripts) && json_integer_value(scripts) == 0) {
         report_add(r, SEVERITY_NOTE, "Redis refuses SCRIPT to berth's user: each connection sends the scripts as text");
         report_do(r, "the line of redis.acl has the rights +script|exists and +script|load");
@@ -206,7 +223,7 @@ void doctor_redis_shared(const struct facts *f, struct report *r) {
     report_add(r, SEVERITY_NOTE, "Redis has " INT " other clients than the hosts of this namespace", others);
     report_measure(r, (double) others, OTHERS_MANY);
     report_do(r, "what they ask delays grants, and what they store may fill it; who they are, on the Redis host:");
-    report_command(r, "redis-cli", "CLIENT", "LIST");
+    report_redis(f, r, "CLIENT", "LIST");
 }
 
 /* Reports the other warnings of berthd: certificates, many clients, sentinels. */

@@ -17,8 +17,6 @@ static void run_command(const struct host *on, const char *line) {
 
     if (strncmp(line, "berth ", 6) == 0)
         k = asprintf(&text, "%s/berth --socket %s %s", cluster.build, on->socket, line + 6);
-    else if (strncmp(line, "redis-cli ", 10) == 0)
-        k = asprintf(&text, "redis-cli -s %s %s", cluster.redis.socket, line + 10);
     else
         k = asprintf(&text, "%s", line);
     TEST_FATAL(k > 0, "no memory");

@@ -222,7 +222,8 @@ static void test_policy(void) {
     host_start(ant);
     await_status(ant, "redis-policy", 2);
     expect("CRIT redis-policy Redis evicts keys (maxmemory-policy is");
-    expect("redis-cli CONFIG SET maxmemory-policy noeviction ");
+    expect("redis-cli -s /");
+    expect("SET maxmemory-policy noeviction ");
     remedy_run(ant, ant, "redis-policy");
     host_open(ant);
     is_fine(ant, "redis-policy");

@@ -237,6 +237,9 @@ static void grace(void) {
     ant = host_add("ant", DB);
     host_start(ant);
     host_await(ant, "grace-begun", " ");
+    host_await_redis(ant);
+    TEST_INT(berth(ant, "run -n -p db -- true"), 75);
+    TEST_STRING(berth_err, "berth: no permit: grace period: nothing is granted yet; berth redis says for how long\n");
     child = berth_at_gate(ant, "-p db", "report", "queued");
     answer = explain("report");
     AT_STRING(answer, "explained.0.blocked_by", "grace");
