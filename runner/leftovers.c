@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/process/cgroup.h"
-#include "base/process/process-environ.h"
 #include "runner/report.h"
 
 /* Returns whether a guard file exists and cannot be read at the moment (out of descriptors, for example). */
@@ -31,29 +30,29 @@ int leftovers_write_report(const char *directory, const char *run) {
     return report_write(&w, directory, run);
 }
 
-/* Without a cgroup, and after the subreaper of the run ended, only its environment identifies a process. */
-static bool kill_by_environ(const char *run) {
-    struct environ_run wanted = {.run = run};
-
-    return process_environ_kill(&wanted, 1) == 0 && wanted.n_found == 0;
-}
-
 /* A run whose cgroup could not be made runs without one. */
 static bool has_cgroup(const struct guard_file *record) {
     return record->cgroup[0] && (access(record->cgroup, F_OK) == 0 || errno != ENOENT);
 }
 
-bool leftovers_kill(const char *directory, const char *run) {
+int leftovers_kill(const char *directory, const char *run) {
     struct guard_file record;
     int k = guard_file_load(&record, directory, run);
 
     if (is_unread(k))
-        return false;
+        return LEFTOVERS_E_SOME;
     if (k < 0 || !has_cgroup(&record))
-        return kill_by_environ(run);
+        return LEFTOVERS_E_NO_CGROUP;
     (void) cgroup_kill(record.cgroup);
     if (cgroup_is_populated(record.cgroup) != 0)
-        return false;
+        return LEFTOVERS_E_SOME;
     (void) cgroup_remove(record.cgroup);
-    return true;
+    return 0;
+}
+
+void leftovers_kill_cgroup(const char *directory, const char *run) {
+    struct guard_file record;
+
+    if (guard_file_load(&record, directory, run) == 0 && has_cgroup(&record))
+        (void) cgroup_kill(record.cgroup);
 }

@@ -4,10 +4,14 @@
 /* Kills the processes of a run whose guard has died, and reports the end of the run in its place. The
  * runner's own descendants are killed in runner/runs.c. */
 
-#include <stdbool.h>
+/* Named answers of leftovers_kill(). */
+enum { LEFTOVERS_E_SOME = 1, LEFTOVERS_E_NO_CGROUP };
 
-/* Kills the processes in the run's cgroup, or without a cgroup those with its BERTH_RUN in their
- * environment. Returns true if none was left, false also if that cannot be determined now. */
-bool leftovers_kill(const char *directory, const char *run);
+/* Kills the processes in the run's cgroup. Returns 0: none was left, and the cgroup is removed;
+ * LEFTOVERS_E_SOME: some were left, or that cannot be determined now;
+ * LEFTOVERS_E_NO_CGROUP: only their environment identifies the run's processes. */
+int leftovers_kill(const char *directory, const char *run);
+/* Sends the kill alone, while the guard may live. */
+void leftovers_kill_cgroup(const char *directory, const char *run);
 /* Writes the report of such a run: it was lost. 0 or a negative errno. */
 int leftovers_write_report(const char *directory, const char *run);

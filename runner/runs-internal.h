@@ -17,6 +17,8 @@ struct entry { /* a run whose guard lives, or that is being reaped */
     bool is_reaping;
     bool is_adhoc;          /* of `berth run`: only reaped */
     uint64_t token;         /* of the grant whose processes are reaped; 0: all of the run. Only of `berth run` */
+    bool is_sought;         /* while it is reaped: only its environment identifies a process of it */
+    bool is_empty;          /* no process was left when it was reaped last */
     usec_t stuck_due;       /* while it is reaped: when its processes are reported (again) */
     bool must_die;          /* berthd requested its kill and awaits its end */
     bool is_withdrawn;      /* prepared, and killed as soon as its pid is known */
@@ -29,10 +31,10 @@ struct runs {
     const struct access *access;
     char *directory, *cgroup;
     struct list entries;          /* struct entry */
-    struct timer timer;
+    struct timer timer, late;     /* look for processes: when nothing else is pending; in any case */
     sd_event_source *signal;
     usec_t again;
-    usec_t adhoc_due;             /* when the processes of `berth run` are killed that were requested since the last walk; 0: none */
+    usec_t reap_due;              /* when the entries are reaped that were added since the last time; 0: none */
     int recover_error;            /* a run that was found could not be added */
     int lifeline[2];              /* a pipe: only we have its write end, prepared guards the read end */
     size_t room;                  /* starts left until the runs are counted again */
@@ -58,6 +60,8 @@ void entry_ended(struct entry *e);
 int entry_on_end(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 /* Kills what is left of all runs that are being reaped. Returns whether it has set the timer, because there is some. */
 bool runs_reap(struct runs *r);
+/* Has runs_on_timer() called at this time, or a little later while requests are pending. */
+void runs_look_at(struct runs *r, usec_t boottime);
 
 /* runner/runs-recover.c: looks again at guards whose pid is not known yet, and reaps */
 void runs_on_timer(void *userdata);

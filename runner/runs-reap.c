@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reaps after a guard that ended without a report: kills all processes of its run and writes the report. */
+/* Reaps after guards that ended without a report: kills all processes of their runs and writes reports. */
 
 #include <errno.h>
 #include <signal.h>
@@ -16,6 +16,9 @@
 #include "runner/leftovers.h"
 #include "runner/runs-internal.h"
 
+/* A look takes long, a second with hundreds of runs, so it comes after all requests and ends of guards that are
+ * pending. No stream of these postpones it for longer than this. */
+#define LATE (500 * USEC_PER_MSEC)
 #define REAP_RETRY_MIN (5 * USEC_PER_MSEC)
 #define REAP_RETRY_MAX USEC_PER_SEC
 
@@ -82,34 +85,47 @@ static size_t count_adhoc(const struct runs *r) {
     return n;
 }
 
-/* Kills the processes of all `berth run` in one walk: a user can have hundreds that are frozen, and their lease ends soon. */
-static void reap_adhoc(struct runs *r) {
-    _cleanup_free_ struct environ_run *wanted = NULL;
-    size_t n = count_adhoc(r);
+static void reap_cgroups(const struct runs *r) {
+    list_foreach(e, &r->entries, struct entry, link) {
+        int k = e->is_reaping && !e->is_adhoc ? leftovers_kill(r->directory, e->run) : LEFTOVERS_E_SOME;
 
-    r->adhoc_due = 0;
+        e->is_empty = k == 0;
+        e->is_sought = e->is_adhoc || k == LEFTOVERS_E_NO_CGROUP;
+    }
+}
+
+/* Kills the processes of all runs that only their environment identifies. Hundreds of guards or `berth run` may
+ * be frozen, and their leases end soon, so one walk looks for all. */
+static void reap_sought(const struct runs *r) {
+    _cleanup_free_ struct environ_run *wanted = NULL;
+    size_t n = 0;
+
+    list_foreach(e, &r->entries, struct entry, link)
+        n += e->is_sought;
     wanted = n > 0 ? calloc(n, sizeof(*wanted)) : NULL;
     if (!wanted)
         return;
     n = 0;
     list_foreach(e, &r->entries, struct entry, link)
-        if (e->is_adhoc)
+        if (e->is_sought)
             wanted[n++] = (struct environ_run) {.run = e->run, .token = e->token};
     if (process_environ_kill(wanted, n) < 0)
         return;
     n = 0;
-    list_foreach_safe(e, &r->entries, struct entry, link)
-        if (e->is_adhoc && wanted[n++].n_found == 0)
-            adhoc_gone(e);
+    list_foreach(e, &r->entries, struct entry, link)
+        if (e->is_sought)
+            e->is_empty = wanted[n++].n_found == 0;
 }
 
-/* Kills what is left of a run. If nothing is left, reports its end. */
-static void reap_entry(struct entry *e, bool is_nothing_inherited) {
+/* Reports the end of a run of which nothing is left. */
+static void reaped(struct entry *e) {
     struct runs *r = e->runs;
     char run[ID_TEXT_SIZE];
 
-    if (!leftovers_kill(r->directory, e->run) || !is_nothing_inherited)
+    if (e->is_adhoc) {
+        adhoc_gone(e);
         return;
+    }
     credentials_remove(r->directory, e->run);
     if (entry_is_prepared(e)) {
         entry_not_begun(e);
@@ -155,23 +171,31 @@ static bool has_processes_left(const struct runs *r) {
     return false;
 }
 
+void runs_look_at(struct runs *r, usec_t boottime) {
+    timer_set(&r->timer, boottime);
+    timer_set(&r->late, usec_add(boottime, LATE));
+}
+
 bool runs_reap(struct runs *r) {
     bool was_reaping = runs_is_reaping(r), is_nothing_inherited;
 
+    r->reap_due = 0;
+    timer_off(&r->late);
     if (!has_processes_left(r))
         return false;
-    reap_adhoc(r);
+    reap_cgroups(r);
     is_nothing_inherited = was_reaping && reap_inherited(r) == 0;
+    reap_sought(r);
     list_foreach_safe(e, &r->entries, struct entry, link)
-        if (e->is_reaping && !e->is_adhoc)
-            reap_entry(e, is_nothing_inherited);
+        if (e->is_empty && (e->is_adhoc || is_nothing_inherited))
+            reaped(e);
     list_foreach(e, &r->entries, struct entry, link)
         report_stuck(e);
     if (was_reaping && !runs_is_reaping(r))
         r->handler.on_reaped(r->handler.userdata);
     if (!has_processes_left(r))
         return false;
-    timer_set_in(&r->timer, r->again);
+    runs_look_at(r, usec_add(clock_boottime(), r->again));
     r->again = r->again < REAP_RETRY_MAX / 2 ? 2 * r->again : REAP_RETRY_MAX;
     return true;
 }
@@ -184,17 +208,18 @@ void runs_reap_adhoc(struct runs *r, const char *run, uint64_t token) {
     e->is_adhoc = true;
     e->token = token;
     entry_reap(e);
-    if (r->adhoc_due == 0) /* more of them may follow at once, but never postpone this one */
-        r->adhoc_due = usec_add(clock_boottime(), REAP_RETRY_MIN);
-    timer_set(&r->timer, r->adhoc_due);
 }
 
 void entry_reap(struct entry *e) {
+    struct runs *r = e->runs;
+
     e->source = sd_event_source_disable_unref(e->source);
     e->is_reaping = true;
     e->stuck_due = usec_add(clock_boottime(), PROCESS_STUCK_AFTER);
-    e->runs->again = REAP_RETRY_MIN;
-    timer_set_in(&e->runs->timer, 0);
+    r->again = REAP_RETRY_MIN;
+    if (r->reap_due == 0) /* more of them may follow at once, but never postpone this one */
+        r->reap_due = usec_add(clock_boottime(), REAP_RETRY_MIN);
+    runs_look_at(r, r->reap_due);
 }
 
 void entry_ended(struct entry *e) {

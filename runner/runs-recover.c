@@ -32,7 +32,7 @@ static void entry_adopt(struct entry *e) {
     if (is_locked == 0)
         entry_ended(e);
     else if (pidfd < 0 || entry_watch(e, record.guard, pidfd) < 0)
-        timer_set_in(&r->timer, ADOPT_RETRY);
+        runs_look_at(r, usec_add(clock_boottime(), ADOPT_RETRY));
     else if (e->must_die || e->is_withdrawn)
         (void) pidfd_send_signal(e->pidfd, SIGKILL, NULL, 0);
 }
@@ -47,7 +47,7 @@ void runs_on_timer(void *userdata) {
             entry_adopt(e);
         }
     if (!runs_reap(r) && again)
-        timer_set_in(&r->timer, ADOPT_RETRY);
+        runs_look_at(r, usec_add(clock_boottime(), ADOPT_RETRY));
 }
 
 static void recover_guard(const char *run, void *userdata) {

@@ -19,6 +19,7 @@
 #include "base/protocol.h"
 #include "runner/resource-control.h"
 #include "runner/guard.h"
+#include "runner/leftovers.h"
 
 #define CGROUP_PREFIX "berth-"
 #define LET_GO_MSEC 500 /* time for a prepared guard to end */
@@ -243,6 +244,7 @@ int runs_kill(struct runs *r, const char *run) {
     if (e) {
         e->must_die = true;
         entry_kill(e);
+        leftovers_kill_cgroup(r->directory, run); /* before the guards of other runs have ended */
         return 0;
     }
     return access(guard_file_path(path, r->directory, run, PROTOCOL_REPORT_SUFFIX), F_OK) == 0 ? 1 : -ENOENT;
@@ -295,7 +297,9 @@ static int runs_add_sources(struct runs *r) {
         return -errno;
     k = sd_event_add_signal(r->event, &r->signal, SIGCHLD, runs_on_sigchld, r);
     if (k >= 0)
-        k = timer_init(&r->timer, r->event, SD_EVENT_PRIORITY_NORMAL, runs_on_timer, r);
+        k = timer_init(&r->timer, r->event, SD_EVENT_PRIORITY_NORMAL + 10, runs_on_timer, r);
+    if (k >= 0)
+        k = timer_init(&r->late, r->event, SD_EVENT_PRIORITY_NORMAL, runs_on_timer, r);
     return k;
 }
 
@@ -343,6 +347,7 @@ struct runs *runs_free(struct runs *r) {
     list_foreach_safe(e, &r->entries, struct entry, link)
         entry_free(e);
     timer_done(&r->timer);
+    timer_done(&r->late);
     sd_event_source_disable_unref(r->signal);
     free(r->directory);
     free(r->cgroup);
