@@ -102,7 +102,8 @@ int lost_answers_make(struct audit *a) {
         const struct entry *e = a->events[i];
         struct audit_host *h = audit_hosts_find(a, e->host);
 
-        if ((entry_is(e, "redis-lost") || was_killed(a, &begins, i, &e)) &&
+        /* A host that loses its session closes the connection, and with it the replies that are on their way. */
+        if ((entry_is(e, "redis-lost") || is_session_lost(e) || was_killed(a, &begins, i, &e)) &&
             audit_hosts_time_latest(a, e) > h->answer_lost)
             h->answer_lost = audit_hosts_time_latest(a, e);
     }

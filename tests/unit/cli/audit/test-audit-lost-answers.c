@@ -136,6 +136,11 @@ static void test_expiry_not_logged(void) {
     record.items[record.n - 1].time = BASE + 35000 * USEC_PER_MSEC;
     audit_fixture_add_event(&ant, 50000, "lease-late", NULL, NULL); /* ant lives */
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "d", "held before: c on ant");
+    /* The lease of bee ended while a reply was on its way: bee stood still, and closed the connection. */
+    audit_fixture_add_good_runs();
+    audit_fixture_add_event(&bee, 35000, "session-lost", NULL, NULL);
+    audit_fixture_grant(&bee, 30000, 40000, "d", "db:1");
+    doubts(1, AUDIT_ABOVE_LIMIT, "d", "c on ant (its host has been silent since, and its expiry may have gone unlogged)");
     /* After a reboot no process of ant is left, and a missing reclaim is no violation. */
     audit_fixture_add_good_runs();
     audit_fixture_add_event(&bee, 35000, "redis-lost", NULL, NULL);
