@@ -123,4 +123,4 @@ static CU_TestInfo tests[] = {
     CU_TEST_INFO_NULL,
 };
 
-TEST_SUITES({.pName = "run waiting", .pSetUpFunc = cluster_up, .pTearDownFunc = down, .pTests = tests});
+TEST_SUITES({.pName = "run waiting", .pSetUpFunc = cluster_up_patient, .pTearDownFunc = down, .pTests = tests});
