@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tests/harness/host/host.h"
 #include "tests/harness/judge/witness.h"
@@ -94,6 +95,27 @@ static void frozen_and_lease_lost(void) {
     TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0);
 }
 
+/* berth-runner reads the begin of each environment alone. */
+static void frozen_with_a_large_environment(void) {
+    static char large[2][100 * 1024];
+    char *const environment[] = {large[0], large[1], NULL};
+    struct child *c;
+
+    for (int i = 0; i < 2; i++) {
+        memset(large[i], 'x', sizeof(large[i]) - 1);
+        large[i][0] = (char) ('A' + i);
+        large[i][1] = '=';
+    }
+    two_hosts();
+    ant->environment = environment;
+    c = start_deaf("", "");
+    ant->environment = NULL;
+    child_kill(c, SIGSTOP);
+    lose_lease();
+    child_kill(c, SIGCONT);
+    TEST_INT(berth_end(c), 137);
+}
+
 static void killed_and_lease_lost(void) {
     struct child *c;
 
@@ -178,6 +200,7 @@ static void killed_and_stopped(void) {
 
 static CU_TestInfo tests[] = {
     {"berth run is frozen and its lease lost", frozen_and_lease_lost},
+    {"berth run is frozen, with a large environment", frozen_with_a_large_environment},
     {"berth run is killed and its lease lost", killed_and_lease_lost},
     {"berth run is frozen before its start", frozen_before_its_start},
     {"berth run is frozen and stopped", frozen_and_stopped},
