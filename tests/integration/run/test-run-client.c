@@ -145,7 +145,7 @@ static void test_refused(void) {
     refused_with("-p db -n x", "{'error': 'io.berth.NoPermit', 'parameters': {'reason': 'busy', 'pool': 'db'}}", 75,
                  "berth: no permit: busy (pool db)\n");
     refused_with("-p db -n -E 9 x", "{'error': 'io.berth.NoPermit', 'parameters': {'reason': 'grace'}}", 9,
-                 "berth: no permit: grace\n");
+                 "berth: no permit: grace period: nothing is granted yet; berth redis says for how long\n");
     refused_with("-p db x", "{'error': 'io.berth.BadRequest', 'parameters': {'text': 'pool db has a limit of 4'}}", 64,
                  "berth: pool db has a limit of 4\n");
     refused_with("-p dbb x", "{'error': 'io.berth.NoSuchPool', 'parameters': {'name': 'dbb', 'known': ['net', 'db']}}", 65,
