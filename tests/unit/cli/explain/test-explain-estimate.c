@@ -208,7 +208,7 @@ static void score_one(struct score *score, const struct kind *kind, unsigned run
 }
 
 static unsigned situations(void) {
-    return (unsigned) test_count("BERTH_TEST_SITUATIONS", 80);
+    return (unsigned) test_count("BERTH_TEST_SITUATIONS", 400);
 }
 
 static const unsigned histories[] = {10, 20, 40, 64};
