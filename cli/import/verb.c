@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,8 +120,30 @@ static int add_file(struct import *import, const struct request *request, const 
     return import_crontab(import, &source) < 0 ? output_error(-ENOMEM) : 0;
 }
 
+/* Prints the config if all files were read: a part of it would look like the whole in the file that receives it. */
+static int import_all(struct import *import, const struct request *request, char **files, int n) {
+    _cleanup_free_ char *text = NULL;
+    size_t size;
+    int status = 0;
+    bool is_lacking;
+
+    import->out = open_memstream(&text, &size);
+    if (!import->out)
+        return output_error(-ENOMEM);
+    import_begin(import);
+    for (int i = 0; i < n && status == 0; i++)
+        status = add_file(import, request, files[i]);
+    import_done(import);
+    is_lacking = ferror(import->out) != 0;
+    if (fclose(import->out) != 0 || is_lacking)
+        return output_error(-ENOMEM);
+    if (status == 0)
+        (void) fwrite(text, 1, size, stdout);
+    return status;
+}
+
 int verb_import_crontab(int argc, char **argv) {
-    struct import import = {.out = stdout};
+    struct import import = {};
     struct request request = {};
     const struct verb_option options[] = {OPTION_FLAG("--system", &request.is_system),
                                           OPTION_VALUE("--user", &request.user),
@@ -134,10 +157,7 @@ int verb_import_crontab(int argc, char **argv) {
         return options_wrong_usage("import-crontab", "--system and --user exclude each other");
     if (request.prefix && options_check_name("import-crontab", "prefix", request.prefix) != 0)
         return EXIT_USAGE;
-    import_begin(&import);
-    for (int i = 1; i <= words && status == 0; i++)
-        status = add_file(&import, &request, argv[i]);
-    import_done(&import);
+    status = import_all(&import, &request, argv + 1, words);
     if (status != 0)
         return status;
     (void) fflush(stdout);

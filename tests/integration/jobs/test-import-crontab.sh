@@ -37,7 +37,8 @@ check "an unknown owner is not reported" grep -q 'whose crontab is it' "$folder/
 ends 64 --system --user root "$folder/nul"
 ends 64 --prefix 'a b' "$folder/cron.d/good"
 ends 65 --user root "$folder/nul"
-ends 65 --user root "$folder/none"
+ends 65 --user root "$folder/cron.d/good" "$folder/none"
+check "a part of the config is printed" [ ! -s "$folder/out" ]
 ends 0 --user root --prefix x - <"$folder/crontabs/$(id -un)"
 check "a prefix is not used" grep -q '^job "x-true" {' "$folder/out"
 if [ -e /dev/full ]; then
