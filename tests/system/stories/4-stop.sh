@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
 # A stop of berthd stops all processes of its runs within their stop timeouts. So does a shutdown of the
-# host.
+# host. A stop of a frozen `berth run` stops its command.
 
 each_up
 script_each <<'END'
@@ -46,6 +46,17 @@ CONF
     await sh -c '[ "$(systemctl show -P StatusText berthd.service)" = "Drained; 2 running, 0 waiting" ]'
     berth undrain
     exits 0 berth run -p heavy -- true
+
+    # the command of a user's frozen `berth run`: berth-runner finds it in the sandbox of its unit
+    useradd --groups berth ann
+    runuser -u ann -- berth run -p heavy --name frozen --stop-timeout 1s -- sh -c 'trap "" TERM; sleep 7201; sleep 7201' &
+    await pgrep -f '^sleep 7201'
+    pkill -STOP -u ann -x berth
+    berth stop frozen
+    await sh -c '! pgrep -f "^sleep 7201"'
+    pkill -CONT -u ann -x berth
+    wait $! || [ $? -eq 137 ] || fail "the frozen berth run: exit status $?"
+    await sh -c '! berth runs | grep -q frozen'
 
     begun=$(date +%s%N)
     systemctl stop berthd.service
