@@ -289,6 +289,23 @@ static void both_claims(void) {
     TEST_INT(queue_start_time(q, &(struct queue_change){}, "next", &(struct queue_times){.msec = msec}), 15000);
 }
 
+/* The times of those before the claim in its second pool count. */
+static void second_needed(void) {
+    bool needs[3], is_held;
+
+    begin();
+    json_t *db = pool("db", 1, 0), *net = pool("net", 1, 1);
+    holder(net, "old", 1, "2027-01-15T08:00:00Z");
+    waiter(net, "before", 1, 1, 20);
+    waiter(db, "run", 1, 1, 10);
+    waiter(net, "run", 1, 2, 10);
+    _cleanup_(queue_freep) struct queue *q = queue();
+    TEST_INT(queue_count(q), ELEMENTSOF(needs));
+    TEST_INT(queue_needs(q, &(struct queue_change){}, "run", &(struct queue_times){}, needs), 0);
+    for (size_t i = 0; i < ELEMENTSOF(needs); i++)
+        CU_ASSERT_EQUAL(needs[i], strcmp(format_get_text(queue_claim(q, i, &is_held), "claim"), "run") != 0);
+}
+
 /* The time of a run that frees permits of its host counts, though it waits for nobody. */
 static void both_needed(void) {
     bool needs[4];
@@ -394,7 +411,8 @@ int main(int argc, char **argv) {
     CU_TestInfo tests[] = {
         {"order", in_order},        {"two-pools", two_pools}, {"parked", parked}, {"ends", one_ends},
         {"incomplete", incomplete}, {"rules", as_the_rules},  {"both-claims", both_claims},
-        {"both-needed", both_needed}, {"passed", passed},      {"help", help},     CU_TEST_INFO_NULL,
+        {"second-needed", second_needed}, {"both-needed", both_needed}, {"passed", passed}, {"help", help},
+        CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {{.pName = "explain-queue", .pTests = tests}, CU_SUITE_INFO_NULL};
     int r = test_main(argc, argv, suites);
