@@ -268,7 +268,7 @@ static void change_limit(struct play *p, const struct queue_later *later) {
     memset(p->heads, 0, p->q->n_pools * sizeof(*p->heads)); /* parked claims may be in their queues again */
 }
 
-/* Goes on to the next moment at which claims may start. Returns false if there is none. */
+/* Advances to the next end of a claim or change of a limit. Returns false if there is none. */
 static bool step(struct play *p, size_t *n_later) {
     const struct queue_later *later = *n_later < p->times->n_later ? &p->times->later[*n_later] : NULL;
 

@@ -165,7 +165,7 @@ static int pass_hold(struct adhoc *a) {
     return a->grant.hold_fd >= 0 && fcntl(a->grant.hold_fd, F_SETFD, 0) < 0 ? errno : 0;
 }
 
-/* Exchanges a variable of the environment with that at a place. */
+/* Swaps a variable, named by the begin of its text, with the one at this index of environ. */
 static void put_at(size_t place, const char *assignment) {
     for (char **e = environ; *e; e++)
         if (strncmp(*e, assignment, strlen(assignment)) == 0) {

@@ -262,3 +262,23 @@ void test_runner_end(struct test_runner *t, int signal) {
     CU_ASSERT(signal == SIGKILL ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 0);
     t->pid = 0;
 }
+
+pid_t test_runner_start_adhoc(char id, const char *token, uid_t uid) {
+    char run[64], value[64];
+    int executed[2]; /* ends with exec */
+    pid_t pid;
+
+    snprintf(run, sizeof(run), "BERTH_RUN=%s", test_runner_id(id));
+    snprintf(value, sizeof(value), "BERTH_TOKEN=%s", token);
+    pid = pipe2(executed, O_CLOEXEC) == 0 ? fork() : -1;
+    if (pid == 0) {
+        if (uid == 0 || (setgid(uid) == 0 && setuid(uid) == 0))
+            execle("/bin/sleep", "sleep", "1000", (char *) NULL, (char *[]) {run, value, NULL});
+        _exit(127);
+    }
+    CU_ASSERT_FATAL(pid > 0);
+    close(executed[1]);
+    TEST_INT(read(executed[0], run, 1), 0);
+    close(executed[0]);
+    return pid;
+}

@@ -48,6 +48,8 @@ const char *test_runner_hash(struct test_runner *t, const char *job);
 int test_runner_guard(struct test_runner *t, char run);      /* a connection to a guard */
 pid_t test_runner_guard_pid(struct test_runner *t, struct message *m, char run);
 const char *test_runner_id(char run);
+/* Starts a process as `berth run` does, which has no guard. uid: its user and group; 0: this program's. Returns after its exec. */
+pid_t test_runner_start_adhoc(char id, const char *token, uid_t uid);
 
 /* A job of the config that is a script of the shell, with more options; one whose output is NAME.out in the directory; one without more. */
 #define TEST_COMMAND(name, script, more) "job \"" name "\" { command = {\"/bin/sh\", \"-c\", \"" script "\"} " more " }\n"

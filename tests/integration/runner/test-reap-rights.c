@@ -45,26 +45,6 @@ static void limit_rights(void) {
         TEST_INT(prctl(PR_CAPBSET_DROP, CAP_SYS_PTRACE, 0, 0, 0), 0);
 }
 
-/* A process of a `berth run` of nobody, until its exec. */
-static pid_t start_adhoc(void) {
-    char run[64];
-    int executed[2]; /* ends with exec */
-    pid_t pid;
-
-    snprintf(run, sizeof(run), "BERTH_RUN=%s", test_runner_id('7'));
-    pid = pipe2(executed, O_CLOEXEC) == 0 ? fork() : -1;
-    if (pid == 0) {
-        if (setgid(NOBODY) == 0 && setuid(NOBODY) == 0)
-            execle("/bin/sleep", "sleep", "1000", (char *) NULL, (char *[]) {run, NULL});
-        _exit(127);
-    }
-    CU_ASSERT_FATAL(pid > 0);
-    close(executed[1]);
-    TEST_INT(read(executed[0], run, 1), 0);
-    close(executed[0]);
-    return pid;
-}
-
 static void of_another_user(void) {
     pid_t pid;
     int status;
@@ -75,7 +55,7 @@ static void of_another_user(void) {
     t.before_exec = limit_rights;
     test_runner_start(&t);
     test_runner_join(&t);
-    pid = start_adhoc();
+    pid = test_runner_start_adhoc('7', "1", NOBODY);
     test_say(t.fd, PROTOCOL_REAP, "run", test_runner_id('7'));
     test_await(t.fd, &m, PROTOCOL_REAPED);
     if (waitpid(pid, &status, WNOHANG) != pid) {

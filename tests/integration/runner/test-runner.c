@@ -345,26 +345,6 @@ static void test_too_many(void) {
     test_runner_done(&t);
 }
 
-/* A process of `berth run`, which has no guard. */
-static pid_t start_adhoc(char id, const char *token) {
-    char run[64], value[64];
-    int executed[2]; /* ends with exec */
-    pid_t pid;
-
-    snprintf(run, sizeof(run), "BERTH_RUN=%s", test_runner_id(id));
-    snprintf(value, sizeof(value), "BERTH_TOKEN=%s", token);
-    pid = pipe2(executed, O_CLOEXEC) == 0 ? fork() : -1;
-    if (pid == 0) {
-        execle("/bin/sleep", "sleep", "1000", (char *) NULL, (char *[]) {run, value, NULL});
-        _exit(127);
-    }
-    CU_ASSERT_FATAL(pid > 0);
-    close(executed[1]);
-    TEST_INT(read(executed[0], run, 1), 0);
-    close(executed[0]);
-    return pid;
-}
-
 static void request_reap(char id, const char *token) {
     struct message_writer w;
 
@@ -386,8 +366,8 @@ static void test_reap(void) {
     int status;
 
     test_runner_begin(&t, "", getuid());
-    old = start_adhoc('7', "5");
-    new = start_adhoc('7', "55");
+    old = test_runner_start_adhoc('7', "5", 0);
+    new = test_runner_start_adhoc('7', "55", 0);
     request_reap('7', "5");
     await_reaped('7');
     TEST_INT(waitpid(old, &status, 0), old);
@@ -405,9 +385,9 @@ static void test_reap_several(void) {
     int status;
 
     test_runner_begin(&t, "", getuid());
-    other = start_adhoc('7', "5");
+    other = test_runner_start_adhoc('7', "5", 0);
     for (size_t i = 0; ids[i]; i++)
-        pids[i] = start_adhoc(ids[i], "5");
+        pids[i] = test_runner_start_adhoc(ids[i], "5", 0);
     for (size_t i = 0; ids[i]; i++)
         request_reap(ids[i], "5");
     for (size_t i = 0; ids[i]; i++)
